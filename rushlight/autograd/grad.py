@@ -1,0 +1,125 @@
+"""``backward`` and ``grad``: the two ways to start the tape's loop."""
+
+from __future__ import annotations
+
+from ..engine import namespace_of
+from ..tensor import Tensor, wrap
+from .tape import run_backward
+
+__all__ = ["backward", "grad"]
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Sum the gradients of ``tensors`` into the leaves' ``.grad`` (or only into those of ``inputs``).
+
+    >>> x = rushlight.tensor(3.0, requires_grad=True)
+    >>> rushlight.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    tensors = _tuple(tensors)
+    roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        run_backward(roots, gradients, retain=retain, graph=create_graph)
+        return
+    inputs = _tuple(inputs)
+    if not inputs:
+        raise RuntimeError("'inputs' argument to backward cannot be empty.")
+    nodes = [_target(t) for t in inputs]
+    found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
+    for t, node in zip(inputs, nodes):
+        if node in found:
+            g = found[node] if create_graph else wrap(found[node])
+            t._grad = g if t._grad is None else t._grad + g
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is accumulated.
+
+    >>> x = rushlight.tensor(3.0, requires_grad=True)
+    >>> rushlight.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    nodes = [_target(t) for t in inputs]
+    roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
+    results = []
+    for t, node in zip(inputs, nodes):
+        if node in found:
+            results.append(found[node] if create_graph else wrap(found[node]))
+        elif materialize_grads:
+            results.append(wrap(namespace_of(t._array).zeros_like(t._array)))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise RuntimeError(
+                "One of the differentiated Tensors appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+    return tuple(results)
+
+
+def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+    from ..ops import stack
+
+    batches = _tuple(grad_outputs)
+    rows = [
+        grad(outputs, inputs, tuple(b[i] for b in batches), True, create_graph, True, allow_unused, False, materialize_grads)
+        for i in range(len(batches[0]))
+    ]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+
+
+def _tuple(value, count: int = 0):
+    if value is None:
+        return (None,) * count
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def _target(t: Tensor):
+    if not isinstance(t, Tensor) or not t.requires_grad:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return t._node
+
+
+def _roots(outputs, gradients, create_graph):
+    if len(outputs) != len(gradients):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    nodes, starts = [], []
+    for i, (t, g) in enumerate(zip(outputs, gradients)):
+        t._sync()
+        if t._node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if g is None:
+            if t._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if t._array.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
+            g = wrap(namespace_of(t._array).ones_like(t._array))
+        elif not isinstance(g, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        elif g.shape != t.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+            )
+        g._sync()
+        nodes.append(t._node)
+        starts.append(g if create_graph else g._array)
+    return nodes, starts

@@ -1,0 +1,185 @@
+"""The switches of autograd, one set per thread: gradient recording, inference mode, op interceptors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+
+__all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled"]
+
+
+class _State(threading.local):
+    grad = True  # record gradients?
+    inference = False
+    interceptors: tuple = ()  # innermost last; see ``intercepting``
+    saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
+    anomaly = False  # keep the traceback of every recorded op
+    check_nan = True
+
+
+state = _State()
+
+# How many threads' states hold anything beyond the grad switch. Ops test this one number before they look further.
+active = 0
+
+
+class _Switch:
+    """A context manager that also decorates functions and generator functions."""
+
+    def __call__(self, function):
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _generator(self, function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            # The switch is on only while the generator's own code runs, never while its consumer does.
+            generator = function(*args, **kwargs)
+            resume, value = generator.send, None
+            while True:
+                try:
+                    with self.clone():
+                        produced = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    value, resume = (yield produced), generator.send
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    value, resume = error, generator.throw
+
+        return wrapped
+
+    def clone(self):
+        return type(self)()
+
+
+class _GradSwitch(_Switch):
+    value: bool
+
+    def __enter__(self):
+        self._outer = state.grad
+        state.grad = self.value
+
+    def __exit__(self, *_):
+        state.grad = self._outer
+
+
+class no_grad(_GradSwitch):
+    """Inside, nothing is recorded: ``with no_grad():`` or ``@no_grad()``."""
+
+    value = False
+
+    def __new__(cls, function=None):
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+
+class enable_grad(no_grad):
+    """Inside, ops are recorded again."""
+
+    value = True
+
+
+class set_grad_enabled(_GradSwitch):
+    """Switch recording on or off, at once or for a ``with`` block."""
+
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
+        self.value = mode
+        self._outer = state.grad
+        state.grad = mode
+
+    def __enter__(self):
+        state.grad = self.value
+
+    def __call__(self, function):
+        state.grad = self._outer  # used as a decorator: undo the switch that __init__ made
+        return super().__call__(function)
+
+    def clone(self):
+        return type(self)(self.value)
+
+
+class inference_mode(_Switch):
+    """``no_grad`` whose tensors may never enter a graph; also ``inference_mode(False)``."""
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if isinstance(mode, bool):
+            return self
+        self.value = True
+        return self(mode)
+
+    def __init__(self, mode: bool = True):
+        self.value = mode
+
+    def __enter__(self):
+        self._outer = state.grad, state.inference
+        state.inference = self.value
+        state.grad = False if self.value else state.grad
+
+    def __exit__(self, *_):
+        state.grad, state.inference = self._outer
+
+    def clone(self):
+        return type(self)(self.value)
+
+
+def is_grad_enabled() -> bool:
+    return state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    return state.inference
+
+
+class pushed:
+    """Append ``item`` to one of the thread's tuples (``interceptors``, ``saved_hooks``) for a ``with`` block."""
+
+    def __init__(self, field: str, item):
+        self._field, self._item = field, item
+
+    def __enter__(self):
+        global active
+        setattr(state, self._field, (*getattr(state, self._field), self._item))
+        active += 1
+        return self._item
+
+    def __exit__(self, *_):
+        global active
+        setattr(state, self._field, getattr(state, self._field)[:-1])
+        active -= 1
+
+
+def intercepting(handler):
+    """Every op called in the block goes to ``handler(call, args, static)``, which may go on with ``call(*args, **static)``.
+
+    This is the one seam that autocast, compile and the inspectors hang on.
+    """
+    return pushed("interceptors", handler)
+
+
+def intercept(call, args, static):
+    """Hand an op to the innermost interceptor; inside the handler the outer ones are in force."""
+    interceptors = state.interceptors
+    state.interceptors = interceptors[:-1]
+    try:
+        return interceptors[-1](call, args, static)
+    finally:
+        state.interceptors = interceptors

@@ -1,0 +1,595 @@
+"""``@op``: declare an operator once, for every engine and every order of differentiation.
+
+    @op(x=lambda xp, g, w: xp.matmul(g, w),
+        w=lambda xp, g, x: xp.matmul(xp.matrix_transpose(g), x))
+    def project(xp, x, w):
+        return xp.matmul(x, xp.matrix_transpose(w))
+
+The forward function is pure and is written against the namespace ``xp``: NumPy's, XLA's, or ``differentiable``, where
+every op itself is a name and works on Tensors. Positional parameters are arrays (or Python numbers, or None where
+optional); keyword-only parameters are static and hashable. There is one gradient rule per array. A rule asks by
+parameter name for what it needs, and only that is kept until backward:
+
+    g          the gradient of the output (a list with one entry per output when there are several, zeros where unused)
+    y          the output
+    x, w, …    an input
+    x_shape    only an input's shape
+    axis, …    a static argument
+    aux        the value of the ``aux`` function (see below)
+
+A rule may return a gradient that is larger or smaller than its input by broadcasting, of the same size in another
+shape, or of another dtype: the tape fits it.
+
+``aux=function`` names a pure function of (some of) the op's arguments that is computed once in forward, handed to it
+as the keyword ``aux``, and reused by the rules: norm statistics, pool indices. When the backward pass is recorded it
+is computed again from the tensors, so it too is differentiated.
+
+``derive=True`` makes the rules from the forward function itself, by running it in ``differentiable`` on backward.
+It costs a second forward; give rules to what is hot.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+
+import numpy as np
+
+from .. import dtype as dtypes
+from ..engine import LOW_PRECISION, namespace_of, numpy as numpy_engine
+from ..tensor import Storage, Tensor, View, wrap
+from . import mode
+from .mode import state
+from .tape import _TWICE, AccumulateGrad, Node, Output, _sequence, run_backward
+
+__all__ = ["op", "differentiable"]
+
+
+class Namespace:
+    """The operator registry as an array namespace: ``differentiable.matmul(a, b)`` on Tensors records its op."""
+
+
+differentiable = Namespace()
+
+_ndarray = np.ndarray
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_new = object.__new__
+_PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+def op(_forward=None, *, node=None, promote=None, view=False, write=None, exact=False, derive=False, aux=None, **rules):
+    """Declare an operator; see the module's text.
+
+    node:     the graph node's name; ``MulBackward0`` for an op called ``mul`` if not given.
+    promote:  ``"common"`` casts all arrays to PyTorch's result dtype first, ``"float"`` makes integers float too.
+    view:     the output shares memory with the first input (where the engine can).
+    write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
+    exact:    moves elements without arithmetic, so half precision needs no float32 detour.
+    """
+
+    def declare(forward):
+        declared = Op(forward, node, promote, view, write, exact, derive, aux, rules)
+        call = _caller(declared)
+        call.op, call.__name__, call.__qualname__, call.__doc__ = declared, declared.name, declared.name, forward.__doc__
+        call.__module__ = forward.__module__
+        declared.call = call
+        setattr(differentiable, declared.name, call)
+        return call
+
+    return declare if _forward is None else declare(_forward)
+
+
+class Op:
+    """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
+
+    def __init__(self, forward, node, promote, view, write, exact, derive, aux, rules):
+        self.name = forward.__name__.strip("_")
+        self.forward = forward
+        self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
+        self.arrays, self.variadic, self.static = _parameters(forward)
+        self.aux_names = _names(aux)[1:] if aux else ()
+        self.derive = derive
+        if derive:
+            rules = dict.fromkeys(self.arrays, _needs(*self.arrays, *self.static))
+        self.rules = {argument: _Rule(argument, rule) for argument, rule in rules.items()}
+        unknown = set(self.rules) - set(self.arrays)
+        if unknown:
+            raise TypeError(f"op {self.name}: gradient rule for unknown argument {sorted(unknown)}")
+        self.plans: dict[object, Plan] = {}
+        self.node_type = self.named(node or _camel(self.name) + "Backward0")
+
+    def named(self, node: str) -> type:
+        return type(node, (OpNode,), {"__slots__": (), "op": self})
+
+    def plan(self, needs: int) -> Plan:
+        """Which rules run, and what they need saved, when the inputs whose bits are set in ``needs`` want gradients."""
+        found = self.plans.get(needs)
+        if found is None:
+            found = self.plans[needs] = Plan(self, needs)
+        return found
+
+
+class _Rule:
+    __slots__ = ("argument", "function", "needs")
+
+    def __init__(self, argument, function):
+        self.argument, self.function = argument, function
+        self.needs = getattr(function, "needs", None) or _names(function)[2:]
+
+
+class Plan:
+    """For one op and one set of wanted gradients: which values to save, and how each rule picks from them.
+
+    ``inputs`` are the places of the arguments to keep, ``output`` whether to keep y. ``sources`` says for each of
+    ``names`` where apply finds it: ("saved", place) or one of the cheap things a ``Details`` holds.
+    """
+
+    __slots__ = ("names", "sources", "rules", "inputs", "all_inputs", "output", "detailed", "in_order", "saves")
+
+    def __init__(self, op: Op, needs: int):
+        if op.variadic:
+            wanted = [op.rules.get(op.variadic)]
+        else:
+            wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
+        self.names = tuple(dict.fromkeys(n for r in wanted if r for n in r.needs))
+        place = {name: i for i, name in enumerate(self.names)}
+        self.rules = tuple(
+            (i, r.function, tuple(place[n] for n in r.needs)) for i, r in enumerate(wanted) if r is not None
+        )
+        self.inputs, self.output, sources = [], "y" in self.names, []
+        for name in self.names:
+            kind, which = _source(op, name)
+            if kind == "input":
+                kind, which = "saved", len(self.inputs)
+                self.inputs.append(op.arrays.index(name))
+            sources.append((kind, which))
+        self.sources = tuple(sources)
+        self.all_inputs = ("inputs", None) in sources
+        self.saves = bool(self.inputs) or self.output or self.all_inputs
+        self.detailed = any(kind not in ("saved", "y") for kind, _ in sources)
+        self.in_order = not self.detailed and [k for k, _ in sources] == ["saved"] * len(self.inputs) + ["y"] * self.output
+
+
+def _source(op: Op, name: str):
+    if name in ("y", "aux"):
+        return (name, None)
+    if name == op.variadic:
+        return ("inputs", None)
+    if name in op.arrays:
+        return ("input", None)
+    if name in op.static:
+        return ("static", name)
+    if name.endswith("_shape") and name[:-6] in op.arrays:
+        return ("shapes", None if name[:-6] == op.variadic else op.arrays.index(name[:-6]))
+    raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}")
+
+
+class Details:
+    """What an OpNode keeps beyond saved tensors, when there is anything: most nodes have none."""
+
+    __slots__ = ("static", "aux", "shapes", "compute", "outputs", "unpack")
+
+    def __init__(self, static, aux, shapes, compute):
+        self.static, self.aux, self.shapes = static, aux, shapes
+        self.compute = compute  # the dtype forward computed in, where that was not the inputs' own
+        self.outputs = self.unpack = None
+
+
+class OpNode(Node):
+    """A recorded call of an op. ``saved`` holds input Tensors as the plan lists them, then the raw output."""
+
+    __slots__ = ("plan", "saved", "versions", "details")
+    op: Op
+
+    def apply(self, xp, g, graph, keep):
+        saved, plan, details = self.saved, self.plan, self.details
+        if saved is None:
+            raise RuntimeError(_TWICE)
+        for storage, version in self.versions:
+            if storage.version != version:
+                raise RuntimeError(self._modified(storage, version))
+        if details is None and not graph:
+            values = [v._array if isinstance(v, Tensor) else v for v in saved]
+            if not plan.in_order:
+                values = [values[-1 if which is None else which] for _, which in plan.sources]
+        else:
+            values, g = self._values(xp, saved, graph), self._incoming(xp, g, graph)
+        if not keep and plan.saves:
+            self.saved = None
+        if self.op.derive:
+            return _derive(self.op, self.edges, plan.names, values, g, graph)
+        backward = None if graph else xp.BACKWARD.get(self.op.name)
+        if backward is not None:
+            return backward(g, self.edges, dict(zip(plan.names, values)))
+        if self.op.variadic:
+            _, rule, places = plan.rules[0]
+            return rule(xp, g, *[values[p] for p in places])
+        grads = [None] * len(self.edges)
+        for i, rule, places in plan.rules:
+            grads[i] = rule(xp, g, *[values[p] for p in places])
+        return grads
+
+    def _values(self, xp, saved, graph):
+        """What rules asked for, as this pass wants it: raw arrays in the dtype forward used, or Tensors in the graph."""
+        details, plan = self.details, self.plan
+        if details is not None and details.unpack is not None:
+            saved = details.unpack(saved)
+        values = []
+        for kind, which in plan.sources:
+            if kind == "saved":
+                value = saved[which]
+                value = value if graph or not isinstance(value, Tensor) else self._computed(xp, value._array)
+            elif kind == "y":
+                value = self._output(saved[-1]) if graph else self._computed(xp, saved[-1])
+            elif kind == "inputs":
+                value = saved[: len(self.edges)]
+                value = value if graph else [self._computed(xp, v._array) if isinstance(v, Tensor) else v for v in value]
+            elif kind == "static":
+                value = details.static[which]
+            elif kind == "shapes":
+                value = details.shapes if which is None else details.shapes[which]
+            else:  # aux
+                value = self._aux_again(xp, values) if graph else details.aux
+            values.append(value)
+        return values
+
+    def _incoming(self, xp, g, graph):
+        details = self.details
+        if details is None:
+            return g
+        if type(g) is list:
+            g = [self._zeros(meta(), graph) if x is None else x for x, meta in zip(g, details.outputs)]
+        if graph or details.compute is None:
+            return g
+        return [self._computed(xp, x) for x in g] if type(g) is list else self._computed(xp, g)
+
+    def _computed(self, xp, value):
+        """An array in the dtype forward computed in: everything for a promoting op, else only half precision."""
+        details = self.details
+        if details is None or details.compute is None or value is None:
+            return value
+        if isinstance(value, tuple):
+            return tuple(self._computed(xp, v) for v in value)
+        if self.op.promote and value.dtype.kind != "b" or value.dtype in LOW_PRECISION:
+            return _cast(xp, value, details.compute)
+        return value
+
+    def _output(self, y):
+        """The output as a Tensor of this graph; built here, for holding on to it would be a cycle."""
+        if isinstance(y, tuple):
+            return tuple(_with_node(a, made()) for a, made in zip(y, self.details.outputs))
+        return _with_node(y, self)
+
+    def _aux_again(self, xp, values):
+        """aux as a differentiable function of the inputs; a constant if the rules kept no input it depends on."""
+        known = {**self.details.static, **dict(zip(self.plan.names, values))}
+        if all(n in known for n in self.op.aux_names):
+            return self.op.aux(xp, *[known[n] for n in self.op.aux_names])
+        aux = self.details.aux
+        return tuple(wrap(v) for v in aux) if isinstance(aux, tuple) else wrap(aux)
+
+    def _zeros(self, output, graph):
+        if output is None:
+            return None
+        zeros = self.xp.zeros(output.shape, dtype=output.dtype)
+        return wrap(zeros) if graph else zeros
+
+    @property
+    def outputs(self):
+        return self.details.outputs
+
+    def _modified(self, storage, expected):
+        which = [s for s, _ in self.versions].index(storage)
+        names = [self.op.arrays[i] for i in self.plan.inputs] + ["y"]
+        value = self.saved[which] if which < len(self.saved) else self.saved[-1]
+        array = value._array if isinstance(value, Tensor) else value
+        what = f"[{_type_name(array.dtype)} {list(array.shape)}]" if not isinstance(array, tuple) else "[outputs]"
+        producer = value.grad_fn.name() if isinstance(value, Tensor) and value.grad_fn is not None else self.name()
+        source = f", which is output 0 of {producer}," if names[min(which, len(names) - 1)] == "y" or producer != self.name() else ""
+        return (
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what}"
+            f"{source} is at version {storage.version}; expected version {expected} instead. Hint: enable anomaly "
+            "detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
+        )
+
+    @property
+    def saved_tensors(self):
+        if self.saved is None:
+            raise RuntimeError(_TWICE)
+        return tuple(v for v in self.saved if isinstance(v, Tensor))
+
+
+def _caller(o: Op, node_type=None):
+    """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here."""
+    node_type = node_type or o.node_type
+    forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
+    numpy_forward = numpy_engine.BODIES.get(name, forward)
+    defaults, differentiable_op = o.static, bool(o.rules)
+    aux, aux_names, array_names = o.aux, o.aux_names, o.arrays
+
+    def call(*args, **static):
+        if mode.active and state.interceptors:
+            return mode.intercept(call, args, static)
+        xp = numpy_engine
+        arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
+        for a in args:
+            if isinstance(a, Tensor):
+                if a._view is not None and a._view.seen != a._storage.version:
+                    a._refresh()
+                array, n = a._array, a._node
+                if array.__class__ is not _ndarray:
+                    xp = namespace_of(array)
+                if array.dtype is not common:
+                    if common is None:
+                        common = array.dtype
+                    else:
+                        plain = False
+                if n is not None:
+                    needs |= bit
+                nodes.append(n)
+                arrays.append(array)
+            else:
+                if a.__class__ not in _PLAIN_SCALARS:
+                    plain = False
+                nodes.append(None)
+                arrays.append(a)
+            bit += bit
+
+        compute = final = auxiliary = None
+        if not (plain and (common is _F32 or common is _F64)) and not is_view:
+            if common is None and args:
+                raise _not_a_tensor(o, args)
+            arrays, compute, final = _convert(args, arrays, promote, exact, xp)
+        body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
+        if not defaults and aux is None:
+            out = body(xp, *arrays)
+        else:
+            static = {**defaults, **static}
+            if aux is None:
+                out = body(xp, *arrays, **static)
+            else:
+                known = {**static, **dict(zip(array_names, arrays))}
+                auxiliary = aux(xp, *[known[n] for n in aux_names])
+                out = body(xp, *arrays, aux=auxiliary, **static)
+
+        if out.__class__ is tuple:
+            return _several(o, node_type, args, nodes, needs, xp, out, auxiliary, static, compute, final)
+        if final is not None:
+            out = _cast_back(xp, out, compute, final)
+        if out.__class__ is not _ndarray and xp is numpy_engine:
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if is_view:
+            _link_view(o, args[0], t, static)
+        if needs and differentiable_op and state.grad and (out.dtype is common or out.dtype.kind not in "biu"):
+            t._node = _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, compute)
+        elif mode.active and state.inference and t._storage is None:
+            t._storage = Storage(inference=True)
+        return t
+
+    return call
+
+
+def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, compute):
+    """Make the node of one call. ``t`` is the output Tensor, or None for an op with several outputs."""
+    node = _new(node_type)
+    node.edges, node.xp, node.sequence, node.hooks = nodes, xp, next(_sequence), None
+    if t is None:
+        node.shape = node.dtype = None
+    else:
+        node.shape, node.dtype = out.shape, out.dtype
+    node.plan = plan = o.plans.get(needs) or o.plan(needs)
+    saved, versions = [], []
+    for i in plan.inputs or range(len(args) if plan.all_inputs else 0):
+        value = args[i]
+        saved.append(value)
+        if isinstance(value, Tensor):
+            storage = value._storage
+            if storage is None:
+                storage = value._storage = Storage()
+            elif storage.inference:
+                raise RuntimeError(_INFERENCE)
+            versions.append((storage, storage.version))
+    if plan.output:
+        saved.append(out)
+        if t is not None:
+            if t._storage is None:
+                t._storage = Storage()
+            versions.append((t._storage, t._storage.version))
+    node.saved, node.versions = saved, versions
+    if plan.detailed or compute is not None or t is None:
+        shapes = tuple([a.shape if isinstance(a, Tensor) else () for a in args])
+        node.details = Details(static, auxiliary, shapes, compute)
+    else:
+        node.details = None
+    if mode.active and (state.saved_hooks or state.anomaly):
+        from .graph import pack
+
+        pack(node)
+    return node
+
+
+def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
+    """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
+    if final is not None:
+        outs = tuple(_cast_back(xp, a, compute, final) for a in outs)
+    if xp is numpy_engine:
+        outs = tuple(np.asarray(a) for a in outs)
+    tensors = tuple(wrap(a) for a in outs)
+    if o.view:
+        for i, t in enumerate(tensors):
+            _link_view(o, args[0], t, static, index=i)
+    if needs and o.rules and state.grad:
+        node = _record(o, node_type, args, nodes, needs, xp, outs, None, auxiliary, static, compute)
+        made = []
+        for i, t in enumerate(tensors):
+            if t._array.dtype.kind not in "biu":
+                t._node = Output(node, i, t._array.shape, t._array.dtype)
+                made.append(weakref.ref(t._node))
+            else:
+                made.append(_nothing)
+        node.details.outputs = tuple(made)
+    return tensors
+
+
+def _not_a_tensor(o, args):
+    return TypeError(
+        f"{o.name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}"
+    )
+
+
+def variant(call, node: str):
+    """The same op under another node name, as PyTorch names overloads: ``variant(xp.sum, "SumBackward1")``."""
+    made = _caller(call.op, call.op.named(node))
+    made.op, made.__name__, made.__doc__ = call.op, call.__name__, call.__doc__
+    return made
+
+
+def _nothing():
+    return None
+
+
+def _link_view(o, base, t, static, index=None):
+    """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
+    storage = base._storage
+    if storage is None:
+        storage = base._storage = Storage()
+    if t._array.__class__ is _ndarray and t._array is not base._array and not np.may_share_memory(t._array, base._array):
+        return
+    t._storage = storage
+    step = (o, static, index)
+    if base._view is None:
+        t._view = View(base, (step,), storage.version, state.grad)
+    else:
+        t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)
+
+
+def _with_node(array, node):
+    t = wrap(array)
+    t._node = node
+    return t
+
+
+def _needs(*names):
+    """A stand-in rule that only says what to save; ``derive`` computes the gradients of all arguments at once."""
+
+    def rule(*_):
+        raise NotImplementedError
+
+    rule.needs = names
+    return rule
+
+
+def _derive(o: Op, edges, names, values, g, graph):
+    """Gradients of ``o`` by differentiating its forward function, run again in the ``differentiable`` namespace."""
+    known = dict(zip(names, values))
+    arrays = known[o.variadic] if o.variadic else [known[name] for name in o.arrays]
+    static = {name: known[name] for name in o.static}
+    outer, state.grad = state.grad, True
+    try:
+        # Fresh aliases: a path that leads on from one input to another must not be followed here.
+        inputs = [_alias(a, wanted is not None, graph) for a, wanted in zip(arrays, edges)]
+        if o.aux is not None:
+            named = dict(zip(o.arrays, inputs))
+            static["aux"] = o.aux(differentiable, *[named.get(n, static.get(n)) for n in o.aux_names])
+        out = o.forward(differentiable, *inputs, **static)
+        roots, gradients = [], []
+        for t, gt in zip(out, g) if isinstance(out, tuple) else [(out, g)]:
+            if isinstance(t, Tensor) and t._node is not None and gt is not None:
+                roots.append(t._node)
+                gradients.append(gt)
+        wanted = [t._node for t, edge in zip(inputs, edges) if edge is not None]
+        found = run_backward(roots, gradients, retain=graph, graph=graph, wanted=set(wanted))
+    finally:
+        state.grad = outer
+    return [found.get(t._node) if edge is not None else None for t, edge in zip(inputs, edges)]
+
+
+def _alias(array, wanted, graph):
+    if graph and isinstance(array, Tensor):
+        return differentiable.alias(array) if wanted else array
+    if not hasattr(array, "dtype"):
+        return array
+    t = wrap(array)
+    if wanted:
+        t._node = AccumulateGrad(t)
+    return t
+
+
+# -- dtypes ----------------------------------------------------------------------------------------------------------
+
+
+def _convert(args, arrays, promote, exact, xp):
+    """Cast arrays as PyTorch would before computing.
+
+    Returns the arrays, the dtype they were brought to (None: as they were), and the dtype a float32 detour on the
+    NumPy engine must end in (None: no detour).
+    """
+    compute = final = None
+    if promote is not None:
+        with_dim, zero_dim, scalars = [], [], []
+        for a, array in zip(args, arrays):
+            if isinstance(a, Tensor):
+                (with_dim if array.ndim else zero_dim).append(dtypes.of_numpy(array.dtype))
+            elif a is not None:
+                scalars.append(dtypes.of_scalar(a))
+        target = dtypes.result_dtype(with_dim, zero_dim, scalars)
+        if promote == "float" and not (target.is_floating_point or target.is_complex):
+            target = dtypes.get_default_dtype()
+        compute = target.numpy
+        arrays = [_fit_scalar(a, target) if not hasattr(a, "dtype") else _cast(xp, a, compute) for a in arrays]
+    if not exact and xp is numpy_engine:
+        low = compute or next((a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype in LOW_PRECISION), None)
+        if low in LOW_PRECISION:
+            final, compute = low, _F32
+            arrays = [_cast(xp, a, _F32) if hasattr(a, "dtype") and a.dtype in LOW_PRECISION else a for a in arrays]
+    return arrays, compute, final
+
+
+def _fit_scalar(value, target):
+    """A Python number that will meet arrays of dtype ``target``: integers wrap around as PyTorch's do."""
+    if value is None or target.is_floating_point or target.is_complex:
+        return value
+    return np.asarray(value).astype(target.numpy)
+
+
+def _cast(xp, array, numpy_dtype):
+    return array if array.dtype == numpy_dtype else xp.astype(array, dtype=numpy_dtype)
+
+
+def _cast_back(xp, array, compute, final):
+    return xp.astype(array, dtype=final) if array.dtype == compute else array
+
+
+def _type_name(numpy_dtype) -> str:
+    return "torch." + dtypes.of_numpy(numpy_dtype).char if numpy_dtype is not None else "torch.Tensor"
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _names(function) -> tuple:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _parameters(forward):
+    """(names of the array arguments, name of the variadic one or None, {static name: default})."""
+    arrays, variadic, static = [], None, {}
+    for p in list(inspect.signature(forward).parameters.values())[1:]:
+        if p.kind is p.VAR_POSITIONAL:
+            variadic = p.name
+            arrays.append(p.name)
+        elif p.kind is p.KEYWORD_ONLY:
+            if p.name != "aux":
+                static[p.name] = None if p.default is p.empty else p.default
+        else:
+            arrays.append(p.name)
+    return tuple(arrays), variadic, static

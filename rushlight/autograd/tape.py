@@ -1,0 +1,408 @@
+"""The dynamic graph: nodes, edges, and the loop that runs them backwards.
+
+An edge points from a node to the node that made its input, never to a tensor. A tensor that needs gradients holds
+its node; a leaf's node is an ``AccumulateGrad``. Gradients travel as raw arrays, or as Tensors when the backward
+pass is itself recorded (``create_graph``); the same rules serve both.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import sys
+import weakref
+
+import numpy as np
+
+from ..engine import namespace_of
+from ..tensor import Storage, Tensor, wrap
+from . import mode
+from .mode import state
+
+_sequence = itertools.count()
+_SOON = 1 << 62  # added to AccumulateGrad's sequence: run as soon as its gradient is complete
+
+_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+    "saved tensors after calling backward."
+)
+
+
+class Node:
+    """One recorded operation. ``shape`` and ``dtype`` are its output's: what an incoming gradient must look like."""
+
+    __slots__ = ("edges", "shape", "dtype", "xp", "sequence", "hooks", "_metadata", "__weakref__")
+
+    def __init__(self, edges, shape, dtype, xp):
+        self.edges, self.shape, self.dtype, self.xp = edges, shape, dtype, xp
+        self.sequence = next(_sequence)
+        self.hooks = None
+
+    def apply(self, xp, g, graph: bool, keep: bool):
+        """The gradients for ``edges`` from ``g``, the gradient of the output; None where an edge is None."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self):
+        return tuple(_as_function(e) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata = {}
+            return self._metadata
+
+    def register_prehook(self, hook):
+        """``hook(grad_outputs) -> None | grad_outputs``, before this node runs."""
+        return self._hooks().add("pre", hook)
+
+    def register_hook(self, hook):
+        """``hook(grad_inputs, grad_outputs) -> None | grad_inputs``, after this node ran."""
+        return self._hooks().add("post", hook)
+
+    def _hooks(self) -> NodeHooks:
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+
+def _as_function(edge):
+    if edge is None:
+        return (None, 0)
+    return (edge.parent, edge.index) if type(edge) is Output else (edge, 0)
+
+
+class AccumulateGrad(Node):
+    """Where gradients of a leaf end: adds them into ``variable.grad``."""
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Tensor):
+        # Not Node.__init__: a leaf is made for every parameter, and has no edges to speak of.
+        self.edges, self.hooks, self.sequence = (), None, _SOON + next(_sequence)
+        self._variable = weakref.ref(variable)  # the leaf owns this node; a strong reference would be a cycle
+
+    @property
+    def variable(self):
+        return self._variable()
+
+    @property
+    def shape(self):
+        v = self._variable()
+        return None if v is None else v._array.shape
+
+    @property
+    def dtype(self):
+        v = self._variable()
+        return None if v is None else v._array.dtype
+
+    @property
+    def xp(self):
+        return namespace_of(self._variable()._array)
+
+    @property
+    def next_functions(self):
+        return ()
+
+    def apply(self, xp, g, graph, keep):
+        variable = self._variable()
+        if variable is None:
+            return ()
+        old = variable._grad
+        if graph:
+            variable._grad = g if old is None else old + g
+        elif old is None:
+            # Take the array over when nobody else holds it (3: ``g`` here, the caller's ``g``, getrefcount's own).
+            # The same test is what lets PyTorch steal a gradient.
+            if g.__class__ is np.ndarray and (sys.getrefcount(g) > 3 or g.base is not None or not g.flags.carray):
+                g = g.copy()
+            variable._grad = wrap(g)
+        elif old._node is not None:
+            variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
+        else:
+            if g.__class__ is np.ndarray:
+                np.add(old._array, g, out=old._array)
+                old._storage = old._storage or Storage()
+                old._storage.version += 1
+            else:
+                old._array = xp.add(old._array, g)
+        if self.hooks is not None:
+            for hook in list(self.hooks.after_accumulate.values()):
+                hook(variable)
+        return ()
+
+
+class Output(Node):
+    """One output of a node that has several; it hands its gradient to ``parent`` at ``index``."""
+
+    __slots__ = ("parent", "index")
+
+    def __init__(self, parent: Node, index: int, shape, dtype):
+        super().__init__((parent,), shape, dtype, parent.xp)
+        self.parent, self.index = parent, index
+
+    def apply(self, xp, g, graph, keep):
+        return (Slot(g, self.index),)
+
+
+class Slot:
+    """A gradient on its way to one of several outputs of a node."""
+
+    __slots__ = ("value", "index")
+
+    def __init__(self, value, index):
+        self.value, self.index = value, index
+
+
+class NodeHooks:
+    """The hooks of one node, by kind; each kind is an ordered dict of id to function."""
+
+    __slots__ = ("tensor", "retain", "pre", "post", "after_accumulate", "__weakref__")
+
+    def __init__(self):
+        self.tensor, self.pre, self.post, self.after_accumulate = {}, {}, {}, {}
+        self.retain = None  # weak reference to the tensor whose .grad is kept
+
+    def add(self, kind: str, hook):
+        from ..utils.hooks import RemovableHandle
+
+        table = getattr(self, kind)
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        return handle
+
+
+def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None):
+    """Push ``gradients`` from ``roots`` (nodes) down the graph.
+
+    A node runs when everything above it has run; of those ready, the youngest first, leaves at once. With ``wanted``
+    (a set of nodes) only paths that lead to one of them are followed, and what arrives there is returned as
+    ``{node: gradient}`` without being accumulated; without it the leaves accumulate.
+    """
+    waiting = _count_waiting(roots)
+    useful = None if wanted is None else _paths_to(roots, wanted)
+    pending: dict[Node, object] = {}
+    owned: set = set()  # nodes whose pending array was allocated here, and may be added to in place
+    captured: dict[Node, object] = {}
+    for node, g in zip(roots, gradients):
+        _deliver(node, g, pending, owned, graph)
+    ready = [(-node.sequence, node) for node in dict.fromkeys(roots) if not waiting[node]]
+    heapq.heapify(ready)
+
+    outer = state.grad
+    state.grad = graph
+    try:
+        while ready:
+            node = heapq.heappop(ready)[1]
+            g = pending.pop(node, None)
+            grads = ()
+            if g is not None:
+                hooks = node.hooks
+                if hooks is not None:
+                    g = _before(node, hooks, g, graph)
+                if wanted is not None and node in wanted:
+                    captured[node] = g
+                if useful is None or useful.get(node):
+                    grads = node.apply(_namespace(node, g, graph), g, graph, retain)
+                    if mode.active and state.anomaly:
+                        _check_nan(node, grads, graph)
+                    if hooks is not None and hooks.post:
+                        grads = _after(hooks, grads, g, graph)
+                g = None  # let go of the array before the next node runs
+            edges = node.edges
+            for i in range(len(edges)):
+                edge = edges[i]
+                if edge is None:
+                    continue
+                if grads and grads[i] is not None and (useful is None or edge in useful):
+                    _deliver(edge, grads[i], pending, owned, graph)
+                left = waiting[edge] - 1
+                waiting[edge] = left
+                if left == 0:
+                    heapq.heappush(ready, (-edge.sequence, edge))
+    finally:
+        state.grad = outer
+    return captured
+
+
+def _count_waiting(roots) -> dict:
+    """``{node: how many edges of this backward pass lead to it}``."""
+    waiting = dict.fromkeys(roots, 0)
+    stack = list(waiting)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if edge in waiting:
+                    waiting[edge] += 1
+                else:
+                    waiting[edge] = 1
+                    stack.append(edge)
+    return waiting
+
+
+def _deliver(node, g, pending, owned, graph):
+    """Fit ``g`` to the node's output and add it to what has already arrived there."""
+    if g.__class__ is Slot:
+        slots = pending.setdefault(node, [None] * len(node.outputs))
+        slots[g.index] = g.value
+        return
+    shape = node.shape
+    if shape is None:  # a leaf that is gone
+        return
+    array = g._array if graph else g
+    if array.shape != shape or array.dtype != node.dtype:
+        g = _fit(g, shape, node.dtype, graph)
+    if node not in pending:
+        pending[node] = g
+    elif graph or g.__class__ is not np.ndarray:
+        pending[node] = pending[node] + g
+    elif node in owned:
+        np.add(pending[node], g, out=pending[node])
+    else:
+        pending[node] = np.asarray(np.add(pending[node], g))
+        owned.add(node)
+
+
+def _namespace(node, g, graph):
+    if graph:
+        from .op import differentiable
+
+        return differentiable
+    if g.__class__ is np.ndarray or g.__class__ is list:
+        return node.xp
+    return namespace_of(g)
+
+
+def _fit(g, shape, dtype, graph):
+    """Sum, broadcast or reshape ``g`` to ``shape`` and cast it to ``dtype``: done here once for every rule."""
+    if graph:
+        from .op import differentiable as xp
+
+        array = g._array
+    else:
+        xp, array = namespace_of(g), g
+    if array.shape != shape:
+        g = _fit_shape(xp, g, array.shape, shape)
+    if array.dtype != dtype:
+        if array.dtype.kind == "c" and dtype.kind != "c":
+            g = xp.real(g)
+        g = xp.astype(g, dtype=dtype)
+    return np.asarray(g) if isinstance(g, np.generic) else g
+
+
+def _fit_shape(xp, g, have, want):
+    extra = len(have) - len(want)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(want) if n == 1 and have[i + extra] != 1) if extra >= 0 else ()
+    if axes:
+        g = xp.sum(g, axis=axes, keepdims=False)
+        if len(want) == 0 or 1 in want:
+            g = xp.reshape(g, shape=want)
+        return g
+    size_have, size_want = _size(have), _size(want)
+    if size_have == size_want:
+        return xp.reshape(g, shape=want)
+    return xp.broadcast_to(g, shape=want)
+
+
+def _size(shape) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _paths_to(roots, wanted):
+    """``{node: does a path from it lead on to a wanted node}`` for nodes worth running; a post-order walk on a stack."""
+    useful: dict[Node, bool] = {}
+    seen = set()
+    stack = [(node, False) for node in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            onward = any(e is not None and e in useful for e in node.edges)
+            if onward or node in wanted:
+                useful[node] = onward
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((e, False) for e in node.edges if e is not None and e not in seen)
+    for node in roots:
+        useful.setdefault(node, False)
+    return useful
+
+
+def _before(node, hooks, g, graph):
+    """Tensor hooks, then node pre-hooks, then ``retain_grad``."""
+    if type(g) is list:  # a node with several outputs: its tensors' hooks ran on their Output nodes
+        if hooks.pre:
+            g = [_to_tensor(x, graph) for x in g]
+            for hook in list(hooks.pre.values()):
+                replaced = hook(tuple(g))
+                g = list(replaced) if replaced is not None else g
+            g = [_to_raw(x, graph) for x in g]
+        return g
+    t = _to_tensor(g, graph)
+    for hook in list(hooks.tensor.values()):
+        t = _checked(hook, hook(t), t)
+    for hook in list(hooks.pre.values()):
+        replaced = hook((t,))
+        if replaced is not None:
+            t = replaced[0] if isinstance(replaced, tuple) else replaced
+    keeper = hooks.retain and hooks.retain()
+    if keeper is not None:
+        keeper._grad = t if keeper._grad is None else keeper._grad + t
+    return _to_raw(t, graph)
+
+
+def _checked(hook, replaced, t):
+    if replaced is None:
+        return t
+    if not isinstance(replaced, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
+    if replaced.shape != t.shape:
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value: it was {list(t.shape)}, "
+            f"and is now {list(replaced.shape)}. Return a gradient of the same size, or None to leave it."
+        )
+    return replaced
+
+
+def _after(hooks, grads, g, graph):
+    grads = tuple(_to_tensor(x, graph) for x in grads)
+    outputs = tuple(_to_tensor(x, graph) for x in (g if type(g) is list else [g]))
+    for hook in list(hooks.post.values()):
+        replaced = hook(grads, outputs)
+        if replaced is not None:
+            grads = replaced if isinstance(replaced, tuple) else (replaced,)
+    return tuple(_to_raw(x, graph) for x in grads)
+
+
+def _to_tensor(g, graph):
+    if g is None or graph:
+        return g
+    return wrap(g)
+
+
+def _to_raw(t, graph):
+    return t if t is None or graph else t._array
+
+
+def _check_nan(node, grads, graph):
+    if not state.check_nan:
+        return
+    for i, value in enumerate(grads):
+        array = value._array if graph and value is not None else value
+        if array is not None and array.dtype.kind in "fcV" and bool(np.isnan(np.asarray(array)).any()):
+            trace = node.metadata.get("traceback_")
+            where = f"\n\nTraceback of forward call that caused the error:\n{''.join(trace)}" if trace else ""
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.{where}")

@@ -1,0 +1,14 @@
+"""Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
+
+from . import elementwise, linalg, reduce, shape
+from . import operators
+from .public import PUBLIC
+
+__all__ = list(PUBLIC)
+
+
+def __getattr__(name):
+    try:
+        return PUBLIC[name]
+    except KeyError:
+        raise AttributeError(f"rushlight.ops has no operator '{name}'") from None

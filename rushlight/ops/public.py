@@ -1,0 +1,103 @@
+"""``@public``: give a function its PyTorch places — ``rushlight.name``, ``Tensor.name``, ``Tensor.name_``, ``out=``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from ..autograd import views
+from ..tensor import Tensor
+
+PUBLIC: dict = {}  # name -> function; what ``rushlight`` exports
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def public(_function=None, *, function=True, method=True, inplace=False, out=True, aliases=()):
+    """Publish a function written with PyTorch's signature.
+
+    function: as ``rushlight.name``.      method: as ``Tensor.name`` (the first parameter is the tensor).
+    inplace: also as ``Tensor.name_``.    out: the function form takes ``out=``.
+    aliases: further names for all of these.
+    """
+
+    def publish(f):
+        parameters = inspect.signature(f).parameters
+        named = _numpy_named(f) if "dim" in parameters else f
+        called = _with_out(named) if out and "out" not in parameters else named
+        for name in (f.__name__.rstrip("_") if f.__name__ not in _KEEP else f.__name__, *aliases):
+            if function:
+                PUBLIC[name] = called
+            if method:
+                setattr(Tensor, name, named)
+            if inplace:
+                setattr(Tensor, name + "_", _in_place(f, name))
+        return called
+
+    return publish if _function is None else publish(_function)
+
+
+_KEEP: set = set()
+
+
+def _with_out(f):
+    @functools.wraps(f)
+    def called(*args, out=None, **kwargs):
+        result = f(*args, **kwargs)
+        return result if out is None else write_out(out, result)
+
+    return called
+
+
+def _numpy_named(f):
+    """Also take NumPy's ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``, as PyTorch does."""
+
+    @functools.wraps(f)
+    def called(*args, **kwargs):
+        if "axis" in kwargs or "keepdims" in kwargs:
+            kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+        return f(*args, **kwargs)
+
+    return called
+
+
+def _in_place(f, name):
+    def method(self, *args, **kwargs):
+        return views.inplace(self, f, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name + "_"
+    method.__doc__ = f"In-place version of :meth:`{name}`."
+    return method
+
+
+def write_out(out, result):
+    """Copy a result into ``out=``, resizing it as PyTorch does."""
+    if isinstance(result, tuple):
+        pairs = list(zip(out, result))
+        for target, value in pairs:
+            write_out(target, value)
+        return type(result)(out) if not hasattr(result, "_fields") else type(result)(*out)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if result._node is not None or (out._node is not None and views.state.grad):
+        raise RuntimeError(
+            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    if out.shape != result.shape:
+        if out._array.size != 0:
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
+                f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+                "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=3,
+            )
+        if out._array.dtype != result._array.dtype:
+            views._check_cast(result.dtype, out.dtype)
+        out._array = result._array.astype(out._array.dtype)
+        return out
+    views.assign(out, result)
+    return out

@@ -1,0 +1,325 @@
+"""The Tensor: an array, its place in the graph, and what it shares with its views.
+
+Here is what every tensor is; what it can do (``Tensor.sum`` …) is attached by ``ops/``, one family per file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .device import cpu, device
+from .engine import namespace_of
+
+__all__ = ["Tensor"]
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+class Storage:
+    """What all views of one piece of memory share: how often it was written in place."""
+
+    __slots__ = ("version", "inference", "__weakref__")
+
+    def __init__(self, inference: bool = False):
+        self.version = 0
+        self.inference = inference
+
+
+class View:
+    """What a tensor is a view of: ``path`` (steps of (op, static arguments, output index)) leads there from ``base``.
+
+    ``seen`` is the storage's version that the view last looked at. NumPy views alias memory and only refresh their
+    place in the graph; XLA arrays cannot be written, so there a stale view reads its part of the base again.
+    """
+
+    __slots__ = ("base", "path", "seen", "recorded", "node")
+
+    def __init__(self, base, path, seen, recorded):
+        self.base, self.path, self.seen = base, path, seen
+        self.recorded = recorded  # made with gradients on: part of the graph
+        self.node = base._node
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that can remember how it was computed."""
+
+    __slots__ = ("_array", "_node", "_grad", "_storage", "_view", "__dict__", "__weakref__")
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __new__(cls, *args, **kwargs):
+        from .ops.creation import legacy_tensor
+
+        made = legacy_tensor(*args, **kwargs)
+        t = _new(cls)
+        t._array, t._node, t._grad, t._storage, t._view = made._array, None, None, made._storage, None
+        return t
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.of_numpy(self._array.dtype)
+
+    @property
+    def device(self) -> device:
+        return cpu if self._array.__class__ is _ndarray else namespace_of(self._array).device_of(self._array)
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    # -- its place in the graph --------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        self._sync()
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Start (or stop) collecting gradients for this leaf, in place."""
+        from .autograd.tape import AccumulateGrad
+
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if not requires_grad:
+            self._node = None
+        elif self._node is None:
+            if self._array.dtype.kind in "biu":
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            if self._storage is not None and self._storage.inference:
+                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            self._node = AccumulateGrad(self)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        from .autograd.tape import AccumulateGrad
+
+        self._sync()
+        return self._node is None or type(self._node) is AccumulateGrad
+
+    @property
+    def grad_fn(self):
+        from .autograd.tape import Output
+
+        if self.is_leaf:
+            return None
+        return self._node.parent if type(self._node) is Output else self._node
+
+    @property
+    def output_nr(self) -> int:
+        return getattr(self._node, "index", 0)
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
+            _warn_non_leaf_grad()
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_assigned_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+        """Add this tensor's gradients into the ``.grad`` of the leaves it came from."""
+        from .autograd.grad import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the graph."""
+        self._sync()
+        t = wrap(self._array)
+        if self._storage is None:
+            self._storage = Storage()
+        t._storage = self._storage
+        if self._array.__class__ is not _ndarray:
+            self._share_xla(t)
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        self._sync()
+        t = wrap(self._array)
+        if self._array.__class__ is not _ndarray:
+            t._storage = self._storage = self._storage or Storage()
+            self._share_xla(t)
+        return t
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        value._sync()
+        self._array, self._view, self._storage = value._array, None, None
+
+    def _share_xla(self, t: Tensor) -> None:
+        """Make ``t`` follow this tensor's in-place changes although XLA arrays are immutable."""
+        base, path = (self, ()) if self._view is None else (self._view.base, self._view.path)
+        t._view = View(base, path, self._storage.version, recorded=False)
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._storage is None else self._storage.version
+
+    @property
+    def _base(self) -> Tensor | None:
+        view = self._view
+        return view.base if view is not None and view.recorded is not None and view.path else None
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def _sync(self) -> None:
+        if self._view is not None and self._view.seen != self._storage.version:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Catch up with in-place changes made to the memory this tensor is a view of."""
+        from .autograd import views
+
+        views.refresh(self)
+
+    # -- out to Python and NumPy -------------------------------------------------------------------------------------
+
+    def item(self):
+        """The one element, as a Python number."""
+        self._sync()
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        value = np.asarray(self._array).item()
+        return float(value) if self.dtype is dtypes.bfloat16 else value
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            what = "no values" if self._array.size == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "biu" or self._array.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        from ._printing import tensor_text
+
+        return tensor_text(self, tensor_contents)
+
+
+class Size(tuple):
+    """A shape: a tuple that prints as ``torch.Size([2, 3])``."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        n = 1
+        for d in self:
+            n *= d
+        return n
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index):
+        part = tuple.__getitem__(self, index)
+        return Size(part) if isinstance(index, slice) else part
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, times):
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+def wrap(array) -> Tensor:
+    """A Tensor around an engine's array; shares it, records nothing."""
+    t = _new(Tensor)
+    t._array = np.asarray(array) if isinstance(array, np.generic) else array
+    t._node = t._grad = t._storage = t._view = None
+    return t
+
+
+def _warn_non_leaf_grad() -> None:
+    import warnings
+
+    warnings.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+        "you access the leaf Tensor instead.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _check_assigned_grad(t: Tensor, grad: Tensor) -> None:
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.dtype is not t.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{grad.dtype.name}' to a tensor with grad_dtype "
+            f"'{t.dtype.name}'. The grad_dtype attribute can be changed to allow gradients with a different dtype."
+        )
+    if grad.device != t.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device '{grad.device}' to a tensor with device '{t.device}'. "
+            "Please ensure that the gradient and the tensor are on the same device"
+        )
+    if grad.shape != t.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(t.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
+        )
