@@ -1,0 +1,509 @@
+"""Rushlight against PyTorch's own operator database: values, dtypes, first and second gradients of its samples.
+
+    python tests/parity/opdb.py add nn.functional.pad        some entries (all variants of a name)
+    python tests/parity/opdb.py --all --score                 everything, the score per group at the end
+    python tests/parity/opdb.py --group linalg --xla -v       one group on XLA arrays, with tracebacks
+
+An entry passes when every sample agrees in all stages:
+
+    call      it exists and does not raise              inplace   the in-place method, and its gradient
+    value     structure, dtypes, shapes, numbers        method    the Tensor method and the aliases
+    grad      gradients by a fixed random cotangent     gradgrad  gradients of those, by create_graph
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import os
+import random
+import sys
+import traceback
+import types
+import warnings
+
+import numpy as np
+import rushlight
+import torch
+from rushlight.tensor import Tensor
+from torch.testing._internal.common_methods_invocations import op_db
+
+sys.path.insert(0, os.path.dirname(__file__))
+import convert
+
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+# rtol, and atol relative to the largest expected element (at least 1). Never loosened for one test.
+TOLERANCE = {
+    "float16": (1e-3, 1e-3), "bfloat16": (1.6e-2, 1e-2), "float32": (1e-5, 1e-5), "float64": (1e-7, 1e-7),
+    "complex64": (1e-5, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
+GRADIENT_FACTOR = {"value": 1, "grad": 10, "gradgrad": 100}
+
+_RANDOM = "draws random numbers (compared stream by stream in test_random.py)"
+EXCLUDED = {
+    **dict.fromkeys(
+        ["cauchy", "exponential", "geometric", "log_normal", "normal", "uniform", "randn", "randn_like", "rand_like",
+         "randint", "randint_like", "multinomial", "bernoulli", "nn.functional.dropout", "nn.functional.dropout2d",
+         "nn.functional.dropout3d", "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout"],
+        _RANDOM,
+    ),
+    **dict.fromkeys(["to_sparse", "sparse.sampled_addmm", "sparse.mm"], "sparse"),
+    **dict.fromkeys([o.name for o in op_db if o.name.startswith("masked.")], "torch.masked"),
+    **dict.fromkeys([o.name for o in op_db if o.name.startswith("jiterator")], "compiles CUDA source"),
+    **dict.fromkeys([o.name for o in op_db if o.name.startswith("torch.ops.")], "not public: torch.ops"),
+    **dict.fromkeys(["torch._scaled_mm", "torch._scaled_mm_v2"], "float8 matrix products of CUDA, not public"),
+    "_segment_reduce": "not public, prototype",
+    "hash_tensor": "a checksum of PyTorch's own making",
+}  # fmt: skip
+
+# The result's numbers are whatever was in memory: only shape and dtype are compared.
+UNINITIALIZED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+# Defined up to signs or phases: compared after the entry's own output_process_fn_grad, as in PyTorch's tests.
+AMBIGUOUS = {"svd", "linalg.svd", "linalg.eigh", "linalg.eig", "svd_lowrank", "pca_lowrank", "linalg.svdvals"}
+
+DTYPES = (torch.float32, torch.int64, torch.complex64, torch.float64, torch.bool)
+
+
+class Mismatch(Exception):
+    """A disagreement with PyTorch, at one stage of one sample."""
+
+    def __init__(self, stage, sample, text):
+        super().__init__(text)
+        self.stage, self.sample = stage, sample
+
+
+@dataclasses.dataclass
+class Options:
+    samples: int = 12
+    dtype: torch.dtype | None = None
+    xla: bool = False
+    compiled: bool = False
+    grad: bool = True
+
+
+def entry_name(op) -> str:
+    return f"{op.name}|{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+ENTRIES = {entry_name(o): o for o in op_db}
+SCORED = {name: o for name, o in ENTRIES.items() if o.name not in EXCLUDED}
+
+
+def group_of(op) -> str:
+    for group in ("nn.functional", "linalg", "fft", "special", "signal.windows"):
+        if op.name.startswith(group + "."):
+            return group
+    return "torch"
+
+
+def check(op, options: Options) -> int:
+    """Compare one entry; the number of samples compared. Raises ``Mismatch`` at the first disagreement."""
+    count = 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for i, sample in samples_of(op, options):
+            try:
+                count += _Comparison(op, sample, options, i).run()
+            except Mismatch:
+                raise
+            except Exception as error:  # a fault of the comparison itself, or of Rushlight outside a call
+                raise Mismatch("harness", i, _first_line(error)) from error
+    return count
+
+
+def dtype_of(op, options):
+    if options.dtype is not None:
+        return options.dtype
+    return next((d for d in DTYPES if d in op.dtypes), None)
+
+
+def samples_of(op, options):
+    """(index, sample) pairs: all, or an even spread of ``options.samples``; the same ones every time."""
+    dtype = dtype_of(op, options)
+    if dtype is None or dtype not in op.dtypes:
+        return []
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    differentiable = op.supports_autograd and dtype in op.backward_dtypes and options.grad
+    every = op.sample_inputs("cpu", dtype, requires_grad=differentiable and dtype.is_floating_point | dtype.is_complex)
+    found = list(enumerate(itertools.islice(every, 600 if options.samples else None)))
+    if options.samples and len(found) > options.samples:
+        found = [found[round(i)] for i in np.linspace(0, len(found) - 1, options.samples)]
+    return found
+
+
+def counterpart(op):
+    """The Rushlight function that an entry is about."""
+    f = op.op
+    if isinstance(f, types.FunctionType) and not convert._is_library(f):
+        return convert.rebound(f)
+    name = op.name
+    owner = rushlight
+    try:
+        for part in name.split("."):
+            owner = getattr(owner, part)
+        return owner
+    except AttributeError:
+        if hasattr(Tensor, name):
+            return getattr(Tensor, name)
+        raise AttributeError(f"rushlight.{name} does not exist") from None
+
+
+class _Comparison:
+    """One sample, run through both libraries."""
+
+    def __init__(self, op, sample, options, index):
+        self.op, self.options, self.index = op, options, index
+        self.convert = convert.Converter(options.xla)
+        fresh: dict = {}
+
+        def leaf(t):  # the sample's tensors as leaves, so that both graphs end in the same places
+            if id(t) not in fresh:
+                fresh[id(t)] = (t, t.detach().requires_grad_(t.requires_grad))
+            return fresh[id(t)][1]
+
+        self.process = sample.output_process_fn_grad
+        self.broadcasts = sample.broadcasts_input
+        self.torch_args = convert.like((sample.input, tuple(sample.args), dict(sample.kwargs)), leaf)
+        self.ours_args = None
+
+    def run(self) -> bool:
+        try:
+            with _same_seed():
+                expected = self._torch(self.op.op)
+        except Exception:
+            return False  # PyTorch itself refuses this sample
+        self.ours_args = self._at("convert", lambda: self.convert(self.torch_args))
+        f = self._at("call", lambda: counterpart(self.op))
+        if self.options.compiled:
+            f = self._compiled(f)
+        with _same_seed():
+            result = self._at("call", lambda: self._ours(f))
+        self._compare("value", result, expected)
+        if self.options.grad:
+            self._gradients(result, expected)
+        self._variants(expected)
+        return True
+
+    def _compiled(self, f):
+        made = rushlight.compile(f)
+        self._at("compile", lambda: self._ours(made))  # the first call runs eagerly, the next one is traced
+        return made
+
+    # -- calling -------------------------------------------------------------------------------------------------------
+
+    def _torch(self, f, first=None):
+        x, args, kwargs = self.torch_args
+        return f(x if first is None else first, *args, **kwargs)
+
+    def _ours(self, f, first=None):
+        x, args, kwargs = self.ours_args
+        return f(x if first is None else first, *args, **kwargs)
+
+    def _at(self, stage, f):
+        try:
+            return f()
+        except Mismatch:
+            raise
+        except Exception as error:
+            raise Mismatch(stage, self.index, _first_line(error)) from error
+
+    def _fail(self, stage, text):
+        raise Mismatch(stage, self.index, text)
+
+    # -- comparing -----------------------------------------------------------------------------------------------------
+
+    def _compare(self, stage, ours, theirs):
+        self._structure(stage, ours, theirs)
+        if self.op.name in UNINITIALIZED:
+            return
+        if self.op.name in AMBIGUOUS:
+            ours, theirs = self._processed(ours, theirs)
+        for i, (a, b) in enumerate(zip(convert.tensors(ours), convert.tensors(theirs))):
+            self._numbers(stage, a, b, f"output {i}: ")
+
+    def _processed(self, ours, theirs):
+        swapped = convert.rebound(self.process) if isinstance(self.process, types.FunctionType) else self.process
+        return self._at("call", lambda: swapped(ours)), self.process(theirs)
+
+    def _structure(self, stage, ours, theirs):
+        if isinstance(theirs, torch.Tensor):
+            if not isinstance(ours, Tensor):
+                self._fail(stage, f"returned {type(ours).__name__}, not Tensor")
+            if str(ours.dtype) != str(theirs.dtype) and theirs.dtype is not torch.complex32:
+                self._fail("dtype", f"{ours.dtype} instead of {theirs.dtype}")
+            if tuple(ours.shape) != tuple(theirs.shape):
+                self._fail("shape", f"{list(ours.shape)} instead of {list(theirs.shape)}")
+        elif isinstance(theirs, (tuple, list)):
+            if not isinstance(ours, (tuple, list)) or len(ours) != len(theirs):
+                self._fail(stage, f"returned {type(ours).__name__} instead of {type(theirs).__name__} of {len(theirs)}")
+            fields = getattr(type(theirs), "__match_args__", ()) if hasattr(theirs, "n_fields") else ()
+            if fields and tuple(getattr(ours, "_fields", ())) != tuple(fields):
+                self._fail(stage, f"fields {getattr(ours, '_fields', None)} instead of {fields}")
+            for a, b in zip(ours, theirs):
+                self._structure(stage, a, b)
+        elif isinstance(theirs, (bool, int, float, complex)):
+            if type(ours) is not type(theirs) or not np.isclose(ours, theirs, equal_nan=True):
+                self._fail(stage, f"returned {ours!r} instead of {theirs!r}")
+
+    def _numbers(self, stage, ours, theirs, where=""):
+        a, b = convert.array_of(ours), convert.to_numpy(theirs)
+        if a.shape != b.shape:
+            self._fail(stage, f"{where}shape {list(a.shape)} instead of {list(b.shape)}")
+        if str(b.dtype) not in TOLERANCE:
+            if not np.array_equal(a, b):
+                self._fail(stage, f"{where}{_worst(a, b)}")
+            return
+        rtol, atol = TOLERANCE[str(b.dtype)]
+        factor = GRADIENT_FACTOR.get(stage, 1)
+        wide = np.complex128 if b.dtype.kind == "c" else np.float64
+        a, b = np.asarray(a).astype(wide), b.astype(wide)
+        finite = np.abs(b[np.isfinite(b)])
+        scale = max(1.0, finite.max(initial=0.0))
+        if not np.allclose(a, b, rtol=rtol * factor, atol=atol * factor * scale, equal_nan=True):
+            self._fail(stage, f"{where}{_worst(a, b)}")
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    def _gradients(self, result, expected):
+        ours_out, their_out = self._processed(result, expected)
+        pairs = [
+            (a, b) for a, b in zip(convert.tensors(ours_out), convert.tensors(their_out)) if b.requires_grad
+        ]
+        for a, b in zip(convert.tensors(ours_out), convert.tensors(their_out)):
+            if a.requires_grad != b.requires_grad:
+                self._fail("grad", f"requires_grad is {a.requires_grad} instead of {b.requires_grad}")
+        their_in = [t for t in convert.tensors(self.torch_args) if t.requires_grad]
+        if not pairs or not their_in:
+            return
+        second = self.op.supports_gradgrad
+        their_cotangents = [_cotangent(b, i, second) for i, (_, b) in enumerate(pairs)]
+        theirs = _torch_grad([b for _, b in pairs], their_in, their_cotangents, second)
+        if theirs is None:
+            return
+        ours_in = [self.convert(t) for t in their_in]
+        cotangents = [self.convert(c) for c in their_cotangents]
+        ours = self._at("grad", lambda: _our_grad([a for a, _ in pairs], ours_in, cotangents, second))
+        self._compare_gradients("grad", ours, theirs)
+        if second:
+            self._second(ours, theirs, ours_in + cotangents, their_in + their_cotangents)
+
+    def _second(self, ours, theirs, ours_in, their_in):
+        pairs = [(a, b) for a, b in zip(ours, theirs) if b is not None and b.requires_grad]
+        if not pairs:
+            return
+        if any(a is None or not a.requires_grad for a, _ in pairs):
+            self._fail("gradgrad", "a first gradient does not require grad")
+        projections = [_cotangent(b, 100 + i, False) for i, (_, b) in enumerate(pairs)]
+        expected = _torch_grad([b for _, b in pairs], their_in, projections, False)
+        if expected is None:
+            return
+        v = [self.convert(p) for p in projections]
+        found = self._at("gradgrad", lambda: _our_grad([a for a, _ in pairs], ours_in, v, False))
+        self._compare_gradients("gradgrad", found, expected)
+
+    def _compare_gradients(self, stage, ours, theirs):
+        for i, (a, b) in enumerate(zip(ours, theirs)):
+            if b is None and a is not None and convert.array_of(a).any():
+                self._fail(stage, f"input {i}: a gradient where PyTorch has None")
+            if b is None:
+                continue
+            if a is None:
+                if b.abs().sum() != 0:
+                    self._fail(stage, f"input {i}: None instead of a gradient")
+                continue
+            if str(a.dtype) != str(b.dtype):
+                self._fail(stage, f"input {i}: {a.dtype} instead of {b.dtype}")
+            self._numbers(stage, a, b, f"input {i}: ")
+
+    # -- the same thing by other names -----------------------------------------------------------------------------------
+
+    def _variants(self, expected):
+        op = self.op
+        if self.options.compiled or not isinstance(self.torch_args[0], torch.Tensor):
+            return
+        inplace = op.get_inplace()
+        if inplace is not None and not self.broadcasts:
+            self._in_place(inplace)
+        if self.index == 0:
+            method = op.get_method()
+            if isinstance(method, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+                self._same("method", lambda: getattr(Tensor, method.__name__), expected)
+            for alias in op.aliases:
+                if isinstance(alias.op, types.BuiltinFunctionType):
+                    self._same("method", lambda name=alias.name: _dotted(name), expected)
+
+    def _same(self, stage, find, expected):
+        f = self._at(stage, find)
+        with _same_seed():
+            result = self._at(stage, lambda: self._ours(f))
+        try:
+            self._compare(stage, result, expected)
+        except Mismatch as error:
+            self._fail(stage, f"{getattr(f, '__name__', f)}: {error.stage}: {error}")
+
+    def _in_place(self, f):
+        theirs = self.torch_args[0].clone()
+        try:
+            with _same_seed():
+                self._torch(f, theirs)
+        except Exception:
+            return
+        name = getattr(f, "__name__", "")
+        f = convert.rebound(f) if isinstance(f, types.FunctionType) and not hasattr(Tensor, name) else None
+        f = f or self._at("inplace", lambda: getattr(Tensor, name))
+        x = self.ours_args[0]
+        ours = self._at("inplace", lambda: x.clone())
+        with _same_seed():
+            returned = self._at("inplace", lambda: self._ours(f, ours))
+        if returned is not ours:
+            self._fail("inplace", f"{name} returned another tensor than it wrote")
+        try:
+            self._structure("inplace", ours, theirs)
+            self._numbers("inplace", ours, theirs)
+            if self.options.grad and theirs.requires_grad and self.torch_args[0].requires_grad:
+                self._in_place_gradient(ours, theirs, x)
+        except Mismatch as error:
+            self._fail("inplace", f"{name}: {error}")
+
+    def _in_place_gradient(self, ours, theirs, x):
+        cotangent = _cotangent(theirs, 0, False)
+        expected = _torch_grad([theirs], [self.torch_args[0]], [cotangent], False)
+        if expected is not None:
+            found = _our_grad([ours], [x], [self.convert(cotangent)], False)
+            self._compare_gradients("grad", found, expected)
+
+
+class _same_seed:
+    """Entries that draw numbers (svd_lowrank …) draw the same ones in both libraries."""
+
+    def __enter__(self):
+        torch.manual_seed(7)
+        if hasattr(rushlight, "manual_seed"):
+            rushlight.manual_seed(7)
+
+    def __exit__(self, *_):
+        pass
+
+
+def _cotangent(like, seed, requires_grad):
+    noise = np.random.RandomState(seed)
+    values = noise.standard_normal(tuple(like.shape))
+    if like.dtype.is_complex:
+        values = values + 1j * noise.standard_normal(tuple(like.shape))
+    return torch.as_tensor(values).to(like.dtype).requires_grad_(requires_grad)
+
+
+def _torch_grad(outputs, inputs, cotangents, create_graph):
+    try:
+        return torch.autograd.grad(
+            outputs, inputs, cotangents, create_graph=create_graph, retain_graph=True, allow_unused=True
+        )
+    except RuntimeError:
+        return None  # PyTorch has no gradient here
+
+
+def _our_grad(outputs, inputs, cotangents, create_graph):
+    return rushlight.autograd.grad(
+        outputs, inputs, cotangents, create_graph=create_graph, retain_graph=True, allow_unused=True
+    )
+
+
+def _dotted(name):
+    owner = rushlight
+    for part in name.split("."):
+        owner = getattr(owner, part)
+    return owner
+
+
+def _worst(a, b):
+    if a.dtype.kind in "b":
+        return f"{int((a != b).sum())} of {a.size} elements differ"
+    with np.errstate(all="ignore"):
+        difference = np.abs(a - b)
+        where = np.unravel_index(np.argmax(np.where(np.isnan(difference) & ~(np.isnan(a) & np.isnan(b)), np.inf, np.nan_to_num(difference))), a.shape)
+    return f"{a[where]!r} instead of {b[where]!r} at {tuple(int(i) for i in where)} of {list(a.shape)}"
+
+
+def _first_line(error) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"[:300]
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
+
+
+class Score:
+    """How many entries of each group pass."""
+
+    def __init__(self):
+        self.passed: dict[str, bool] = {}
+
+    def add(self, name, passed):
+        self.passed[name] = passed
+
+    def text(self) -> str:
+        groups: dict = {}
+        for name, passed in self.passed.items():
+            op = ENTRIES[name]
+            groups.setdefault(group_of(op), []).append((op.name, passed))
+        parts = []
+        for group, results in groups.items():
+            names = {n for n, _ in results}
+            whole = names - {n for n, passed in results if not passed}
+            parts.append(f"{group} {sum(p for _, p in results)}/{len(results)} (names {len(whole)}/{len(names)})")
+        return ", ".join(parts)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--group", choices=["torch", "nn", "linalg", "fft", "special", "signal"])
+    parser.add_argument("--samples", type=int, default=12, help="0: all of them")
+    parser.add_argument("--dtype", help="float64, complex64, int64 …")
+    parser.add_argument("--xla", action="store_true", help="on XLA arrays")
+    parser.add_argument("--compiled", action="store_true", help="through rushlight.compile")
+    parser.add_argument("--no-grad", action="store_true")
+    parser.add_argument("-v", action="store_true", help="tracebacks")
+    parser.add_argument("--score", action="store_true", help="only the score")
+    args = parser.parse_args(argv)
+    options = Options(
+        args.samples, args.dtype and getattr(torch, args.dtype), args.xla, args.compiled, not args.no_grad
+    )
+    chosen = _chosen(args)
+    score = Score()
+    for name, op in chosen.items():
+        try:
+            count = check(op, options)
+            score.add(name, True)
+            if args.names:
+                print(f"ok   {name}: {count} samples")
+        except Mismatch as error:
+            score.add(name, False)
+            if not args.score:
+                print(f"FAIL {name} [{error.sample}] {error.stage}: {error}", flush=True)
+                if args.v:
+                    traceback.print_exception(error.__cause__ or error)
+    print(score.text())
+    return 0 if all(score.passed.values()) else 1
+
+
+def _chosen(args):
+    if args.names:
+        wanted = set(args.names)
+        chosen = {n: o for n, o in ENTRIES.items() if n in wanted or o.name in wanted or o.name.split(".")[-1] in wanted}
+        missing = wanted - {x for n, o in chosen.items() for x in (n, o.name, o.name.split(".")[-1])}
+        if missing:
+            print("no such entry:", ", ".join(sorted(missing)))
+        return chosen
+    if args.group:
+        return {n: o for n, o in SCORED.items() if group_of(o).startswith(args.group)}
+    return SCORED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
