@@ -20,6 +20,9 @@ parameter name for what it needs, and only that is kept until backward:
 A rule may return a gradient that is larger or smaller than its input by broadcasting, of the same size in another
 shape, or of another dtype: the tape fits it.
 
+A last ``*name`` parameter takes any number of arrays. A rule that asks for it, or for ``name_shape``, gets the list;
+a rule given for it returns the list of their gradients.
+
 ``aux=function`` names a pure function of (some of) the op's arguments that is computed once in forward, handed to it
 as the keyword ``aux``, and reused by the rules: norm statistics, pool indices. When the backward pass is recorded it
 is computed again from the tensors, so it too is differentiated.
@@ -37,6 +40,7 @@ import numpy as np
 
 from .. import dtype as dtypes
 from ..engine import LOW_PRECISION, namespace_of, numpy as numpy_engine
+from ..engine.fallback import FORWARDS
 from ..tensor import Storage, Tensor, View, wrap
 from . import mode
 from .mode import state
@@ -55,6 +59,7 @@ _ndarray = np.ndarray
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _new = object.__new__
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
+_OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 _INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
     "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
@@ -62,23 +67,39 @@ _INFERENCE = (
 )
 
 
-def op(_forward=None, *, node=None, promote=None, view=False, write=None, exact=False, derive=False, aux=None, **rules):
+def op(
+    _forward=None,
+    *,
+    node=None,
+    promote=None,
+    keep=(),
+    check=None,
+    view=False,
+    write=None,
+    exact=False,
+    derive=False,
+    aux=None,
+    **rules,
+):
     """Declare an operator; see the module's text.
 
     node:     the graph node's name; ``MulBackward0`` for an op called ``mul`` if not given.
     promote:  ``"common"`` casts all arrays to PyTorch's result dtype first, ``"float"`` makes integers float too.
+    keep:     names of arrays that promotion leaves as they are (a mask).
+    check:    ``check(*arrays)``, called on what is not plainly float32 or float64 alone: refuses bad dtypes.
     view:     the output shares memory with the first input (where the engine can).
     write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
     exact:    moves elements without arithmetic, so half precision needs no float32 detour.
     """
 
     def declare(forward):
-        declared = Op(forward, node, promote, view, write, exact, derive, aux, rules)
+        declared = Op(forward, node, promote, keep, check, view, write, exact, derive, aux, rules)
         call = _caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = declared, declared.name, declared.name, forward.__doc__
         call.__module__ = forward.__module__
         declared.call = call
         setattr(differentiable, declared.name, call)
+        FORWARDS[declared.name] = forward
         return call
 
     return declare if _forward is None else declare(_forward)
@@ -87,11 +108,13 @@ def op(_forward=None, *, node=None, promote=None, view=False, write=None, exact=
 class Op:
     """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
 
-    def __init__(self, forward, node, promote, view, write, exact, derive, aux, rules):
+    def __init__(self, forward, node, promote, keep, check, view, write, exact, derive, aux, rules):
         self.name = forward.__name__.strip("_")
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
         self.arrays, self.variadic, self.static = _parameters(forward)
+        self.label = self.name  # what error messages call it: PyTorch's name, where that is another
+        self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)
         self.aux_names = _names(aux)[1:] if aux else ()
         self.derive = derive
         if derive:
@@ -125,17 +148,18 @@ class _Rule:
 class Plan:
     """For one op and one set of wanted gradients: which values to save, and how each rule picks from them.
 
-    ``inputs`` are the places of the arguments to keep, ``output`` whether to keep y. ``sources`` says for each of
-    ``names`` where apply finds it: ("saved", place) or one of the cheap things a ``Details`` holds.
+    ``inputs`` are the places of the arguments to keep, ``rest`` the place from which on all are kept (those of
+    ``*name``), ``output`` whether to keep y. ``sources`` says for each of ``names`` where apply finds it: ("saved",
+    place) or one of the cheap things a ``Details`` holds.
     """
 
-    __slots__ = ("names", "sources", "rules", "inputs", "all_inputs", "output", "detailed", "in_order", "saves")
+    __slots__ = ("names", "sources", "rules", "inputs", "rest", "output", "detailed", "in_order", "saves", "many")
 
     def __init__(self, op: Op, needs: int):
-        if op.variadic:
-            wanted = [op.rules.get(op.variadic)]
-        else:
-            wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
+        wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
+        if op.variadic and needs >> len(op.arrays) - 1:
+            wanted[-1] = op.rules.get(op.variadic)
+        self.many = len(wanted) - 1 if op.variadic and wanted[-1] else None  # the place of a rule for ``*name``
         self.names = tuple(dict.fromkeys(n for r in wanted if r for n in r.needs))
         place = {name: i for i, name in enumerate(self.names)}
         self.rules = tuple(
@@ -149,8 +173,8 @@ class Plan:
                 self.inputs.append(op.arrays.index(name))
             sources.append((kind, which))
         self.sources = tuple(sources)
-        self.all_inputs = ("inputs", None) in sources
-        self.saves = bool(self.inputs) or self.output or self.all_inputs
+        self.rest = len(op.arrays) - 1 if ("inputs", None) in sources else None
+        self.saves = bool(self.inputs) or self.output or self.rest is not None
         self.detailed = any(kind not in ("saved", "y") for kind, _ in sources)
         self.in_order = not self.detailed and [k for k, _ in sources] == ["saved"] * len(self.inputs) + ["y"] * self.output
 
@@ -165,7 +189,7 @@ def _source(op: Op, name: str):
     if name in op.static:
         return ("static", name)
     if name.endswith("_shape") and name[:-6] in op.arrays:
-        return ("shapes", None if name[:-6] == op.variadic else op.arrays.index(name[:-6]))
+        return ("shapes" if name[:-6] != op.variadic else "rest shapes", op.arrays.index(name[:-6]))
     raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}")
 
 
@@ -206,12 +230,11 @@ class OpNode(Node):
         backward = None if graph else xp.BACKWARD.get(self.op.name)
         if backward is not None:
             return backward(g, self.edges, dict(zip(plan.names, values)))
-        if self.op.variadic:
-            _, rule, places = plan.rules[0]
-            return rule(xp, g, *[values[p] for p in places])
         grads = [None] * len(self.edges)
         for i, rule, places in plan.rules:
             grads[i] = rule(xp, g, *[values[p] for p in places])
+        if plan.many is not None:
+            grads[plan.many :] = grads[plan.many]
         return grads
 
     def _values(self, xp, saved, graph):
@@ -227,12 +250,15 @@ class OpNode(Node):
             elif kind == "y":
                 value = self._output(saved[-1]) if graph else self._computed(xp, saved[-1])
             elif kind == "inputs":
-                value = saved[: len(self.edges)]
+                first = len(plan.inputs)
+                value = saved[first : first + len(self.edges) - plan.rest]
                 value = value if graph else [self._computed(xp, v._array) if isinstance(v, Tensor) else v for v in value]
             elif kind == "static":
                 value = details.static[which]
             elif kind == "shapes":
-                value = details.shapes if which is None else details.shapes[which]
+                value = details.shapes[which]
+            elif kind == "rest shapes":
+                value = details.shapes[which:]
             else:  # aux
                 value = self._aux_again(xp, values) if graph else details.aux
             values.append(value)
@@ -305,13 +331,16 @@ class OpNode(Node):
         return tuple(v for v in self.saved if isinstance(v, Tensor))
 
 
-def _caller(o: Op, node_type=None):
-    """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here."""
+def _caller(o: Op, node_type=None, operator=False):
+    """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
+
+    With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
+    """
     node_type = node_type or o.node_type
     forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
     numpy_forward = numpy_engine.BODIES.get(name, forward)
     defaults, differentiable_op = o.static, bool(o.rules)
-    aux, aux_names, array_names = o.aux, o.aux_names, o.arrays
+    aux, aux_names, array_names, keep, check = o.aux, o.aux_names, o.arrays, o.keep, o.check
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -343,20 +372,31 @@ def _caller(o: Op, node_type=None):
 
         compute = final = auxiliary = None
         if not (plain and (common is _F32 or common is _F64)) and not is_view:
+            if operator and not all(isinstance(a, _OPERANDS) for a in args):
+                return NotImplemented
             if common is None and args:
                 raise _not_a_tensor(o, args)
-            arrays, compute, final = _convert(args, arrays, promote, exact, xp)
+            if check is not None:
+                check(*arrays)
+            arrays, compute, final = _convert(args, arrays, promote, keep, exact, xp)
         body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
-        if not defaults and aux is None:
-            out = body(xp, *arrays)
-        else:
-            static = {**defaults, **static}
-            if aux is None:
-                out = body(xp, *arrays, **static)
+        try:
+            if not defaults and aux is None:
+                out = body(xp, *arrays)
             else:
-                known = {**static, **dict(zip(array_names, arrays))}
-                auxiliary = aux(xp, *[known[n] for n in aux_names])
-                out = body(xp, *arrays, aux=auxiliary, **static)
+                static = {**defaults, **static}
+                if aux is None:
+                    out = body(xp, *arrays, **static)
+                else:
+                    known = {**static, **dict(zip(array_names, arrays))}
+                    auxiliary = aux(xp, *[known[n] for n in aux_names])
+                    out = body(xp, *arrays, aux=auxiliary, **static)
+        except (ValueError, TypeError):
+            if operator and any(a is None for a in args):
+                return NotImplemented
+            if promote:
+                check_broadcast(arrays)
+            raise
 
         if out.__class__ is tuple:
             return _several(o, node_type, args, nodes, needs, xp, out, auxiliary, static, compute, final)
@@ -387,8 +427,7 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
         node.shape, node.dtype = out.shape, out.dtype
     node.plan = plan = o.plans.get(needs) or o.plan(needs)
     saved, versions = [], []
-    for i in plan.inputs or range(len(args) if plan.all_inputs else 0):
-        value = args[i]
+    for value in [args[i] for i in plan.inputs] if plan.rest is None else _kept(args, plan):
         saved.append(value)
         if isinstance(value, Tensor):
             storage = value._storage
@@ -416,6 +455,10 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
     return node
 
 
+def _kept(args, plan):
+    return [args[i] for i in plan.inputs] + list(args[plan.rest :])
+
+
 def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
     """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
     if final is not None:
@@ -441,8 +484,31 @@ def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, comp
 
 def _not_a_tensor(o, args):
     return TypeError(
-        f"{o.name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}"
+        f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}"
     )
+
+
+def check_broadcast(arrays) -> None:
+    """Raise PyTorch's error if the shapes of ``arrays`` do not broadcast together."""
+    shape: tuple = ()
+    for a in arrays:
+        other = getattr(a, "shape", ())
+        for i in range(1, min(len(shape), len(other)) + 1):
+            if shape[-i] != other[-i] and 1 not in (shape[-i], other[-i]):
+                raise RuntimeError(
+                    f"The size of tensor a ({shape[-i]}) must match the size of tensor b ({other[-i]}) at "
+                    f"non-singleton dimension {max(len(shape), len(other)) - i}"
+                )
+        longer, shorter = (shape, other) if len(shape) >= len(other) else (other, shape)
+        tail = len(longer) - len(shorter)
+        shape = longer[:tail] + tuple(b if a == 1 else a for a, b in zip(longer[tail:], shorter))
+
+
+def operator(call):
+    """The same op as a method for one of Python's operators."""
+    made = _caller(call.op, operator=True)
+    made.op, made.__name__, made.__doc__ = call.op, call.__name__, call.__doc__
+    return made
 
 
 def variant(call, node: str):
@@ -526,7 +592,7 @@ def _alias(array, wanted, graph):
 # -- dtypes ----------------------------------------------------------------------------------------------------------
 
 
-def _convert(args, arrays, promote, exact, xp):
+def _convert(args, arrays, promote, keep, exact, xp):
     """Cast arrays as PyTorch would before computing.
 
     Returns the arrays, the dtype they were brought to (None: as they were), and the dtype a float32 detour on the
@@ -535,7 +601,9 @@ def _convert(args, arrays, promote, exact, xp):
     compute = final = None
     if promote is not None:
         with_dim, zero_dim, scalars = [], [], []
-        for a, array in zip(args, arrays):
+        for i, (a, array) in enumerate(zip(args, arrays)):
+            if i in keep:
+                continue
             if isinstance(a, Tensor):
                 (with_dim if array.ndim else zero_dim).append(dtypes.of_numpy(array.dtype))
             elif a is not None:
@@ -544,7 +612,10 @@ def _convert(args, arrays, promote, exact, xp):
         if promote == "float" and not (target.is_floating_point or target.is_complex):
             target = dtypes.get_default_dtype()
         compute = target.numpy
-        arrays = [_fit_scalar(a, target) if not hasattr(a, "dtype") else _cast(xp, a, compute) for a in arrays]
+        arrays = [
+            a if i in keep else _cast(xp, a, compute) if hasattr(a, "dtype") else _fit_scalar(a, target)
+            for i, a in enumerate(arrays)
+        ]
     if not exact and xp is numpy_engine:
         low = compute or next((a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype in LOW_PRECISION), None)
         if low in LOW_PRECISION:
