@@ -56,7 +56,7 @@ def constant(value):
     if isinstance(value, torch.nn.Module):
         return _module(value)
     if isinstance(value, functools.partial):
-        return functools.partial(function(value.func), *value.args, **value.keywords)
+        return functools.partial(constant(value.func), *value.args, **value.keywords)
     if callable(value) and not isinstance(value, type):
         return function(value)
     return value
@@ -149,6 +149,7 @@ def strided_copy(t: torch.Tensor) -> np.ndarray:
 
 def to_numpy(t: torch.Tensor) -> np.ndarray:
     t = t.detach().resolve_conj().resolve_neg()
+    t = torch.zeros_like(t) if t._is_zerotensor() else t
     if t.dtype is torch.bfloat16:
         return t.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     if t.dtype is torch.complex32:
