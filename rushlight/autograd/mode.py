@@ -14,8 +14,14 @@ class _State(threading.local):
     inference = False
     interceptors: tuple = ()  # innermost last; see ``intercepting``
     saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
+    writers: tuple = ()  # told of every tensor written in place; these three serve compile, see ``notify``
+    modules: tuple = ()  # told of every module called
+    optimizers: tuple = ()  # told of every optimizer stepped
+    saved_hooks_error = None  # why saved-tensor hooks are forbidden now
     anomaly = False  # keep the traceback of every recorded op
     check_nan = True
+    running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
+    evaluating = None  # the node that backward is running, under anomaly detection
 
 
 state = _State()
@@ -130,12 +136,16 @@ class inference_mode(_Switch):
         self.value = mode
 
     def __enter__(self):
+        global active
         self._outer = state.grad, state.inference
         state.inference = self.value
-        state.grad = False if self.value else state.grad
+        state.grad = not self.value
+        active += 1
 
     def __exit__(self, *_):
+        global active
         state.grad, state.inference = self._outer
+        active -= 1
 
     def clone(self):
         return type(self)(self.value)
@@ -183,3 +193,9 @@ def intercept(call, args, static):
         return interceptors[-1](call, args, static)
     finally:
         state.interceptors = interceptors
+
+
+def notify(field: str, subject) -> None:
+    """Tell the thread's observers of ``field``; callers test ``mode.active`` first."""
+    for observer in getattr(state, field):
+        observer(subject)

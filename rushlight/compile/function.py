@@ -1,0 +1,129 @@
+"""``compile`` and what it returns."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+
+from ..autograd.mode import state as mode_state
+from ..device import cpu
+from ..engine import xla
+from ..tensor import Tensor
+from .discover import Watch
+from .program import Program, Slot
+from .trace import CompileError, trace
+from .tree import flatten, signature
+
+__all__ = ["Compiled", "CompileError", "compile"]
+
+
+def compile(fn=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
+    """Compile a function, or a module's call, into XLA programs; also a decorator.
+
+    The function may hold a whole training step. ``fallback=True`` runs it eagerly, with one warning, when it cannot
+    be traced. ``options`` go to XLA's compiler. PyTorch's own options (``mode``, ``fullgraph``, ``dynamic``,
+    ``backend``) are accepted and mean nothing here: there is one mode.
+    """
+    if fn is None:
+        return functools.partial(compile, fallback=fallback, options=options, **torch_options)
+    return Compiled(fn, fallback, options)
+
+
+class Compiled:
+    """A compiled function: a cache of programs by argument shapes, module flags and grad mode."""
+
+    def __init__(self, fn, fallback=False, options=None):
+        self._fn, self._fallback, self._options = fn, fallback, options
+        self._entries: dict = {}
+        self._lock = threading.RLock()
+        self._eager = False  # a trace failed and fallback is on
+        self.compilations = 0
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args, **kwargs):
+        if self._eager or mode_state.interceptors:  # inside another trace this is a plain call
+            return self._fn(*args, **kwargs)
+        with self._lock:
+            key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
+            for entry in self._entries.setdefault(key, []):
+                if entry.fits():
+                    return self._run(entry, args, kwargs)
+            return self._first(key, args, kwargs)
+
+    def _first(self, key, args, kwargs):
+        """Run eagerly and watch, so that the next call can be traced."""
+        watch = Watch()
+        with watch.watching():
+            result = self._fn(*args, **kwargs)
+        given, returned = [], []
+        flatten((args, kwargs), given)
+        flatten(result, returned)
+        entry = Entry(watch, watch.survivors(but=given + returned), [type_of(t) for t in given])
+        self._entries[key].append(entry)
+        return result
+
+    def _run(self, entry, args, kwargs):
+        given: list[Tensor] = []
+        flatten((args, kwargs), given)
+        if entry.program is None:
+            try:
+                entry.program = self._compile(entry, args, kwargs, given)
+            except CompileError as error:
+                if not self._fallback:
+                    raise
+                warnings.warn(f"{error}\nRunning it eagerly from now on.", stacklevel=3)
+                self._eager = True
+                return self._fn(*args, **kwargs)
+        return entry.program(given)
+
+    def _compile(self, entry, args, kwargs, given) -> Program:
+        state = entry.state
+        device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
+        place = xla.place_of(device)
+        for _ in range(8):
+            learned, missed = trace(
+                self._fn, args, kwargs, [*given, *state], entry.optimizers, device, xla.abstract_key()
+            )
+            if not missed:
+                break
+            state = [*state, *missed]
+        else:
+            raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
+        self.compilations += 1
+        entry.state = state
+        return Program(learned, len(given), entry.slots(given), entry.optimizers, place, self._options)
+
+
+class Entry:
+    """One set of argument shapes and flags: first only what was seen in the eager run, later also the program."""
+
+    def __init__(self, watch: Watch, state, _):
+        self.state, self.optimizers, self.modules = state, watch.optimizers, watch.modules
+        self.program: Program | None = None
+        self._flags = self._now()
+        self._leaves = [t for t in state if t.requires_grad]
+        self._had_grad = [t._grad is not None for t in self._leaves]
+
+    def fits(self) -> bool:
+        """Is the world still as it was when this entry was made?"""
+        for t, had in zip(self._leaves, self._had_grad):
+            if (t._grad is not None) is not had:
+                return False
+        return self._flags == self._now()
+
+    def _now(self):
+        return tuple([m.training for m in self.modules])
+
+    def slots(self, given) -> list[Slot]:
+        inputs = [*given, *self.state]
+        gradients = {id(t._grad): (i, t) for i, t in enumerate(inputs) if t._grad is not None}
+        made = []
+        for t in self.state:
+            leaf = gradients.get(id(t))
+            made.append(Slot(t) if leaf is None else Slot(t, leaf[1], leaf[0]))
+        return made
+
+
+def type_of(t):
+    return None

@@ -1,0 +1,226 @@
+"""Run a function once on tracers: from Python to a jaxpr, with every tensor put back as it was."""
+
+from __future__ import annotations
+
+import contextlib
+
+import jax
+import numpy as np
+
+from ..autograd import mode, views
+from ..autograd.op import OpNode
+from ..autograd.tape import AccumulateGrad, Node, run_backward
+from ..engine import xla
+from ..tensor import Storage, Tensor, wrap
+from .discover import Watch
+from .tree import flatten, unflatten
+
+
+class CompileError(RuntimeError):
+    """Something in a compiled function cannot be traced; the message names the line and the way out."""
+
+
+class Traced:
+    """What a trace learned: the jaxpr, and what its outputs are.
+
+    The outputs of the jaxpr are, in order: the function's tensor results, the written inputs (``written``: places
+    among arguments then state), the new gradients (``new_grads``: places of their leaves), and, where results can be
+    differentiated from outside, the values that their backward pass will need (``residuals``).
+    """
+
+    def __init__(self):
+        self.jaxpr = None
+        self.structure = None  # of the result, see tree
+        self.results = 0
+        self.written: list[int] = []
+        self.new_grads: list[int] = []
+        self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
+        self.tail: Tail | None = None
+
+
+class Tail:
+    """The part of the graph that a compiled forward leaves for an outside ``backward()``."""
+
+    def __init__(self, roots, targets, slots, arrays):
+        self.roots = roots  # (place among the results, node)
+        self.targets = targets  # (place among the inputs, node)
+        self.slots = slots  # (getter, setter) of every value that backward needs, where it sits in the graph
+        inputs = {id(a): i for i, a in enumerate(arrays)}
+        # What is simply an input of the program is taken from there, not returned by it a second time.
+        self._inputs = [inputs.get(id(get())) for get, _ in slots]
+
+    def outputs(self):
+        return [get() for (get, _), i in zip(self.slots, self._inputs) if i is None]
+
+    def values(self, outputs, input_value):
+        """The residuals in the slots' order, from the program's outputs and its inputs."""
+        outputs = iter(outputs)
+        return [next(outputs) if i is None else input_value(i) for i in self._inputs]
+
+
+def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device, key) -> tuple[Traced, list[Tensor]]:
+    """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
+
+    Returns what was learned, and tensors it met that are state but were not among the inputs: trace again with them.
+    """
+    learned, watch = Traced(), Watch()
+    hyper = [v for o in optimizers for v in o._hyper_values()]
+
+    def body(arrays, hyper_values, rng):
+        with _installed(inputs, arrays, device), _hyper(optimizers, hyper_values), xla.random_key(rng), watch.watching():
+            result = fn(*args, **kwargs)
+            return _collect(learned, result, inputs, arrays)
+
+    shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
+    try:
+        learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, key)
+    except jax.errors.ConcretizationTypeError as error:
+        raise CompileError(_explain(error)) from error
+    known = {id(t) for t in inputs}
+    missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not _traced(t)]
+    return learned, missed
+
+
+def _traced(t: Tensor) -> bool:
+    return isinstance(t._array, jax.core.Tracer)
+
+
+@contextlib.contextmanager
+def _installed(inputs, arrays, device):
+    """Put tracers into the input tensors, and everything back afterwards, whatever happens."""
+    before = [(t, t._array, t._node, t._grad, t._view, t._storage, t._version) for t in inputs]
+    outer_device, xla.tracing_device = xla.tracing_device, device
+    try:
+        for t, array in zip(inputs, arrays):
+            t._array = array
+            if t._view is not None and t._view.base is None:
+                t._view = None
+            t._storage = t._storage or Storage()
+        for t in inputs:
+            if t._view is not None:
+                t._view.seen = -1  # a view of an input reads its tracer
+        yield
+    finally:
+        xla.tracing_device = outer_device
+        for t, array, node, grad, view, storage, version in before:
+            t._array, t._node, t._grad, t._view, t._storage = array, node, grad, view, storage
+            if storage is not None:
+                storage.version = version
+                if view is not None:
+                    view.seen = view.seen if view.base is None else version
+
+
+@contextlib.contextmanager
+def _hyper(optimizers, values):
+    """Optimizers read these traced numbers instead of the floats in their groups."""
+    values = iter(values)
+    try:
+        for o in optimizers:
+            o._traced_hyper = [next(values) for _ in o._hyper_values()]
+        yield
+    finally:
+        for o in optimizers:
+            o._traced_hyper = None
+
+
+def _collect(learned: Traced, result, inputs, arrays):
+    tensors: list[Tensor] = []
+    learned.structure = flatten(result, tensors)
+    for t in tensors:
+        t._sync()
+    learned.results = len(tensors)
+    learned.written, learned.new_grads, learned.no_grads = [], [], []
+    outputs = [t._array for t in tensors]
+    known = {id(t) for t in inputs}
+    for i, (t, array) in enumerate(zip(inputs, arrays)):
+        t._sync()
+        if t._array is not array:
+            learned.written.append(i)
+            outputs.append(t._array)
+    for i, t in enumerate(inputs):
+        if type(t._node) is AccumulateGrad:
+            if t._grad is None:
+                learned.no_grads.append(i)
+            elif id(t._grad) not in known:
+                learned.new_grads.append(i)
+                outputs.append(t._grad._array)
+    learned.tail = _tail(tensors, inputs, arrays)
+    if learned.tail is not None:
+        outputs += learned.tail.outputs()
+    return outputs
+
+
+def _tail(results, inputs, arrays) -> Tail | None:
+    """What an outside backward() through the results would need, or None if there is nothing to differentiate."""
+    roots = [(i, t._node) for i, t in enumerate(results) if t._node is not None and not isinstance(t._node, AccumulateGrad)]
+    nodes, stack = {}, [node for _, node in roots]
+    while stack:
+        node = stack.pop()
+        if id(node) in nodes:
+            continue
+        nodes[id(node)] = node
+        if isinstance(node, OpNode) and node.saved is None:
+            return None  # backward() ran inside: nothing is left to do outside
+        stack.extend(e for e in node.edges if e is not None)
+    targets = [(i, t._node) for i, t in enumerate(inputs) if t._node is not None and id(t._node) in nodes]
+    if not roots or not targets:
+        return None
+    slots = []
+    for node in nodes.values():
+        if isinstance(node, OpNode):
+            slots += _slots(node)
+    return Tail(roots, targets, slots, arrays)
+
+
+def _slots(node: OpNode):
+    """(getter, setter) for every tracer that a node keeps."""
+    found = []
+    for i, value in enumerate(node.saved):
+        if isinstance(value, Tensor):
+            # The graph outlives the trace, its tensors must not: keep a stand-in with the same place in the graph.
+            stand_in = wrap(value._array)
+            stand_in._node = value._node
+            node.saved[i] = stand_in
+            if _traced(stand_in):
+                found.append((lambda s=stand_in: s._array, lambda v, s=stand_in: setattr(s, "_array", v)))
+        elif isinstance(value, jax.core.Tracer):
+            found.append((lambda n=node, i=i: n.saved[i], lambda v, n=node, i=i: n.saved.__setitem__(i, v)))
+    node.versions = []
+    details = node.details
+    if details is not None and details.aux is not None:
+        if isinstance(details.aux, tuple):
+            details.aux = list(details.aux)
+            for i, value in enumerate(details.aux):
+                if isinstance(value, jax.core.Tracer):
+                    found.append((lambda d=details, i=i: d.aux[i], lambda v, d=details, i=i: d.aux.__setitem__(i, v)))
+        elif isinstance(details.aux, jax.core.Tracer):
+            found.append((lambda d=details: d.aux, lambda v, d=details: setattr(d, "aux", v)))
+    return found
+
+
+def trace_backward(tail: Tail):
+    """The tail's backward pass as a jitted function of (residuals, gradients of the results) -> gradients of the inputs."""
+
+    def body(residuals, gradients):
+        for (_, put), value in zip(tail.slots, residuals):
+            put(value)
+        targets = [node for _, node in tail.targets]
+        found = run_backward(
+            [node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets)
+        )
+        return [found.get(node) for node in targets]
+
+    return jax.jit(body)
+
+
+def _explain(error) -> str:
+    import traceback
+
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/rushlight/" not in f.filename and "/jax/" not in f.filename]
+    where = f'"{frames[-1].filename}", line {frames[-1].lineno}: {frames[-1].line}' if frames else "an unknown line"
+    return (
+        f"compile: a traced value was needed as a Python number at {where}\n"
+        "While a function is compiled its tensors have no values, so .item(), float(), bool(), print of a value and "
+        "Python branches on tensors cannot work there. Return the tensor and look at it outside, use rushlight.where "
+        "instead of a branch, or compile with fallback=True to run this function eagerly."
+    )

@@ -1,0 +1,67 @@
+"""Nested containers of tensors, flattened and put back."""
+
+from __future__ import annotations
+
+from ..tensor import Tensor
+
+
+class Leaf:
+    """A tensor's place in a flattened structure."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def flatten(value, tensors: list):
+    """``value`` with each Tensor replaced by a Leaf; the tensors are appended to ``tensors``."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return Leaf(len(tensors) - 1)
+    if isinstance(value, tuple):
+        parts = [flatten(v, tensors) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [flatten(v, tensors) for v in value]
+    if isinstance(value, dict):
+        made = {k: flatten(v, tensors) for k, v in value.items()}
+        return made if type(value) is dict else _like(value, made)
+    return value
+
+
+def unflatten(value, tensors: list):
+    """The inverse of ``flatten``."""
+    if isinstance(value, Leaf):
+        return tensors[value.index]
+    if isinstance(value, tuple):
+        parts = [unflatten(v, tensors) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [unflatten(v, tensors) for v in value]
+    if isinstance(value, dict):
+        made = {k: unflatten(v, tensors) for k, v in value.items()}
+        return made if type(value) is dict else _like(value, made)
+    return value
+
+
+def _like(value, items):
+    copy = value.copy()
+    copy.update(items)
+    return copy
+
+
+def signature(value):
+    """A hashable description of an argument: shapes and dtypes of tensors, the values of everything else."""
+    if isinstance(value, Tensor):
+        array = value._array
+        return (array.shape, array.dtype, value._node is not None)
+    if isinstance(value, (tuple, list)):
+        return (type(value), tuple([signature(v) for v in value]))
+    if isinstance(value, dict):
+        return (type(value), tuple([(k, signature(v)) for k, v in value.items()]))
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return (type(value), value)
