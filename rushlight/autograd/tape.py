@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -86,6 +87,7 @@ class AccumulateGrad(Node):
     """Where gradients of a leaf end: adds them into ``variable.grad``."""
 
     __slots__ = ("_variable",)
+    _lock = threading.Lock()  # one for all leaves: two threads may bring gradients to one at once
 
     def __init__(self, variable: Tensor):
         # Not Node.__init__: a leaf is made for every parameter, and has no edges to speak of.
@@ -110,6 +112,9 @@ class AccumulateGrad(Node):
     def xp(self):
         return namespace_of(self._variable()._array)
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def next_functions(self):
         return ()
@@ -118,19 +123,19 @@ class AccumulateGrad(Node):
         variable = self._variable()
         if variable is None:
             return ()
-        old = variable._grad
-        if graph:
-            variable._grad = g if old is None else old + g
-        elif old is None:
-            # Take the array over when nobody else holds it (3: ``g`` here, the caller's ``g``, getrefcount's own).
-            # The same test is what lets PyTorch steal a gradient.
-            if g.__class__ is np.ndarray and (sys.getrefcount(g) > 3 or g.base is not None or not g.flags.carray):
-                g = g.copy()
-            variable._grad = wrap(g)
-        elif old._node is not None:
-            variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
-        else:
-            if g.__class__ is np.ndarray:
+        with self._lock:
+            old = variable._grad
+            if graph:
+                variable._grad = xp.clone(g) if old is None else old + g
+            elif old is None:
+                # Take the array over when nobody else holds it (3: ``g`` here, the caller's ``g``, getrefcount's own).
+                # The same test is what lets PyTorch steal a gradient.
+                if g.__class__ is np.ndarray and (sys.getrefcount(g) > 3 or g.base is not None or not g.flags.carray):
+                    g = g.copy()
+                variable._grad = wrap(g)
+            elif old._node is not None:
+                variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
+            elif g.__class__ is np.ndarray and old._array.__class__ is np.ndarray:
                 np.add(old._array, g, out=old._array)
                 old._storage = old._storage or Storage()
                 old._storage.version += 1
@@ -182,15 +187,18 @@ class NodeHooks:
         return handle
 
 
-def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None):
+def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, accumulate=False):
     """Push ``gradients`` from ``roots`` (nodes) down the graph.
 
     A node runs when everything above it has run; of those ready, the youngest first, leaves at once. With ``wanted``
     (a set of nodes) only paths that lead to one of them are followed, and what arrives there is returned as
-    ``{node: gradient}`` without being accumulated; without it the leaves accumulate.
+    ``{node: gradient}`` without being accumulated; with ``accumulate`` the wanted nodes run too, so that leaves among
+    them accumulate. Without ``wanted`` all leaves accumulate.
     """
     waiting = _count_waiting(roots)
     useful = None if wanted is None else _paths_to(roots, wanted)
+    if accumulate:
+        useful.update(dict.fromkeys(wanted, True))
     pending: dict[Node, object] = {}
     owned: set = set()  # nodes whose pending array was allocated here, and may be added to in place
     captured: dict[Node, object] = {}
@@ -199,8 +207,9 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None):
     ready = [(-node.sequence, node) for node in dict.fromkeys(roots) if not waiting[node]]
     heapq.heapify(ready)
 
-    outer = state.grad
-    state.grad = graph
+    watched = mode.active and state.anomaly
+    outer, outer_running = state.grad, state.running
+    state.grad, state.running = graph, (waiting, useful)
     try:
         while ready:
             node = heapq.heappop(ready)[1]
@@ -208,14 +217,17 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None):
             grads = ()
             if g is not None:
                 hooks = node.hooks
-                if hooks is not None:
-                    g = _before(node, hooks, g, graph)
+                if hooks is not None and type(g) is not list:  # with several outputs, the Output nodes have these hooks
+                    g = _tensor_hooks(hooks, g, graph)
                 if wanted is not None and node in wanted:
                     captured[node] = g
                 if useful is None or useful.get(node):
-                    grads = node.apply(_namespace(node, g, graph), g, graph, retain)
-                    if mode.active and state.anomaly:
-                        _check_nan(node, grads, graph)
+                    if hooks is not None and hooks.pre:
+                        g = _pre_hooks(hooks, g, graph)
+                    if watched:
+                        grads = watch(node, _namespace(node, g, graph), g, graph, retain)
+                    else:
+                        grads = node.apply(_namespace(node, g, graph), g, graph, retain)
                     if hooks is not None and hooks.post:
                         grads = _after(hooks, grads, g, graph)
                 g = None  # let go of the array before the next node runs
@@ -231,7 +243,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None):
                 if left == 0:
                     heapq.heappush(ready, (-edge.sequence, edge))
     finally:
-        state.grad = outer
+        state.grad, state.running = outer, outer_running
     return captured
 
 
@@ -254,7 +266,8 @@ def _deliver(node, g, pending, owned, graph):
     """Fit ``g`` to the node's output and add it to what has already arrived there."""
     if g.__class__ is Slot:
         slots = pending.setdefault(node, [None] * len(node.outputs))
-        slots[g.index] = g.value
+        # Twice only if an Output was made again for a tensor that had died: see ``OpNode.output``.
+        slots[g.index] = g.value if slots[g.index] is None else slots[g.index] + g.value
         return
     shape = node.shape
     if shape is None:  # a leaf that is gone
@@ -271,6 +284,13 @@ def _deliver(node, g, pending, owned, graph):
     else:
         pending[node] = np.asarray(np.add(pending[node], g))
         owned.add(node)
+
+
+def watch(node, xp, g, graph, retain):
+    """``node.apply`` under ``detect_anomaly``."""
+    from .anomaly import watch
+
+    return watch(node, xp, g, graph, retain)
 
 
 def _namespace(node, g, graph):
@@ -301,6 +321,8 @@ def _fit(g, shape, dtype, graph):
 
 
 def _fit_shape(xp, g, have, want):
+    if _size(have) == _size(want):  # nothing to sum; (2, 1) for (2,) is another shape, not a batch of two
+        return xp.reshape(g, shape=want)
     extra = len(have) - len(want)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(want) if n == 1 and have[i + extra] != 1) if extra >= 0 else ()
     if axes:
@@ -308,9 +330,6 @@ def _fit_shape(xp, g, have, want):
         if len(want) == 0 or 1 in want:
             g = xp.reshape(g, shape=want)
         return g
-    size_have, size_want = _size(have), _size(want)
-    if size_have == size_want:
-        return xp.reshape(g, shape=want)
     return xp.broadcast_to(g, shape=want)
 
 
@@ -341,27 +360,25 @@ def _paths_to(roots, wanted):
     return useful
 
 
-def _before(node, hooks, g, graph):
-    """Tensor hooks, then node pre-hooks, then ``retain_grad``."""
-    if type(g) is list:  # a node with several outputs: its tensors' hooks ran on their Output nodes
-        if hooks.pre:
-            g = [_to_tensor(x, graph) for x in g]
-            for hook in list(hooks.pre.values()):
-                replaced = hook(tuple(g))
-                g = list(replaced) if replaced is not None else g
-            g = [_to_raw(x, graph) for x in g]
-        return g
+def _tensor_hooks(hooks, g, graph):
+    """What ``Tensor.register_hook`` and ``retain_grad`` asked for."""
     t = _to_tensor(g, graph)
     for hook in list(hooks.tensor.values()):
         t = _checked(hook, hook(t), t)
-    for hook in list(hooks.pre.values()):
-        replaced = hook((t,))
-        if replaced is not None:
-            t = replaced[0] if isinstance(replaced, tuple) else replaced
     keeper = hooks.retain and hooks.retain()
     if keeper is not None:
         keeper._grad = t if keeper._grad is None else keeper._grad + t
     return _to_raw(t, graph)
+
+
+def _pre_hooks(hooks, g, graph):
+    grads = tuple(_to_tensor(x, graph) for x in (g if type(g) is list else [g]))
+    for hook in list(hooks.pre.values()):
+        replaced = hook(grads)
+        if replaced is not None:
+            grads = replaced if isinstance(replaced, tuple) else (replaced,)
+    grads = [_to_raw(x, graph) for x in grads]
+    return grads if type(g) is list else grads[0]
 
 
 def _checked(hook, replaced, t):
@@ -370,10 +387,7 @@ def _checked(hook, replaced, t):
     if not isinstance(replaced, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
     if replaced.shape != t.shape:
-        raise RuntimeError(
-            f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value: it was {list(t.shape)}, "
-            f"and is now {list(replaced.shape)}. Return a gradient of the same size, or None to leave it."
-        )
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
     return replaced
 
 
@@ -395,14 +409,3 @@ def _to_tensor(g, graph):
 
 def _to_raw(t, graph):
     return t if t is None or graph else t._array
-
-
-def _check_nan(node, grads, graph):
-    if not state.check_nan:
-        return
-    for i, value in enumerate(grads):
-        array = value._array if graph and value is not None else value
-        if array is not None and array.dtype.kind in "fcV" and bool(np.isnan(np.asarray(array)).any()):
-            trace = node.metadata.get("traceback_")
-            where = f"\n\nTraceback of forward call that caused the error:\n{''.join(trace)}" if trace else ""
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.{where}")

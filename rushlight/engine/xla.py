@@ -6,9 +6,15 @@ make int32 where PyTorch has int64.
 
 from __future__ import annotations
 
+import sys
+
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from .fallback import lookup
 
 jax.config.update("jax_enable_x64", True)
 
@@ -27,6 +33,33 @@ def device_of(array):
 
 
 tracing_device = None  # set by compile while it traces
+
+
+# -- devices and randomness ------------------------------------------------------------------------------------------
+
+
+def place_of(device):
+    """The JAX device behind a rushlight device; XLA's CPU for ``cpu`` and ``xla``."""
+    platform = {"cpu": "cpu", "xla": "cpu", "cuda": "gpu"}.get(device.type, device.type)
+    try:
+        return jax.devices(platform)[device.index or 0]
+    except (RuntimeError, IndexError):
+        raise RuntimeError(f"device '{device}' is not available on this machine: JAX finds {jax.devices()}") from None
+
+
+def fresh_key():
+    """The raw data of a random key for one compiled call."""
+    return np.zeros(2, dtype=np.uint32)
+
+
+def abstract_key():
+    return jax.ShapeDtypeStruct((2,), np.uint32)
+
+
+@contextlib.contextmanager
+def random_key(data):
+    """While tracing: random ops draw from keys derived from ``data``."""
+    yield
 
 
 def astype(x, dtype):
@@ -49,6 +82,10 @@ def matrix_transpose(x):
     return jnp.swapaxes(x, -1, -2)
 
 
+def matvec(x, w):
+    return jnp.matmul(x, w)
+
+
 def getitem(x, index):
     return x[index]
 
@@ -68,7 +105,5 @@ def sigmoid(x):
 
 
 def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    function = globals()[name] = getattr(jnp, name)  # found once, then an ordinary global
+    function = globals()[name] = lookup(jnp, name, sys.modules[__name__])  # found once, then an ordinary global
     return function

@@ -18,4 +18,3 @@ Tensor.__truediv__ = xp.divide
 Tensor.__rtruediv__ = _reflected(xp.divide)
 Tensor.__neg__ = xp.negative
 Tensor.__pow__ = xp.power
-Tensor.__matmul__ = xp.matmul
