@@ -8,8 +8,9 @@ import types
 
 import ml_dtypes
 import numpy as np
-import rushlight
 import torch
+
+import rushlight
 from rushlight.tensor import Tensor, wrap
 
 
@@ -117,7 +118,9 @@ def _swap(value):
 
 
 def _is_library(f) -> bool:
-    return f.__module__.startswith("torch") and not f.__module__.startswith("torch.testing") and f.__name__ != "<lambda>"
+    return (
+        f.__module__.startswith("torch") and not f.__module__.startswith("torch.testing") and f.__name__ != "<lambda>"
+    )
 
 
 def _look(root, path):

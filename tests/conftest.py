@@ -1,0 +1,17 @@
+"""What all tests share: a fixed seed, and settings that a test may change put back."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight
+
+
+@pytest.fixture(autouse=True)
+def _reproducible():
+    """Start every test from the same random state, default dtype and grad mode."""
+    rushlight.manual_seed(0)
+    dtype, grad = rushlight.get_default_dtype(), rushlight.is_grad_enabled()
+    yield
+    rushlight.set_default_dtype(dtype)
+    rushlight.set_grad_enabled(grad)

@@ -1,0 +1,70 @@
+"""Every scored entry of PyTorch's operator database; what is listed in unsupported.txt must fail, all else must pass.
+
+``RUSHLIGHT_PARITY=all`` runs every sample of each entry, on NumPy and on XLA arrays; without it, a few on NumPy.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import opdb
+import pytest
+
+FULL = os.environ.get("RUSHLIGHT_PARITY") == "all"
+LISTED = pathlib.Path(__file__).with_name("unsupported.txt")
+
+
+def unsupported() -> dict[str, str]:
+    """``{entry: reason}`` as listed, one ``entry: reason`` a line."""
+    lines = (line.partition(": ") for line in LISTED.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: reason for name, _, reason in lines}
+
+
+KNOWN = unsupported()
+MODES = {"numpy": opdb.Options(samples=0 if FULL else 4)}
+if FULL:
+    MODES["xla"] = opdb.Options(samples=4, xla=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", opdb.SCORED)
+def test_entry(name, mode, request, parity_score):
+    if name in KNOWN:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=KNOWN[name], raises=opdb.Mismatch))
+    parity_score(mode).add(name, False)
+    opdb.check(opdb.ENTRIES[name], MODES[mode])
+    parity_score(mode).add(name, True)
+
+
+def test_the_list_names_only_scored_entries():
+    assert not set(KNOWN) - set(opdb.SCORED)
+
+
+def test_the_harness_notices_a_wrong_number(monkeypatch):
+    import rushlight
+
+    exact = rushlight.exp
+    monkeypatch.setattr(rushlight, "exp", lambda x: exact(x) * 1.001)
+    with pytest.raises(opdb.Mismatch, match="instead of"):
+        opdb.check(opdb.ENTRIES["exp"], opdb.Options(samples=2))
+
+
+def test_the_harness_notices_a_wrong_second_gradient(monkeypatch):
+    import rushlight
+
+    class Tricked(rushlight.autograd.Function):  # right values, right first gradient, no second one
+        @staticmethod
+        def forward(ctx, x):
+            y = rushlight.exp(x)
+            ctx.save_for_backward(y.detach())
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    monkeypatch.setattr(rushlight, "exp", lambda x, exp=rushlight.exp: Tricked.apply(x))
+    with pytest.raises(opdb.Mismatch) as caught:
+        opdb.check(opdb.ENTRIES["exp"], opdb.Options(samples=2))
+    assert caught.value.stage == "gradgrad"
