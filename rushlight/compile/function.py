@@ -8,7 +8,7 @@ import warnings
 
 from ..autograd.mode import state as mode_state
 from ..device import cpu
-from ..engine import xla
+from ..engine.devices import place_of
 from ..tensor import Tensor
 from .discover import Watch
 from .program import Program, Slot
@@ -80,10 +80,10 @@ class Compiled:
     def _compile(self, entry, args, kwargs, given) -> Program:
         state = entry.state
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
-        place = xla.place_of(device)
+        place = place_of(device)
         for _ in range(8):
             learned, missed = trace(
-                self._fn, args, kwargs, [*given, *state], entry.optimizers, device, xla.abstract_key()
+                self._fn, args, kwargs, [*given, *state], entry.optimizers, device
             )
             if not missed:
                 break

@@ -9,7 +9,7 @@ import numpy as np
 from ..autograd.mode import state as mode_state
 from ..autograd.tape import Node
 from ..engine import numpy as numpy_engine
-from ..engine import xla
+from ..engine.devices import KEY_WORDS
 from ..tensor import Storage, Tensor
 from .residence import SMALL, Pack, Resident, current, resident, settle
 from .trace import Traced, trace_backward
@@ -37,7 +37,6 @@ class Program:
         self._execute = jax.jit(self._final, donate_argnums=(0, 1), compiler_options=options)
         self._packs: list[Pack] | None = None
         self._backward = trace_backward(learned.tail) if learned.tail is not None else None
-        self.uses_rng = True
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -118,7 +117,7 @@ class Program:
                 t._sync()
             arrays.append(t._array)
         hyper = np.array([v for o in self.optimizers for v in o._hyper_values()], dtype=np.float64)
-        key = xla.fresh_key() if self.uses_rng else None
+        key = _key_words() if self.learned.uses_rng else _NO_KEY
         packs, donated, results, written_arguments, fresh, residuals = self._execute(
             packs, donated, kept, arrays, hyper, key
         )
@@ -203,6 +202,16 @@ class Program:
         node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots])
         for place, (i, _) in enumerate(tail.roots):
             results[i]._node = node.output(place, results[i])
+
+
+_NO_KEY = np.zeros(KEY_WORDS, dtype=np.uint32)
+
+
+def _key_words():
+    """Fresh words of the default generator: compiled randomness follows ``manual_seed``."""
+    from ..random import default_generator
+
+    return default_generator.key_words(KEY_WORDS)
 
 
 class Slot:

@@ -10,7 +10,7 @@ import numpy as np
 from ..autograd import mode, views
 from ..autograd.op import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
-from ..engine import xla
+from ..engine.devices import KEY_WORDS, tracing
 from ..tensor import Storage, Tensor, wrap
 from .discover import Watch
 from .tree import flatten, unflatten
@@ -36,6 +36,7 @@ class Traced:
         self.new_grads: list[int] = []
         self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
         self.tail: Tail | None = None
+        self.uses_rng = False
 
 
 class Tail:
@@ -58,7 +59,7 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
-def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device, key) -> tuple[Traced, list[Tensor]]:
+def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device) -> tuple[Traced, list[Tensor]]:
     """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
 
     Returns what was learned, and tensors it met that are state but were not among the inputs: trace again with them.
@@ -67,18 +68,23 @@ def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device, key) -> tu
     hyper = [v for o in optimizers for v in o._hyper_values()]
 
     def body(arrays, hyper_values, rng):
-        with _installed(inputs, arrays, device), _hyper(optimizers, hyper_values), xla.random_key(rng), watch.watching():
+        with _installed(inputs, arrays), _hyper(optimizers, hyper_values), tracing(device, rng), watch.watching():
             result = fn(*args, **kwargs)
             return _collect(learned, result, inputs, arrays)
 
     shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
     try:
-        learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, key)
+        learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
     except jax.errors.ConcretizationTypeError as error:
         raise CompileError(_explain(error)) from error
+    learned.uses_rng = _uses(learned.jaxpr.jaxpr, learned.jaxpr.jaxpr.invars[-1])
     known = {id(t) for t in inputs}
     missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not _traced(t)]
     return learned, missed
+
+
+def _uses(jaxpr, variable) -> bool:
+    return any(v is variable for equation in jaxpr.eqns for v in equation.invars)
 
 
 def _traced(t: Tensor) -> bool:
@@ -86,10 +92,9 @@ def _traced(t: Tensor) -> bool:
 
 
 @contextlib.contextmanager
-def _installed(inputs, arrays, device):
+def _installed(inputs, arrays):
     """Put tracers into the input tensors, and everything back afterwards, whatever happens."""
     before = [(t, t._array, t._node, t._grad, t._view, t._storage, t._version) for t in inputs]
-    outer_device, xla.tracing_device = xla.tracing_device, device
     try:
         for t, array in zip(inputs, arrays):
             t._array = array
@@ -101,7 +106,6 @@ def _installed(inputs, arrays, device):
                 t._view.seen = -1  # a view of an input reads its tracer
         yield
     finally:
-        xla.tracing_device = outer_device
         for t, array, node, grad, view, storage, version in before:
             t._array, t._node, t._grad, t._view, t._storage = array, node, grad, view, storage
             if storage is not None:

@@ -8,58 +8,17 @@ from __future__ import annotations
 
 import sys
 
-import contextlib
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from .fallback import lookup
 
 jax.config.update("jax_enable_x64", True)
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
-
-
-def device_of(array):
-    """The rushlight device an array lives on; while compiling, the device that is being compiled for."""
-    from ..device import device
-
-    if isinstance(array, jax.core.Tracer):
-        return tracing_device
-    place = next(iter(array.devices()))
-    return device({"cpu": "xla", "gpu": "cuda"}.get(place.platform, place.platform), place.id)
-
-
-tracing_device = None  # set by compile while it traces
-
-
-# -- devices and randomness ------------------------------------------------------------------------------------------
-
-
-def place_of(device):
-    """The JAX device behind a rushlight device; XLA's CPU for ``cpu`` and ``xla``."""
-    platform = {"cpu": "cpu", "xla": "cpu", "cuda": "gpu"}.get(device.type, device.type)
-    try:
-        return jax.devices(platform)[device.index or 0]
-    except (RuntimeError, IndexError):
-        raise RuntimeError(f"device '{device}' is not available on this machine: JAX finds {jax.devices()}") from None
-
-
-def fresh_key():
-    """The raw data of a random key for one compiled call."""
-    return np.zeros(2, dtype=np.uint32)
-
-
-def abstract_key():
-    return jax.ShapeDtypeStruct((2,), np.uint32)
-
-
-@contextlib.contextmanager
-def random_key(data):
-    """While tracing: random ops draw from keys derived from ``data``."""
-    yield
 
 
 def astype(x, dtype):
