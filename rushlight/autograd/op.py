@@ -240,8 +240,9 @@ class OpNode(Node):
     def _values(self, xp, saved, graph):
         """What rules asked for, as this pass wants it: raw arrays in the dtype forward used, or Tensors in the graph."""
         details, plan = self.details, self.plan
+        aux = details.aux if details is not None else None
         if details is not None and details.unpack is not None:
-            saved = details.unpack(saved)
+            saved, aux = details.unpack(self)
         values = []
         for kind, which in plan.sources:
             if kind == "saved":
@@ -260,7 +261,7 @@ class OpNode(Node):
             elif kind == "rest shapes":
                 value = details.shapes[which:]
             else:  # aux
-                value = self._aux_again(xp, values) if graph else details.aux
+                value = self._aux_again(xp, values, aux) if graph else aux
             values.append(value)
         return values
 
@@ -269,7 +270,7 @@ class OpNode(Node):
         if details is None:
             return g
         if type(g) is list:
-            g = [self._zeros(meta(), graph) if x is None else x for x, meta in zip(g, details.outputs)]
+            g = [self._zeros(meta, graph) if x is None else x for x, meta in zip(g, details.outputs)]
         if graph or details.compute is None:
             return g
         return [self._computed(xp, x) for x in g] if type(g) is list else self._computed(xp, g)
@@ -288,21 +289,31 @@ class OpNode(Node):
     def _output(self, y):
         """The output as a Tensor of this graph; built here, for holding on to it would be a cycle."""
         if isinstance(y, tuple):
-            return tuple(_with_node(a, made()) for a, made in zip(y, self.details.outputs))
+            return tuple(_with_node(a, self.output(i)) for i, a in enumerate(y))
         return _with_node(y, self)
 
-    def _aux_again(self, xp, values):
+    def output(self, index):
+        """The node of one of several outputs; made again if its tensor is gone."""
+        if self.shape is not None:
+            return self
+        meta = self.details.outputs[index]
+        if meta is None:  # not differentiable
+            return None
+        made, shape, dtype = meta
+        return made() or Output(self, index, shape, dtype)
+
+    def _aux_again(self, xp, values, aux):
         """aux as a differentiable function of the inputs; a constant if the rules kept no input it depends on."""
         known = {**self.details.static, **dict(zip(self.plan.names, values))}
         if all(n in known for n in self.op.aux_names):
             return self.op.aux(xp, *[known[n] for n in self.op.aux_names])
-        aux = self.details.aux
         return tuple(wrap(v) for v in aux) if isinstance(aux, tuple) else wrap(aux)
 
-    def _zeros(self, output, graph):
-        if output is None:
+    def _zeros(self, meta, graph):
+        if meta is None:
             return None
-        zeros = self.xp.zeros(output.shape, dtype=output.dtype)
+        _, shape, dtype = meta
+        zeros = self.xp.zeros(shape, dtype=dtype)
         return wrap(zeros) if graph else zeros
 
     @property
@@ -310,25 +321,37 @@ class OpNode(Node):
         return self.details.outputs
 
     def _modified(self, storage, expected):
-        which = [s for s, _ in self.versions].index(storage)
-        names = [self.op.arrays[i] for i in self.plan.inputs] + ["y"]
-        value = self.saved[which] if which < len(self.saved) else self.saved[-1]
-        array = value._array if isinstance(value, Tensor) else value
-        what = f"[{_type_name(array.dtype)} {list(array.shape)}]" if not isinstance(array, tuple) else "[outputs]"
-        producer = value.grad_fn.name() if isinstance(value, Tensor) and value.grad_fn is not None else self.name()
-        source = f", which is output 0 of {producer}," if names[min(which, len(names) - 1)] == "y" or producer != self.name() else ""
-        return (
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what}"
-            f"{source} is at version {storage.version}; expected version {expected} instead. Hint: enable anomaly "
-            "detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)."
-        )
+        for value in self.saved:
+            if isinstance(value, Tensor) and value._storage is storage:
+                return modified_in_place(value, value._node, storage.version, expected)
+        return modified_in_place(wrap(self.saved[-1]), self, storage.version, expected)
 
     @property
     def saved_tensors(self):
         if self.saved is None:
             raise RuntimeError(_TWICE)
-        return tuple(v for v in self.saved if isinstance(v, Tensor))
+        unpack = self.details and self.details.unpack
+        return tuple(v for v in (unpack(self)[0] if unpack else self.saved) if isinstance(v, Tensor))
+
+
+def modified_in_place(value, node, version, expected) -> str:
+    """The message about a saved tensor that was written before backward could use it; ``node`` is what made it."""
+    made_by = ""
+    if node is not None and type(node) is not AccumulateGrad:
+        index, node = (node.index, node.parent) if type(node) is Output else (0, node)
+        made_by = f", which is output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')},"
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+        "was changed in there or anywhere later. Good luck!"
+        if state.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{_type_name(value._array.dtype)} {list(value.shape)}]{made_by} is at version {version}; expected version "
+        f"{expected} instead. Hint: {hint}"
+    )
 
 
 def _caller(o: Op, node_type=None, operator=False):
@@ -475,9 +498,9 @@ def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, comp
         for i, t in enumerate(tensors):
             if t._array.dtype.kind not in "biu":
                 t._node = Output(node, i, t._array.shape, t._array.dtype)
-                made.append(weakref.ref(t._node))
+                made.append((weakref.ref(t._node), t._array.shape, t._array.dtype))
             else:
-                made.append(_nothing)
+                made.append(None)
         node.details.outputs = tuple(made)
     return tensors
 
@@ -518,10 +541,6 @@ def variant(call, node: str):
     return made
 
 
-def _nothing():
-    return None
-
-
 def _link_view(o, base, t, static, index=None):
     """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
     storage = base._storage
@@ -531,7 +550,7 @@ def _link_view(o, base, t, static, index=None):
         return
     t._storage = storage
     step = (o, static, index)
-    if base._view is None:
+    if base._view is None or base._view.base is None:
         t._view = View(base, (step,), storage.version, state.grad)
     else:
         t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)
@@ -556,7 +575,9 @@ def _needs(*names):
 def _derive(o: Op, edges, names, values, g, graph):
     """Gradients of ``o`` by differentiating its forward function, run again in the ``differentiable`` namespace."""
     known = dict(zip(names, values))
-    arrays = known[o.variadic] if o.variadic else [known[name] for name in o.arrays]
+    arrays = [known[name] for name in o.arrays]
+    if o.variadic:
+        arrays[-1:] = arrays[-1]
     static = {name: known[name] for name in o.static}
     outer, state.grad = state.grad, True
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtype as dtypes
 from ..engine import namespace_of
 from ..tensor import Storage, Tensor, wrap
+from . import mode
 from .mode import state
 from .tape import AccumulateGrad, Node, Output
 
@@ -56,22 +57,38 @@ def write(xp, x, path, value, recorded=False):
         value = write(xp, read(xp, x, path[:1], recorded), rest, value, recorded)
     if op.write is not None:
         return op.write(xp, x, value, **(static if index is None else {**static, "output": index}))
-    return _write_by_position(xp, x, path[:1], value)
+    return _write_by_position(xp, x, path[:1], value, recorded)
 
 
-def _write_by_position(xp, x, path, value):
+def _write_by_position(xp, x, path, value, recorded):
     """For a view op without a ``write`` of its own: find which element of ``x`` each element of the view is."""
-    size = int(np.prod(x.shape))
     from ..engine import numpy
 
+    size = int(np.prod(x.shape))
     positions = read(numpy, np.arange(size).reshape(x.shape), path).reshape(-1)
-    flat = xp.reshape(x, shape=(size,))
-    return xp.reshape(xp.index_put(flat, xp.reshape(value, shape=(positions.size,)), index=(positions,)), shape=x.shape)
+    flat, value = xp.reshape(x, shape=(size,)), xp.reshape(value, shape=(positions.size,))
+    return xp.reshape(xp.put_at(flat, value, wrap(positions) if recorded else positions), shape=x.shape)
+
+
+def layout(t: Tensor) -> np.ndarray:
+    """A NumPy array with the tensor's strides (not its values): on XLA, those its path of views would give."""
+    if t._array.__class__ is _ndarray:
+        return t._array
+    view = t._view
+    if view is None:
+        return np.empty(t._array.shape, np.int8)
+    from ..engine import numpy
+
+    return read(numpy, np.empty(view.base._array.shape, np.int8), view.path)
 
 
 def refresh(t: Tensor) -> None:
     """Bring a view up to date with its storage's version."""
     view, base = t._view, t._view.base
+    if base is None:  # not a view: its values are with a compiled program
+        view.refresh(t)
+        return
+    base._sync()
     view.seen = t._storage.version
     if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
@@ -89,7 +106,9 @@ def _regenerate(t: Tensor) -> None:
     view.node = view.base._node
 
 
-def check_writable(t: Tensor, name: str = "a leaf Variable that requires grad is being used in an in-place operation.") -> None:
+def check_writable(
+    t: Tensor, name: str = "a leaf Variable that requires grad is being used in an in-place operation."
+) -> None:
     """Raise PyTorch's error if ``t`` may not be written in place now."""
     t._sync()
     storage = t._storage
@@ -141,9 +160,7 @@ def snapshot(t: Tensor) -> Tensor:
 def assign(t: Tensor, result: Tensor) -> None:
     """Put ``result``'s values and history into ``t``. Shapes must agree, dtypes must be castable."""
     if result._array.shape != t._array.shape:
-        raise RuntimeError(
-            f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(result.shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(result.shape)}")
     if result._array.dtype != t._array.dtype:
         _check_cast(result.dtype, t.dtype)
     node = result._node if state.grad else None
@@ -159,6 +176,8 @@ def assign(t: Tensor, result: Tensor) -> None:
 
 def put(t: Tensor, array) -> None:
     """Write raw values into ``t`` and count the write."""
+    if mode.active:
+        mode.notify("writers", t)
     if t._storage is None:
         t._storage = Storage()
     view = t._view
@@ -168,7 +187,7 @@ def put(t: Tensor, array) -> None:
         xp = namespace_of(array) if t._array.__class__ is _ndarray else namespace_of(t._array)
         array = xp.astype(array, dtype=t._array.dtype)
         t._array = array
-        if view is not None:
+        if view is not None and view.base is not None:
             base = view.base
             base._array = write(xp, base._array, view.path, array)
     t._storage.version += 1
@@ -178,13 +197,22 @@ def put(t: Tensor, array) -> None:
 
 def rebase(t: Tensor, node) -> None:
     """Give a written tensor its new history; for a view, through its base."""
-    view = t._view
+    view, old = t._view, t._node
     if view is None or not view.path or not view.recorded:
         t._node = node
-        return
-    base = view.base
-    base._node = CopySlices(base, node, view.path)
-    _regenerate(t)
+    else:
+        base, base_old = view.base, view.base._node
+        base._node = CopySlices(base, node, view.path)
+        _keep_retaining(base, base_old)
+        _regenerate(t)
+    _keep_retaining(t, old)
+
+
+def _keep_retaining(t: Tensor, old) -> None:
+    """``retain_grad`` follows the tensor to its new node; other hooks stay with the value they were registered for."""
+    hooks = old.hooks if old is not None else None
+    if hooks is not None and hooks.retain is not None and hooks.retain() is t:
+        t._node._hooks().retain, hooks.retain = hooks.retain, None
 
 
 def _check_cast(have, want) -> None:

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 from .fallback import lookup
+from .numpy_linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
@@ -31,16 +32,139 @@ def alias(x):
     return x.view()
 
 
-def sum(x, axis=None, keepdims=False):
-    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+# -- reductions, scans, order ----------------------------------------------------------------------------------------
+# NumPy's functions check and convert arguments in Python first; the ufunc methods beneath them do not.
+
+
+def sum(x, axis=None, keepdims=False, dtype=None):
+    return np.add.reduce(x, axis, dtype, None, keepdims)
+
+
+def prod(x, axis=None, keepdims=False, dtype=None):
+    return np.multiply.reduce(x, axis, dtype, None, keepdims)
 
 
 def max(x, axis=None, keepdims=False):
-    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+    return np.maximum.reduce(x, axis, None, None, keepdims)
+
+
+def min(x, axis=None, keepdims=False):
+    return np.minimum.reduce(x, axis, None, None, keepdims)
 
 
 def mean(x, axis=None, keepdims=False):
-    return np.mean(x, axis=axis, keepdims=keepdims)
+    total = np.add.reduce(x, axis, None, None, keepdims)
+    return total / (x.size // (total.size or 1) or np.nan)
+
+
+def cumsum(x, axis, dtype=None):
+    return np.add.accumulate(x, axis, dtype)
+
+
+def cumprod(x, axis, dtype=None):
+    return np.multiply.accumulate(x, axis, dtype)
+
+
+def cummax(x, axis):
+    return np.maximum.accumulate(x, axis)
+
+
+def cummin(x, axis):
+    return np.minimum.accumulate(x, axis)
+
+
+def cumlogsumexp(x, axis):
+    return np.logaddexp.accumulate(x, axis)
+
+
+def linear_scan(a, b, axis, reverse=False):
+    """``y[i] = a[i] * y[i-1] + b[i]`` along ``axis``, or from its end with ``y[i+1]``."""
+    y = np.moveaxis(np.array(np.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape)), np.result_type(a, b)), axis, 0)
+    a = np.moveaxis(a, axis, 0)
+    order = range(len(y) - 1, -1, -1) if reverse else range(len(y))
+    before = None
+    for i in order:
+        if before is not None:
+            y[i] += a[i] * y[before]
+        before = i
+    return np.moveaxis(y, 0, axis)
+
+
+def argsort(x, axis=-1):
+    """The order that sorts, NaN last, equal elements as they came."""
+    return np.argsort(x, axis=axis, kind="stable")
+
+
+def top_order(x, k, axis):
+    """Where the ``k`` largest elements along ``axis`` are, in no particular order; NaN is the largest."""
+    n = x.shape[axis]
+    return np.take(np.argpartition(x, n - k, axis=axis), range(n - k, n), axis=axis)
+
+
+def add_along_axis(value, index, axis, size, unique=False):
+    """Zeros of length ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
+    out = np.zeros([size if i == axis else n for i, n in enumerate(value.shape)], value.dtype)
+    if unique:
+        np.put_along_axis(out, index, value, axis)
+    else:
+        places = list(np.ogrid[tuple(map(slice, index.shape))])
+        places[axis] = index
+        np.add.at(out, tuple(places), value)
+    return out
+
+
+def searchsorted(sequence, values, side="left"):
+    """Where ``values`` belong in ``sequence``; if that has rows, row by row."""
+    if sequence.ndim == 1:
+        return np.searchsorted(sequence, values, side=side)
+    rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]))
+    found = [np.searchsorted(s, v, side=side) for s, v in rows]
+    return np.array(found, dtype=np.int64).reshape(values.shape)
+
+
+def bincount(x, weights=None, length=0):
+    return np.bincount(x, weights, length)
+
+
+def on_host(function, name, *arrays):
+    """``function`` of NumPy arrays, for what has a shape that depends on values; see ``xla.on_host``."""
+    return function(*arrays)
+
+
+def softmax(x, axis):
+    if not x.size:
+        return x.copy()
+    y = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
+    np.exp(y, out=y)
+    y /= np.add.reduce(y, axis, None, None, True)
+    return y
+
+
+def softmax_backward_data(g, y, axis):
+    out = np.asarray(g * y)
+    total = np.add.reduce(out, axis, None, None, True)
+    np.subtract(g, total, out=out)
+    out *= y
+    return out
+
+
+def log_softmax(x, axis):
+    if not x.size:
+        return x.copy()
+    y = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
+    y -= np.log(np.add.reduce(np.exp(y), axis, None, None, True))
+    return y
+
+
+def log_softmax_backward_data(g, y, axis):
+    out = np.asarray(np.exp(y))
+    out *= np.add.reduce(g, axis, None, None, True)
+    np.subtract(g, out, out=out)
+    return out
+
+
+for _fast in (softmax, softmax_backward_data, log_softmax, log_softmax_backward_data):
+    BODIES[_fast.__name__] = lambda xp, *arrays, axis, _fast=_fast: _fast(*arrays, axis)
 
 
 def matrix_transpose(x):
@@ -53,10 +177,6 @@ def matmul(x, w):
             return x.dot(w)  # half the overhead of np.matmul
         if x.ndim > 2:  # one product, where np.matmul would loop over the batch
             return x.reshape(-1, x.shape[-1]).dot(w).reshape(*x.shape[:-1], w.shape[1])
-    return np.matmul(x, w)
-
-
-def matvec(x, w):
     return np.matmul(x, w)
 
 
@@ -98,6 +218,16 @@ def getitem(x, index):
     return x[index]
 
 
+def is_traced(x) -> bool:
+    """Is it a stand-in whose values are not known yet?"""
+    return False
+
+
+def bitcast(x, dtype):
+    """The same bytes read as another dtype; the last axis grows or shrinks."""
+    return x.view(dtype)
+
+
 def index_put(x, value, index):
     """``x`` with ``x[index] = value`` done to a copy."""
     out = np.array(x)
@@ -120,9 +250,97 @@ def _is_basic(index) -> bool:
     return all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts)
 
 
+# -- element-wise ------------------------------------------------------------------------------------------------------
+
+
 def sigmoid(x):
-    # tanh form: no overflow for either sign, and one transcendental.
-    return 0.5 * (np.tanh(0.5 * x) + 1.0) if x.dtype.kind == "f" else 1.0 / (1.0 + np.exp(-x))
+    y = np.asarray(np.negative(x))  # one buffer, written four times; exp may overflow to inf, which ends as 0
+    np.exp(y, out=y)
+    np.add(y, 1, out=y)
+    return np.reciprocal(y, out=y)
+
+
+_INVERSES = {0.5: np.sqrt, -1: np.reciprocal}
+
+
+def power(x, w):
+    if x.__class__ is np.ndarray and (w.__class__ is int or w.__class__ is float):
+        if w == 2:
+            return np.multiply(x, x)
+        if w == 3:
+            return np.multiply(np.multiply(x, x), x)
+        if w in _INVERSES and x.dtype.kind in "fc":
+            return _INVERSES[w](x)
+        return np.power(x, w)
+    if getattr(x, "dtype", None) is not None and np.asarray(x).dtype.kind in "iu":
+        return _integer_power(x, w)
+    return np.power(x, w)
+
+
+def _integer_power(x, w):
+    """Negative exponents give the truncated result: 0, or ±1 for a base of ±1."""
+    negative = np.less(w, 0)
+    if not negative.any():
+        return np.power(x, w)
+    inverse = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (w % 2), 0))
+    return np.where(negative, inverse, np.power(x, np.where(negative, 0, w))).astype(np.result_type(x, w))
+
+
+def floor_divide(x, w):
+    _refuse_zero(w)
+    return np.floor_divide(x, w)
+
+
+def remainder(x, w):
+    _refuse_zero(w)
+    return np.remainder(x, w)
+
+
+def fmod(x, w):
+    _refuse_zero(w)
+    return np.fmod(x, w)
+
+
+def _refuse_zero(w):
+    if isinstance(w, (np.ndarray, np.generic)) and w.dtype.kind in "biu" and not np.all(w):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def left_shift(x, w):
+    """Shifting by the width or more, or by less than 0, leaves 0."""
+    outside = (w < 0) | (w >= 8 * x.dtype.itemsize)
+    return np.where(outside, x.dtype.type(0), np.left_shift(x, np.where(outside, 0, w).astype(w.dtype)))
+
+
+def right_shift(x, w):
+    """Shifting by the width or more, or by less than 0, leaves only the sign."""
+    most = 8 * x.dtype.itemsize - 1
+    return np.right_shift(x, np.where((w < 0) | (w > most), most, w).astype(w.dtype))
+
+
+def exp2(x):
+    return np.exp(x * np.log(2).item()) if np.iscomplexobj(x) else np.exp2(x)
+
+
+def make_complex(x, w):
+    out = np.empty(np.broadcast_shapes(x.shape, w.shape), np.result_type(x, np.complex64))
+    out.real, out.imag = x, w
+    return out
+
+
+def view_as_real(x):
+    real = np.float32 if x.dtype == np.complex64 else np.float64
+    return x[..., None].view(real)
+
+
+def view_as_complex(x):
+    kind = np.complex64 if x.dtype == np.float32 else np.complex128
+    if x.strides[-1] != x.itemsize:
+        x = np.ascontiguousarray(x)
+    return x.view(kind)[..., 0]
+
+
+BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant
 
 
 def __getattr__(name):

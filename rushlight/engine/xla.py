@@ -14,6 +14,7 @@ import numpy as np
 
 from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from .fallback import lookup
+from .xla_linalg import *
 
 jax.config.update("jax_enable_x64", True)
 
@@ -41,12 +42,22 @@ def matrix_transpose(x):
     return jnp.swapaxes(x, -1, -2)
 
 
-def matvec(x, w):
-    return jnp.matmul(x, w)
-
-
 def getitem(x, index):
-    return x[index]
+    return jnp.asarray(x)[index]
+
+
+def is_traced(x) -> bool:
+    """Is it a stand-in whose values are not known yet?"""
+    return isinstance(x, jax.core.Tracer)
+
+
+def bitcast(x, dtype):
+    """The same bytes read as another dtype; the last axis grows or shrinks."""
+    have, want = x.dtype.itemsize, jnp.dtype(dtype).itemsize
+    if want > have:
+        x = jnp.reshape(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+    out = jax.lax.bitcast_convert_type(x, dtype)
+    return jnp.reshape(out, (*x.shape[:-1], x.shape[-1] * (have // want))) if want < have else out
 
 
 def index_put(x, value, index):
@@ -59,8 +70,110 @@ def index_add(x, value, index):
     return jnp.asarray(x).at[index].add(value)
 
 
+# -- element-wise ------------------------------------------------------------------------------------------------------
+
+
 def sigmoid(x):
     return jax.nn.sigmoid(x)
+
+
+def left_shift(x, w):
+    """Shifting by the width or more, or by less than 0, leaves 0."""
+    outside = (w < 0) | (w >= 8 * x.dtype.itemsize)
+    return jnp.where(outside, x.dtype.type(0), jnp.left_shift(x, jnp.where(outside, 0, w)))
+
+
+def right_shift(x, w):
+    """Shifting by the width or more, or by less than 0, leaves only the sign."""
+    most = 8 * x.dtype.itemsize - 1
+    return jnp.right_shift(x, jnp.where((w < 0) | (w > most), most, w))
+
+
+def make_complex(x, w):
+    return jax.lax.complex(*jnp.broadcast_arrays(x, w))
+
+
+def view_as_real(x):
+    return jnp.stack([x.real, x.imag], axis=-1)
+
+
+def view_as_complex(x):
+    return jax.lax.complex(x[..., 0], x[..., 1])
+
+
+# -- scans, order ----------------------------------------------------------------------------------------------------
+
+
+def cummax(x, axis):
+    return _as_number(jax.lax.cummax, x, axis)
+
+
+def cummin(x, axis):
+    return _as_number(jax.lax.cummin, x, axis)
+
+
+def _as_number(function, x, axis):
+    return function(x.astype(np.uint8), axis).astype(bool) if x.dtype == bool else function(x, axis)
+
+
+def cumlogsumexp(x, axis):
+    return jax.lax.cumlogsumexp(x, axis)
+
+
+def linear_scan(a, b, axis, reverse=False):
+    """``y[i] = a[i] * y[i-1] + b[i]`` along ``axis``, or from its end with ``y[i+1]``."""
+    a, b = jnp.broadcast_arrays(a, b)
+    if not b.size:
+        return b
+
+    def compose(first, then):
+        return first[0] * then[0], then[0] * first[1] + then[1]
+
+    return jax.lax.associative_scan(compose, (a, b), reverse=reverse, axis=axis)[1]
+
+
+def argsort(x, axis=-1):
+    """The order that sorts, NaN last, equal elements as they came."""
+    return jnp.argsort(x, axis=axis, stable=True)
+
+
+def top_order(x, k, axis):
+    """Where the ``k`` largest elements along ``axis`` are, in no particular order; NaN is the largest."""
+    return jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[1].astype(np.int64), -1, axis)
+
+
+def add_along_axis(value, index, axis, size, unique=False):
+    """Zeros of length ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
+    out = jnp.zeros([size if i == axis else n for i, n in enumerate(value.shape)], value.dtype)
+    places = list(np.ogrid[tuple(map(slice, index.shape))])
+    places[axis] = index
+    return out.at[tuple(places)].add(value, unique_indices=unique)
+
+
+def searchsorted(sequence, values, side="left"):
+    """Where ``values`` belong in ``sequence``; if that has rows, row by row."""
+    if sequence.ndim == 1:
+        return jnp.searchsorted(sequence, values, side=side).astype(np.int64)
+    rows = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+    found = jax.vmap(lambda s, v: jnp.searchsorted(s, v, side=side))(*rows)
+    return found.reshape(values.shape).astype(np.int64)
+
+
+def on_host(function, name, *arrays):
+    """``function`` of NumPy copies of ``arrays``, its results put back beside them; impossible while tracing."""
+    if any(isinstance(a, jax.core.Tracer) for a in arrays):
+        raise RuntimeError(
+            f"{name}(): the shape of its result depends on values, so it cannot be compiled. "
+            "Call it outside the compiled function."
+        )
+    place = next(iter(arrays[0].devices()))
+    results = function(*[np.asarray(a) for a in arrays])
+    if isinstance(results, tuple):
+        return tuple(jax.device_put(r, place) for r in results)
+    return jax.device_put(results, place)
+
+
+BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant
 
 
 def __getattr__(name):

@@ -1,6 +1,6 @@
 """Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
 
-from . import elementwise, linalg, reduce, shape
+from . import elementwise, linalg, reduce, shape, join, index
 from . import operators
 from .public import PUBLIC
 

@@ -1,0 +1,55 @@
+"""What many public functions do to their arguments first: dimensions and sizes, checked as PyTorch checks them."""
+
+from __future__ import annotations
+
+import operator
+
+from ..tensor import Tensor
+
+
+def wrap_dim(dim, ndim: int) -> int:
+    """``dim`` counted from the front; a 0-dim tensor has the dims 0 and -1."""
+    n = ndim or 1
+    if dim.__class__ is not int:
+        dim = as_int(dim, "dim")
+    if -n <= dim < n:
+        return dim if dim >= 0 else dim + n
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+
+
+def wrap_dims(dims, ndim: int) -> tuple:
+    """``dims`` (an int or several) counted from the front, each at most once."""
+    wrapped = tuple(wrap_dim(d, ndim) for d in ((dims,) if is_int(dims) else dims))
+    for i, d in enumerate(wrapped):
+        if d in wrapped[:i]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def is_int(value) -> bool:
+    if isinstance(value, (int, Tensor)):
+        return True
+    return not isinstance(value, (list, tuple, float)) and hasattr(value, "__index__")
+
+
+def as_int(value, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}") from None
+
+
+def sizes(args, name: str = "size") -> tuple:
+    """The sizes given as ``f(2, 3)`` or as ``f((2, 3))``."""
+    if len(args) == 1 and not is_int(args[0]):
+        args = args[0]
+        if args is None or isinstance(args, (float, str)):
+            raise TypeError(f"argument '{name}' must be tuple of ints, not {type(args).__name__}")
+    return tuple([a if a.__class__ is int else as_int(a, name) for a in args])
+
+
+def numel(shape) -> int:
+    n = 1
+    for size in shape:
+        n *= size
+    return n

@@ -1,0 +1,375 @@
+"""Picking and placing elements by index: ``x[...]``, gather and scatter, masks.
+
+Integers, slices, None and Ellipsis are static and give views. Tensors used as indices are array arguments of an op, so
+that compiled code can compute them; they give copies.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+
+import numpy as np
+
+from .. import dtype as dtypes
+from ..autograd import views
+from ..autograd.op import differentiable as xp_, op
+from ..engine import namespace_of
+from ..tensor import Tensor, wrap
+from .public import public
+from .shape import broadcast_to_, expand_dims, select_part, slice_part
+
+_ndarray = np.ndarray
+
+# -- the ops -----------------------------------------------------------------------------------------------------------
+# ``dims`` are the dimensions that ``indices`` stand at; NumPy's and JAX's rules for the place of the result's
+# dimensions are PyTorch's once integers and slices have been applied.
+
+
+def _placed(indices, dims) -> tuple:
+    if dims is None:
+        return tuple(indices)
+    index = [slice(None)] * (dims[-1] + 1)
+    for dim, i in zip(dims, indices):
+        index[dim] = i
+    return tuple(index)
+
+
+@op(
+    node="IndexBackward0",
+    exact=True,
+    x=lambda xp, g, x_shape, indices, dims: xp.add_at_zeros(g, *indices, shape=x_shape, dims=dims),
+)
+def index_at(xp, x, *indices, dims=None):
+    return xp.getitem(x, index=_placed(indices, dims))
+
+
+@op(x=lambda xp, g, indices, dims: xp.index_at(g, *indices, dims=dims))
+def add_at_zeros(xp, x, *indices, shape, dims=None):
+    """Zeros of ``shape`` with ``x`` added at the indices: what indexing's gradient is."""
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype), x, index=_placed(indices, dims))
+
+
+@op(
+    node="IndexPutBackward0",
+    exact=True,
+    x=lambda xp, g, indices, dims: xp.put_at(g, 0, *indices, dims=dims),
+    value=lambda xp, g, indices, dims: xp.index_at(g, *indices, dims=dims),
+)
+def put_at(xp, x, value, *indices, dims=None):
+    """``x`` with ``value`` at the indices."""
+    return xp.index_put(x, value, index=_placed(indices, dims))
+
+
+@op(
+    node="IndexPutBackward0",
+    x=lambda xp, g: g,
+    value=lambda xp, g, indices, dims: xp.index_at(g, *indices, dims=dims),
+)
+def add_at(xp, x, value, *indices, dims=None):
+    """``x`` with ``value`` added at the indices, repeated ones adding up."""
+    return xp.index_add(x, value, index=_placed(indices, dims))
+
+
+@op(
+    node="IndexPutBackward0",
+    exact=True,
+    x=lambda xp, g, mask: xp.put_masked(g, 0, mask),
+    value=lambda xp, g, mask: xp.put_masked(g, 0, xp.logical_not(mask)),
+)
+def put_masked(xp, x, value, mask):
+    """``x`` with one ``value`` wherever ``mask`` is true; no data-dependent shapes, so it compiles."""
+    return xp.where(mask, xp.asarray(value, dtype=x.dtype), x)
+
+
+# -- x[index] ----------------------------------------------------------------------------------------------------------
+
+
+def getitem(self, index):
+    if index.__class__ is int:
+        return _select(self, 0, index)
+    if index.__class__ is slice:
+        return _slice(self, 0, index, whole=True)
+    x, dims, indices = _basic(self, index)
+    if indices:
+        return _index(x, dims, indices)
+    return xp_.alias(x) if x is self else x
+
+
+def setitem(self, index, value):
+    value = _assigned(self, value)
+    if index.__class__ is int:
+        target, indices = _select(self, 0, index), None
+    else:
+        target, dims, indices = _basic(self, index, keep_mask=not value._array.ndim)
+    if indices and _is_mask(indices[0]):
+        views.inplace(target, _put_masked, value, dim=dims[0], mask=indices[0])
+    elif indices:
+        _index_put_(target, dims, indices, value, cast=not value._array.ndim)
+    else:
+        views.inplace(target, _copied, value)
+
+
+def _copied(target, value):
+    """What ``target.copy_(value)`` leaves in target: value cast and broadcast, leading dimensions of size 1 dropped."""
+    shape = target._array.shape
+    value = _without_leading_ones(value, len(shape))
+    if value._array.dtype != target._array.dtype:
+        value = xp_.astype(value, dtype=target._array.dtype)
+    return value if value._array.shape == shape else value.expand(shape)
+
+
+def _without_leading_ones(value, ndim):
+    have = value._array.shape
+    while len(have) > ndim and have[0] == 1:
+        have = have[1:]
+    return value if have == value._array.shape else value.reshape(have)
+
+
+def _assigned(self, value) -> Tensor:
+    """The value of ``self[…] = value`` as a Tensor on self's engine; numbers take self's dtype."""
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a torch.{self.dtype.char}")
+    dtype = self._array.dtype
+    if (isinstance(value, complex) and value.imag and dtype.kind != "c") or (
+        dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+    ):
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow")
+    return wrap(namespace_of(self._array).asarray(np.asarray(value).astype(dtype)))
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16"} | {
+    f"{u}int{n}": f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)
+}
+
+
+def _type_name(value) -> str:
+    module = type(value).__module__
+    return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
+
+
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+
+
+def _basic(self, index, keep_mask=False):
+    """Apply the static parts of an index as views; returns the view, and the dimensions and tensors of the rest.
+
+    Masks become the positions where they are true; with ``keep_mask`` a mask that is the only tensor stays.
+    """
+    parts = _parts(index)
+    used = sum(_consumes(p) for p in parts)
+    if used > self._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self._array.ndim}")
+    keep_mask = keep_mask and sum(isinstance(p, Tensor) for p in parts) == 1
+    x, dim, dims, indices = self, 0, [], []
+    for p in parts:
+        if p.__class__ is int:
+            x = _select(x, dim, p)
+        elif p.__class__ is slice:
+            x = _slice(x, dim, p, whole=len(parts) == 1)
+            dim += 1
+        elif p is Ellipsis:
+            dim += self._array.ndim - used
+        elif p is None:
+            x = expand_dims(x, axis=dim)
+            dim += 1
+        else:
+            if not p._array.ndim and p._array.dtype.kind == "b":  # a True or False makes a dimension of its own
+                x, p = expand_dims(x, axis=dim), wrap(p._array[None])
+            _check_mask(p, x, dim)
+            if keep_mask:
+                dims, indices, dim = [dim], [p], dim + p._array.ndim
+                continue
+            for i in _as_integers(p):
+                dims.append(dim)
+                indices.append(i)
+                dim += 1
+    return x, dims, indices
+
+
+def _parts(index) -> list:
+    if isinstance(index, list) and _means_tuple(index):
+        index = tuple(index)
+    parts = [_part(p) for p in (index if isinstance(index, tuple) else (index,))]
+    return parts
+
+
+def _means_tuple(index: list) -> bool:
+    """PyTorch's old rule: a short list that holds a sequence, tensor, slice, None or Ellipsis is meant as a tuple."""
+    return len(index) < 32 and any(
+        p is None or p is Ellipsis or isinstance(p, (slice, Tensor, list, tuple, _ndarray)) for p in index
+    )
+
+
+def _part(p):
+    if p is None or p is Ellipsis or p.__class__ is int or p.__class__ is slice:
+        return p
+    if isinstance(p, (bool, np.bool_)):
+        return wrap(np.asarray(p))
+    if isinstance(p, Tensor):
+        p._sync()
+        if p._array.dtype.kind in "fcV" or p._array.dtype in _NOT_INDICES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if not p._array.ndim and p._array.dtype.kind in "iu" and not _traced(p._array):
+            return int(p._array)
+        return p
+    if isinstance(p, _ndarray):
+        return _part(wrap(p))
+    if isinstance(p, (list, tuple)):
+        array = np.asarray(p)
+        return wrap(array.astype(np.int64) if array.dtype.kind != "b" else array)
+    if hasattr(p, "__index__"):
+        return operator.index(p)
+    if isinstance(p, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {type(p).__name__})"
+    )
+
+
+_NOT_INDICES = {np.dtype(np.int16), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64)}
+
+
+def _traced(array) -> bool:
+    return array.__class__ is not _ndarray and namespace_of(array).is_traced(array)
+
+
+def _consumes(p) -> int:
+    """How many dimensions of the tensor a part of the index uses up."""
+    if p is None or p is Ellipsis:
+        return 0
+    return p._array.ndim if isinstance(p, Tensor) and _is_mask(p) else 1
+
+
+def _is_mask(p) -> bool:
+    return p._array.dtype.kind == "b" or p._array.dtype == np.uint8
+
+
+def _select(x, dim, index):
+    shape = x._array.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        )
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return select_part(x, axis=dim, index=index if index >= 0 else index + size)
+
+
+def _slice(x, dim, s: slice, whole: bool):
+    """``x[s]`` along ``dim``; a slice of everything is skipped unless it is the ``whole`` index."""
+    shape = x._array.shape
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if s.step is not None and operator.index(s.step) < 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, step = s.indices(shape[dim])
+    if not whole and start == 0 and stop == shape[dim] and step == 1:
+        return x
+    return slice_part(x, axis=dim, start=start, stop=max(start, stop), step=step)
+
+
+def _check_mask(p: Tensor, x: Tensor, dim: int) -> None:
+    if not _is_mask(p):
+        return
+    have, want = p._array.shape, x._array.shape[dim:]
+    for i, n in enumerate(have):
+        if i >= len(want) or n != want[i]:
+            raise IndexError(
+                f"The shape of the mask {list(have)} at index {i} does not match the shape of the indexed tensor "
+                f"{list(x._array.shape)} at index {dim + i}"
+            )
+
+
+def _as_integers(p: Tensor) -> list:
+    """An index tensor as integer tensors: a mask becomes the positions where it is true."""
+    if not _is_mask(p):
+        return [p]
+    if _traced(p._array):
+        raise RuntimeError(
+            "indexing with a boolean mask has a result whose shape depends on the mask's values, which compiled code "
+            "cannot have. Use rushlight.where(mask, x, other) or x.masked_fill(mask, value), which keep the shape."
+        )
+    return [wrap(i) for i in namespace_of(p._array).nonzero(p._array)]
+
+
+def _index(x, dims, indices):
+    try:
+        return index_at(x, *indices, dims=_dims(dims))
+    except (IndexError, ValueError) as error:
+        raise _index_error(error, x, dims, indices) from None
+
+
+def _dims(dims):
+    return None if list(dims) == list(range(len(dims))) else tuple(dims)
+
+
+def _index_error(error, x, dims, indices):
+    """PyTorch's words for what NumPy found wrong."""
+    if "broadcast" in str(error):
+        shapes = ", ".join(str(list(i._array.shape)) for i in indices)
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
+    found = re.match(r"index (-?\d+) is out of bounds for axis (\d+)", str(error))
+    if not found:
+        return error
+    dim = int(found[2])  # PyTorch counts only the indexed dimensions here
+    return IndexError(
+        f"index {found[1]} is out of bounds for dimension {list(dims).index(dim)} with size {x._array.shape[dim]}"
+    )
+
+
+def _index_put_(target, dims, indices, value, cast=False, accumulate=False):
+    """``target[indices] = value`` in place, or ``+=`` counting repeated indices."""
+    if value._array.dtype != target._array.dtype:
+        if not cast:
+            raise RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{_word(target)} for the destination and {_word(value)} for the source."
+            )
+        value = xp_.astype(value, dtype=target._array.dtype)
+    views.inplace(target, _put, value, dims=dims, indices=indices, accumulate=accumulate)
+
+
+def _put(target, value, *, dims, indices, accumulate=False):
+    shape = _result_shape(target, dims, indices)
+    value = _without_leading_ones(value, len(shape))
+    try:
+        if value._array.shape != shape:
+            value = value.expand(shape)
+    except RuntimeError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        ) from None
+    try:
+        return (add_at if accumulate else put_at)(target, value, *indices, dims=_dims(dims))
+    except (IndexError, ValueError) as error:
+        raise _index_error(error, target, dims, indices) from None
+
+
+def _put_masked(target, value, *, dim, mask):
+    if _is_mask(mask) and mask._array.dtype.kind != "b":
+        mask = mask != 0
+    trailing = target._array.ndim - dim - mask._array.ndim
+    return put_masked(target, value, mask.reshape((*mask._array.shape, *[1] * trailing)))
+
+
+def _result_shape(x, dims, indices) -> tuple:
+    """The shape of ``x[indices]``."""
+    try:
+        part = np.broadcast_shapes(*[i._array.shape for i in indices])
+    except ValueError as error:
+        raise _index_error(error, x, dims, indices) from None
+    shape = x._array.shape
+    rest = [n for d, n in enumerate(shape) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return (*rest[:first], *part, *rest[first:])
+
+
+def _word(t) -> str:
+    return views._word(t.dtype)
