@@ -5,13 +5,17 @@ Here is what every tensor is; what it can do (``Tensor.sum`` …) is attached by
 
 from __future__ import annotations
 
+import functools
+import warnings
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtype as dtypes
+from . import dtype as dtypes, storage
 from .device import cpu, device
 from .engine import namespace_of
+from .layout import contiguous_format, dense_strides, is_dense, memory_order, stride_order, strided
 
 __all__ = ["Tensor"]
 
@@ -80,6 +84,127 @@ class Tensor:
     @property
     def ndim(self) -> int:
         return self._array.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    ndimension = dim
+
+    def size(self, dim=None):
+        """The shape, or one of its sizes."""
+        if dim is None:
+            return Size(self._array.shape)
+        if not hasattr(dim, "__index__"):
+            raise TypeError(f"size(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+        return self._array.shape[_checked_dim(dim, self._array.ndim)]
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.dtype.itemsize
+
+    def element_size(self) -> int:
+        return self._array.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.size * self._array.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def is_xla(self) -> bool:
+        return self.device.type == "xla"
+
+    is_meta = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = False
+
+    def get_device(self) -> int:
+        """The device's index; -1 on the CPU."""
+        place = self.device
+        return -1 if place.type == "cpu" else place.index or 0
+
+    def is_inference(self) -> bool:
+        return self._storage is not None and self._storage.inference
+
+    # -- how it lies in memory ---------------------------------------------------------------------------------------
+
+    layout = strided
+
+    def stride(self, dim=None):
+        """Steps between neighbours, in elements: of all dimensions, or of one."""
+        array = self._array
+        if array.__class__ is not _ndarray or array.size == 0:
+            strides = dense_strides(array.shape, range(array.ndim))
+        else:
+            strides = tuple(s // array.itemsize for s in array.strides)
+        return strides if dim is None else strides[_checked_dim(dim, array.ndim)]
+
+    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+        """Do the elements lie in memory in order, without gaps?"""
+        array = self._array
+        if memory_format is contiguous_format:
+            return array.__class__ is not _ndarray or array.flags.c_contiguous
+        try:
+            order = memory_order(memory_format, array.ndim)
+        except RuntimeError:
+            return False
+        return is_dense(array.shape, self.stride(), order)
+
+    def dim_order(self) -> tuple[int, ...]:
+        """The dimensions from outermost to innermost in memory."""
+        strides, shape = self.stride(), self._array.shape
+        if is_dense(shape, strides, range(len(shape))):
+            return tuple(range(len(shape)))
+        return stride_order(shape, strides)
+
+    def storage_offset(self) -> int:
+        """Where in its storage the tensor begins, in elements."""
+        if self._array.__class__ is not _ndarray or self._array.size == 0:
+            return 0
+        return (storage.pointer(self._array) - storage.pointer(self._owner())) // self._array.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        if self._array.__class__ is _ndarray:
+            return storage.pointer(self._array) if self._array.size else 0
+        return self._array.unsafe_buffer_pointer()
+
+    def untyped_storage(self) -> storage.UntypedStorage:
+        """The memory this tensor shares with its views."""
+        array = self._owner() if self._array.__class__ is _ndarray else np.asarray(self._array)
+        return storage.UntypedStorage(storage.memory_of(array), self.device)
+
+    def storage(self):
+        """Deprecated: the memory as elements; use ``untyped_storage()``."""
+        storage.warn_typed()
+        return self._typed_storage()
+
+    def _typed_storage(self):
+        return storage.TypedStorage(self.untyped_storage(), self.dtype)
+
+    def _owner(self) -> np.ndarray:
+        return storage.owner(self._array if self._view is None or self._view.base is None else self._view.base._array)
 
     # -- its place in the graph --------------------------------------------------------------------------------------
 
@@ -154,6 +279,34 @@ class Tensor:
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
+    def register_hook(self, hook):
+        """``hook(grad) -> None | grad``, each time this tensor's gradient is computed."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return self._node._hooks().add("tensor", hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """``hook(tensor)``, each time a gradient was added into this leaf's ``.grad``."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return self._node._hooks().add("after_accumulate", hook)
+
+    def retain_grad(self) -> None:
+        """Keep this tensor's gradient in ``.grad`` although it is not a leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf:
+            self._node._hooks().retain = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        if self.is_leaf or self._node.hooks is None:
+            return False
+        retain = self._node.hooks.retain
+        return retain is not None and retain() is self
+
     def detach(self) -> Tensor:
         """The same memory, outside the graph."""
         self._sync()
@@ -225,13 +378,21 @@ class Tensor:
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_real(self._only(), "double"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_real(self._only(), "int64_t"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+
+    def _only(self):
+        """``item()`` for Python's conversions, which have an error of their own and warn about lost gradients."""
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if self.requires_grad:
+            _warn_to_scalar()
+        return self.item()
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "biu" or self._array.size != 1:
@@ -253,6 +414,15 @@ class Size(tuple):
     """A shape: a tuple that prints as ``torch.Size([2, 3])``."""
 
     __slots__ = ()
+
+    @classmethod
+    def checked(cls, values) -> Size:
+        """A Size from anything's values: what the public name ``Size`` calls."""
+        values = tuple(values)
+        for i, v in enumerate(values):
+            if not hasattr(v, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(v).__name__}')")
+        return cls(values)
 
     def numel(self) -> int:
         n = 1
@@ -290,9 +460,38 @@ def wrap(array) -> Tensor:
     return t
 
 
-def _warn_non_leaf_grad() -> None:
-    import warnings
+def _checked_dim(dim, ndim: int) -> int:
+    n = ndim or 1
+    if not -n <= dim < n or not ndim:
+        if not ndim:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions" if -1 <= dim < 1 else _out_of_range(dim, n))
+        raise IndexError(_out_of_range(dim, n))
+    return int(dim)
 
+
+def _out_of_range(dim, n) -> str:
+    return f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+
+
+def _real(value, c_type: str):
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {c_type} without overflow")
+        return value.real
+    return value
+
+
+@functools.cache
+def _warn_to_scalar() -> None:
+    warnings.warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_non_leaf_grad() -> None:
     warnings.warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "

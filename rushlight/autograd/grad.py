@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
-from .tape import run_backward
+from .graph import GradientEdge, node_of
+from .tape import _size, run_backward
 
 __all__ = ["backward", "grad"]
 
@@ -18,20 +21,20 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     tensor(6.)
     """
     tensors = _tuple(tensors)
+    if inputs is not None and not _tuple(inputs):
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
     retain = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        _warn_cycle()
     if inputs is None:
         run_backward(roots, gradients, retain=retain, graph=create_graph)
         return
-    inputs = _tuple(inputs)
-    if not inputs:
-        raise RuntimeError("'inputs' argument to backward cannot be empty.")
-    nodes = [_target(t) for t in inputs]
-    found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
-    for t, node in zip(inputs, nodes):
-        if node in found:
-            g = found[node] if create_graph else wrap(found[node])
-            t._grad = g if t._grad is None else t._grad + g
+    nodes = {_target(t, i) for i, t in enumerate(_tuple(inputs))}
+    for t in _tuple(inputs):
+        if isinstance(t, Tensor):
+            t.retain_grad()
+    run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=nodes, accumulate=True)
 
 
 def grad(
@@ -56,21 +59,23 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     outputs, inputs = _tuple(outputs), _tuple(inputs)
-    nodes = [_target(t) for t in inputs]
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), create_graph)
+    nodes = [_target(t, i) for i, t in enumerate(inputs)]
     retain = create_graph if retain_graph is None else retain_graph
     found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
     results = []
-    for t, node in zip(inputs, nodes):
+    for i, (t, node) in enumerate(zip(inputs, nodes)):
         if node in found:
             results.append(found[node] if create_graph else wrap(found[node]))
         elif materialize_grads:
-            results.append(wrap(namespace_of(t._array).zeros_like(t._array)))
+            results.append(wrap(node.xp.zeros(node.shape, dtype=node.dtype)))
         elif allow_unused:
             results.append(None)
         else:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. "
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
     return tuple(results)
@@ -90,20 +95,23 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_un
 def _tuple(value, count: int = 0):
     if value is None:
         return (None,) * count
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
-def _target(t: Tensor):
-    if not isinstance(t, Tensor) or not t.requires_grad:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return t._node
+def _target(place, index: int):
+    node = node_of(place)
+    if node is None:
+        raise RuntimeError(f"The differentiated Tensor at index {index} does not require grad")
+    return node
 
 
 def _roots(outputs, gradients, create_graph):
-    if len(outputs) != len(gradients):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     nodes, starts = [], []
     for i, (t, g) in enumerate(zip(outputs, gradients)):
+        if isinstance(t, GradientEdge):
+            nodes.append(node_of(t))
+            starts.append(_start_at_edge(nodes[-1], g, create_graph))
+            continue
         t._sync()
         if t._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
@@ -123,3 +131,29 @@ def _roots(outputs, gradients, create_graph):
         nodes.append(t._node)
         starts.append(g if create_graph else g._array)
     return nodes, starts
+
+
+def _start_at_edge(node, g, create_graph):
+    if g is None:
+        if _size(node.shape) != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        g = wrap(node.xp.ones(node.shape, dtype=node.dtype))
+    return g if create_graph else g._array
+
+
+_warned = False
+
+
+def _warn_cycle() -> None:
+    """Once a process, as PyTorch does."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=4,
+        )

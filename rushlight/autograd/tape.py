@@ -48,6 +48,13 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
+    def output(self, index: int) -> Node:
+        """The node where the gradient of one of the outputs arrives: itself, unless there are several."""
+        return self
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
     @property
     def next_functions(self):
         return tuple(_as_function(e) for e in self.edges)
