@@ -1,0 +1,199 @@
+"""Function transforms: ``grad``, ``vjp``, ``jacrev`` and friends take a function and return one."""
+
+from __future__ import annotations
+
+import functools
+
+from .autograd import functional
+from .autograd.grad import grad as _grad
+from .autograd.mode import enable_grad
+from .tensor import Tensor
+
+__all__ = ["grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functional_call"]
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that computes the gradient of the scalar ``func`` with respect to its ``argnums``-th argument(s).
+
+    >>> rushlight.func.grad(lambda x: (x * x).sum())(rushlight.tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapped
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """Like ``grad``; the function returns ``(gradient, value)``."""
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        with enable_grad():
+            chosen, points, args = _fresh(args, argnums)
+            out = func(*args, **kwargs)
+            value, aux = out if has_aux else (out, None)
+            if not isinstance(value, Tensor) or value.ndim:
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+                    + (f"tensor with {value.ndim} dims" if isinstance(value, Tensor) else f"{type(value)}")
+                )
+            leaves = [t for t in _leaves(points)]
+            grads = iter(_close(_differentiate(value, leaves), leaves))
+            gradient = _rebuild(chosen, grads)
+            (value,) = _close([value], leaves)
+        return gradient, ((value, aux) if has_aux else value)
+
+    return wrapped
+
+
+def vjp(func, *primals, has_aux=False):
+    """``(func(*primals), f)`` where ``f(v)`` is ``vᵀ J`` for each of the primals."""
+    with enable_grad():
+        chosen, points, args = _fresh(primals, tuple(range(len(primals))))
+        out = func(*args)
+        out, aux = out if has_aux else (out, None)
+    leaves, outputs = list(_leaves(points)), list(_leaves(out))
+
+    def pull(*cotangents):
+        v = list(_leaves(cotangents if len(cotangents) > 1 else cotangents[0]))
+        with enable_grad():
+            grads = _grad(outputs, leaves, v, create_graph=True, allow_unused=True, materialize_grads=True)
+        return _rebuild(chosen, iter(_close(list(grads), leaves)))
+
+    result = _rebuild(out, iter(_close(outputs, leaves)))
+    return (result, pull, aux) if has_aux else (result, pull)
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """``(func(*primals), J tangents)``."""
+    kept = []
+
+    def plain(*args):
+        out = func(*args)
+        if has_aux:
+            kept.append(out[1])
+            return out[0]
+        return out
+
+    result = functional.jvp(plain, tuple(primals), tuple(tangents), create_graph=_any_graph(primals), strict=strict)
+    return (*result, kept[0]) if has_aux else result
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
+    """A function that computes the Jacobian of ``func`` with respect to its ``argnums``-th argument(s)."""
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        several = isinstance(argnums, tuple)
+        places = argnums if several else (argnums,)
+        kept = []
+
+        def of_chosen(*points):
+            full = list(args)
+            for place, point in zip(places, points):
+                full[place] = point
+            out = func(*full, **kwargs)
+            if has_aux:
+                kept.append(out[1])
+                return out[0]
+            return out
+
+        points = tuple(args[i] for i in places)
+        jacobian = functional.jacobian(of_chosen, points if several else points[0], create_graph=_any_graph(points))
+        return (jacobian, kept[0]) if has_aux else jacobian
+
+    return wrapped
+
+
+jacfwd = jacrev  # forward mode gives the same numbers; rushlight has only the reverse one
+
+
+def hessian(func, argnums=0):
+    """A function that computes the Hessian of the scalar ``func``."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """Call a module with some of its parameters and buffers replaced."""
+    from .nn.utils.stateless import _functional_call
+
+    dicts = parameter_and_buffer_dicts
+    merged = dicts if isinstance(dicts, dict) else {k: v for d in dicts for k, v in d.items()}
+    return _functional_call(module, merged, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def _fresh(args, argnums):
+    """(the chosen arguments' structure, fresh tensors in it, all arguments with them in place)."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
+    args = list(args)
+    for i in places:
+        args[i] = _map(_alias, args[i])
+    chosen = tuple(args[i] for i in places)
+    structure = chosen if isinstance(argnums, tuple) else chosen[0]
+    return structure, chosen, args
+
+
+def _alias(t):
+    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
+
+
+def _differentiate(value, leaves):
+    if not value.requires_grad:
+        return [t.detach() * 0 for t in leaves]
+    return list(_grad(value, leaves, create_graph=True, allow_unused=True, materialize_grads=True))
+
+
+def _close(tensors, leaves):
+    """Cut results off the graph unless it reaches something that is not this transform's own."""
+    own = {t._node for t in leaves if t.is_leaf}
+    return [t if _reaches_beyond(t, own) else t.detach() for t in tensors]
+
+
+def _reaches_beyond(t, own) -> bool:
+    if not t.requires_grad:
+        return False
+    stack, seen = [t._node], set()
+    while stack:
+        node = stack.pop()
+        if node in seen or node in own:
+            continue
+        seen.add(node)
+        edges = [e for e in node.edges if e is not None]
+        if not edges:
+            return True
+        stack.extend(edges)
+    return False
+
+
+def _any_graph(tree) -> bool:
+    return any(t.requires_grad for t in _leaves(tree))
+
+
+def _leaves(tree):
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, dict):
+        for value in tree.values():
+            yield from _leaves(value)
+    elif isinstance(tree, (tuple, list)):
+        for value in tree:
+            yield from _leaves(value)
+
+
+def _map(function, tree):
+    if isinstance(tree, Tensor):
+        return function(tree)
+    if isinstance(tree, dict):
+        return {k: _map(function, v) for k, v in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(_map(function, v) for v in tree)
+    return tree
+
+
+def _rebuild(tree, values):
+    return _map(lambda _: next(values), tree)

@@ -1,0 +1,1 @@
+"""Helpers around the library: hooks' handles, checkpointing, data loading."""

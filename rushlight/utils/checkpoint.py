@@ -1,0 +1,221 @@
+"""Trade time for memory: forget a block's intermediate values and compute them again in backward."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+from ..autograd.function import Function
+from ..autograd.grad import backward
+from ..autograd.graph import saved_tensors_hooks
+from ..autograd.mode import enable_grad, state
+from ..tensor import Tensor
+
+__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "noop_context_fn", "set_checkpoint_early_stop"]
+
+
+class CheckpointError(RuntimeError):
+    """The recomputed block did not save the same tensors as the first time."""
+
+
+def noop_context_fn():
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+_early_stop = True
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool):
+    """Whether recomputation stops as soon as everything that backward needs is there (the default)."""
+    global _early_stop
+    outer, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = outer
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant=None,
+    context_fn=noop_context_fn,
+    determinism_check="default",
+    debug=False,
+    early_stop=True,
+    **kwargs,
+):
+    """``function(*args, **kwargs)``, whose intermediate values are computed again when backward needs them.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> y = rushlight.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False)
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
+            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
+            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return _Reentrant.apply(function, preserve, *args)
+    forward_context, recompute_context = context_fn()
+    frame = _Frame(function, args, kwargs, preserve, recompute_context, early_stop and _early_stop, determinism_check)
+    with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Run a Sequential (or a list of functions) in ``segments`` checkpointed pieces; the last one is kept as it is."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+            "use_reentrant=True.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(functions) // segments
+    ends = [size * (i + 1) for i in range(segments - 1)]
+    start = 0
+    for end in ends:
+        piece = _in_order(functions[start:end])
+        input = checkpoint(piece, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        start = end
+    return _in_order(functions[start:])(input)
+
+
+def _in_order(functions):
+    def run(input):
+        for function in functions:
+            input = function(input)
+        return input
+
+    return run
+
+
+class _Frame:
+    """One checkpointed call: how many tensors it saved, and those tensors again once backward asked for one."""
+
+    def __init__(self, function, args, kwargs, preserve, context, early_stop, determinism_check):
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.context, self.early_stop, self.determinism_check = context, early_stop, determinism_check
+        self.random = _random_state() if preserve else None
+        self.described: list = []  # (shape, dtype) of every tensor the first run saved
+        self.again: dict = {}  # place -> tensor
+
+    def pack(self, tensor):
+        self.described.append((tuple(tensor.shape), tensor.dtype))
+        return len(self.described) - 1
+
+    def unpack(self, place):
+        if place not in self.again:
+            self._recompute()
+        # Used once, then forgotten; a graph that is kept computes it again.
+        return self.again.pop(place)
+
+    def _recompute(self):
+        found = []
+
+        def keep(tensor):
+            found.append(tensor.detach())
+            if self.early_stop and len(found) == len(self.described):
+                raise _Enough
+            return len(found) - 1
+
+        hooks = saved_tensors_hooks(keep, found.__getitem__)
+        with enable_grad(), _restored(self.random), hooks, self.context:
+            try:
+                self.function(*self.args, **self.kwargs)
+            except _Enough:
+                pass
+        if len(found) != len(self.described):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.described)}\nNumber of tensors saved "
+                f"during recomputation: {len(found)}."
+            )
+        if self.determinism_check == "default":
+            self._check(found)
+        self.again = dict(enumerate(found))
+
+    def _check(self, found):
+        for i, (t, (shape, dtype)) in enumerate(zip(found, self.described)):
+            if tuple(t.shape) != shape or t.dtype is not dtype:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                    f"during the forward pass.\ntensor at position {i}:\nsaved metadata: shape {shape}, {dtype}\n"
+                    f"recomputed metadata: shape {tuple(t.shape)}, {t.dtype}"
+                )
+
+
+class _Enough(Exception):
+    """Raised inside a recomputation when everything needed is there."""
+
+
+class _Reentrant(Function):
+    """The older way: no graph at all in forward; backward runs the block again and differentiates it in place."""
+
+    @staticmethod
+    def forward(ctx, function, preserve, *args):
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+        ctx.function, ctx.random = function, _random_state() if preserve else None
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        if state.running is not None and state.running[1] is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        args = list(ctx.others)
+        for i, t in zip(ctx.places, ctx.saved_tensors):
+            args[i] = t.detach().requires_grad_(t.requires_grad)
+        with enable_grad(), _restored(ctx.random):
+            outputs = ctx.function(*args)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([o for o, _ in pairs], [g for _, g in pairs])
+        return None, None, *(a.grad if isinstance(a, Tensor) and a.is_leaf else None for a in args)
+
+
+def _random_state():
+    from .. import random
+
+    return random.get_rng_state()
+
+
+@contextlib.contextmanager
+def _restored(random_state):
+    """Replay the random numbers of the first run, then go on where the program was."""
+    if random_state is None:
+        yield
+        return
+    from .. import random
+
+    now = random.get_rng_state()
+    random.set_rng_state(random_state)
+    try:
+        yield
+    finally:
+        random.set_rng_state(now)
