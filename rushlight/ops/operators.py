@@ -1,20 +1,85 @@
-"""Python's operators on Tensors."""
+"""Python's operators on Tensors; an operand of a foreign type makes Python raise its own TypeError."""
 
 from __future__ import annotations
 
-from ..autograd.op import differentiable as xp
+from ..autograd import views
+from ..autograd.op import differentiable as xp, operator
 from ..tensor import Tensor
+from . import elementwise
+from .public import PUBLIC
 
 
-def _reflected(operator):
-    return lambda self, other: operator(other, self)
+def _reflected(call):
+    method = operator(call)
+
+    def reflected(self, other):
+        return method(other, self)
+
+    return reflected
 
 
-Tensor.__add__ = Tensor.__radd__ = xp.add
-Tensor.__sub__ = xp.subtract
-Tensor.__rsub__ = _reflected(xp.subtract)
-Tensor.__mul__ = Tensor.__rmul__ = xp.multiply
-Tensor.__truediv__ = xp.divide
-Tensor.__rtruediv__ = _reflected(xp.divide)
+def _guarded(function):
+    """A composite as an operator: what is neither Tensor nor number is left to the other operand."""
+
+    def method(self, other):
+        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+def _in_place(function):
+    def method(self, other):
+        return views.inplace(self, function, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+_OPERANDS = (Tensor, int, float, complex, *elementwise.NUMPY_NUMBERS)
+_public = PUBLIC.__getitem__
+
+# The four that training loops live on are ops themselves; the rest go through PyTorch's functions, for their node names.
+Tensor.__add__ = Tensor.__radd__ = operator(xp.add)
+Tensor.__sub__ = operator(xp.subtract)
+Tensor.__mul__ = Tensor.__rmul__ = operator(xp.multiply)
+Tensor.__truediv__ = Tensor.__div__ = operator(xp.divide)
 Tensor.__neg__ = xp.negative
-Tensor.__pow__ = xp.power
+Tensor.__matmul__ = xp.matmul
+
+Tensor.__rsub__ = _guarded(_public("rsub"))
+Tensor.__rtruediv__ = Tensor.__rdiv__ = _guarded(lambda self, other: xp.reciprocal(self) * other)
+Tensor.__pow__ = _guarded(_public("pow"))
+Tensor.__rpow__ = _guarded(lambda self, other: elementwise.pow(other, self))
+Tensor.__mod__ = _guarded(_public("remainder"))
+Tensor.__rmod__ = _reflected(xp.remainder)
+Tensor.__floordiv__ = operator(xp.floor_divide)
+Tensor.__rfloordiv__ = _reflected(xp.floor_divide)
+Tensor.__rmatmul__ = lambda self, other: xp.matmul(other, self)
+
+Tensor.__pos__ = _public("positive")
+Tensor.__abs__ = _public("abs")
+Tensor.__invert__ = xp.invert
+Tensor.__and__ = Tensor.__rand__ = operator(xp.bitwise_and)
+Tensor.__or__ = Tensor.__ror__ = operator(xp.bitwise_or)
+Tensor.__xor__ = Tensor.__rxor__ = operator(xp.bitwise_xor)
+Tensor.__lshift__, Tensor.__rlshift__ = operator(xp.left_shift), _reflected(xp.left_shift)
+Tensor.__rshift__, Tensor.__rrshift__ = operator(xp.right_shift), _reflected(xp.right_shift)
+
+Tensor.__eq__ = _guarded(xp.equal)
+Tensor.__ne__ = _guarded(xp.not_equal)
+Tensor.__lt__ = _guarded(xp.less)
+Tensor.__le__ = _guarded(xp.less_equal)
+Tensor.__gt__ = _guarded(xp.greater)
+Tensor.__ge__ = _guarded(xp.greater_equal)
+
+Tensor.__iadd__ = _in_place(xp.add)
+Tensor.__isub__ = _in_place(xp.subtract)
+Tensor.__imul__ = _in_place(xp.multiply)
+Tensor.__itruediv__ = Tensor.__idiv__ = _in_place(xp.divide)
+Tensor.__ipow__ = _in_place(_public("pow"))
+Tensor.__imod__ = _in_place(_public("remainder"))
+Tensor.__ifloordiv__ = _in_place(xp.floor_divide)
+Tensor.__iand__ = _in_place(xp.bitwise_and)
+Tensor.__ior__ = _in_place(xp.bitwise_or)
+Tensor.__ixor__ = _in_place(xp.bitwise_xor)
+Tensor.__ilshift__ = _in_place(xp.left_shift)
+Tensor.__irshift__ = _in_place(xp.right_shift)
