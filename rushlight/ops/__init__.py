@@ -1,6 +1,7 @@
 """Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
 
 from . import elementwise, linalg, reduce, shape, join, index
+from . import scan, sort, statistics
 from . import operators
 from .public import PUBLIC
 

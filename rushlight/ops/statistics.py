@@ -1,0 +1,300 @@
+"""Spread, covariance and histograms."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .. import dtype as dtypes
+from ..autograd.op import differentiable as xp, op
+from ..tensor import Tensor
+from . import returns
+from .public import PUBLIC, public
+from .reduce import axes_of, count_of, kept, tensor_argument, type_word
+
+# -- variance --------------------------------------------------------------------------------------------------------
+
+
+def _freedom(shape, axis, correction):
+    """What the sum of squares is divided by; NaN makes the variance of too few elements NaN or inf, as in PyTorch."""
+    return max(count_of(shape, axis) - correction, 0)
+
+
+def _variance(xp, x, axis, keepdims, correction):
+    """(variance, mean)."""
+    mean = xp.mean(x, axis=axis, keepdims=True)
+    off = xp.abs(x - mean)
+    squares = xp.sum(off * off, axis=axis, keepdims=keepdims)
+    mean = mean if keepdims else xp.reshape(mean, shape=squares.shape)
+    return xp.divide(squares, _freedom(x.shape, axis, correction)), mean
+
+
+def _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape):
+    g = kept(xp, g, axis, keepdims, x_shape)
+    freedom = _freedom(x_shape, axis, correction)
+    scale = 2.0 / freedom if freedom else float("nan")
+    return g * scale * (x - xp.mean(x, axis=axis, keepdims=True))
+
+
+def _deviation_gradient(xp, g, x, y, axis, keepdims, correction, x_shape):
+    flat = xp.equal(y, 0)  # the root has no slope there
+    g = xp.where(flat, 0, g / (2.0 * xp.where(flat, 1, y)))
+    return _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape)
+
+
+def _mean_gradient(xp, g, axis, keepdims, x_shape):
+    return xp.broadcast_to(kept(xp, g, axis, keepdims, x_shape) / (count_of(x_shape, axis) or 1), shape=x_shape)
+
+
+@op(x=_variance_gradient)
+def _var(xp, x, *, axis=None, keepdims=False, correction=1):
+    return _variance(xp, x, axis, keepdims, correction)[0]
+
+
+@op(x=_deviation_gradient)
+def _std(xp, x, *, axis=None, keepdims=False, correction=1):
+    return xp.sqrt(_variance(xp, x, axis, keepdims, correction)[0])
+
+
+@op(
+    x=lambda xp, g, x, axis, keepdims, correction, x_shape: (
+        _variance_gradient(xp, g[0], x, axis, keepdims, correction, x_shape)
+        + _mean_gradient(xp, g[1], axis, keepdims, x_shape)
+    )
+)
+def _var_mean(xp, x, *, axis=None, keepdims=False, correction=1):
+    return _variance(xp, x, axis, keepdims, correction)
+
+
+@op(
+    x=lambda xp, g, x, y, axis, keepdims, correction, x_shape: (
+        _deviation_gradient(xp, g[0], x, y[0], axis, keepdims, correction, x_shape)
+        + _mean_gradient(xp, g[1], axis, keepdims, x_shape)
+    )
+)
+def _std_mean(xp, x, *, axis=None, keepdims=False, correction=1):
+    variance, mean = _variance(xp, x, axis, keepdims, correction)
+    return xp.sqrt(variance), mean
+
+
+@public
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance: squares of differences from the mean, summed and divided by count - ``correction`` (1)."""
+    return _spread(xp.var, "var", input, dim, unbiased, keepdim, correction)
+
+
+@public
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation: the square root of ``var``."""
+    return _spread(xp.std, "std", input, dim, unbiased, keepdim, correction)
+
+
+@public(method=False)
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance and the mean at once."""
+    return _spread(xp.var_mean, "var_mean", input, dim, unbiased, keepdim, correction)
+
+
+@public(method=False)
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation and the mean at once."""
+    return _spread(xp.std_mean, "std_mean", input, dim, unbiased, keepdim, correction)
+
+
+def _spread(function, name, input, dim, unbiased, keepdim, correction):
+    if tensor_argument(input, name)._array.dtype.kind in "biu":
+        what = "std and var" if name in ("std", "var") else name
+        raise RuntimeError(f"{what} only support floating point and complex dtypes")
+    if isinstance(dim, bool):  # std(input, unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    axis = axes_of(input, dim)
+    if count_of(input._array.shape, axis) - correction <= 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
+            UserWarning,
+            stacklevel=5,
+        )
+    return function(input, axis=axis, keepdims=bool(keepdim), correction=correction)
+
+
+# -- covariance ------------------------------------------------------------------------------------------------------
+
+
+@public(out=False)
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariance matrix of variables in rows, observations in columns."""
+    x = _observations(input, "cov")
+    w = _observation_weights(x, fweights, aweights)
+    if w is None:
+        total = count = x._array.shape[1]
+        centred = x - xp.mean(_floating(x), axis=1, keepdims=True)
+        right = centred
+    else:
+        total = xp.sum(w)
+        centred = x - xp.sum(x * w, axis=1, keepdims=True) / total
+        right = centred * w
+        count = total
+    if w is not None and aweights is not None and correction:
+        freedom = total - correction * xp.sum(w * aweights) / total
+    else:
+        freedom = count - correction
+    freedom = xp.maximum(freedom, 0) if isinstance(freedom, Tensor) else max(freedom, 0)
+    product = xp.matmul(right, xp.conj(xp.matrix_transpose(centred)))
+    result = xp.divide(product, freedom)
+    return xp.reshape(result, shape=()) if input._array.ndim < 2 else result
+
+
+@public(out=False)
+def corrcoef(input):
+    """The matrix of correlation coefficients of variables in rows."""
+    c = cov(_observations(input, "corrcoef"))
+    if input._array.ndim < 2:
+        return c / c
+    deviation = xp.sqrt(xp.real(PUBLIC["diagonal"](c)))
+    c = c / xp.reshape(deviation, shape=(-1, 1)) / xp.reshape(deviation, shape=(1, -1))
+    clamp = PUBLIC["clamp"]
+    if c._array.dtype.kind == "c":
+        return PUBLIC["complex"](clamp(xp.real(c), -1, 1), clamp(xp.imag(c), -1, 1))
+    return clamp(c, -1, 1)
+
+
+def _observations(input, name):
+    if tensor_argument(input, name)._array.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} "
+            "dimensions"
+        )
+    return xp.reshape(input, shape=(1, input._array.size)) if input._array.ndim < 2 else input
+
+
+def _observation_weights(x, fweights, aweights):
+    if fweights is None or aweights is None:
+        return aweights if fweights is None else fweights
+    return fweights * aweights
+
+
+def _floating(x):
+    return x if x._array.dtype.kind in "fcV" else xp.astype(x, dtype=dtypes.get_default_dtype().numpy)
+
+
+# -- histograms ------------------------------------------------------------------------------------------------------
+
+
+@op
+def _count_in_bins(xp, x, weights, *, length):
+    """How often each of ``0 … length - 1`` occurs in ``x`` (or the sum of its weights); others are not counted."""
+    inside = xp.logical_and(x >= 0, x < length)
+    ones = xp.ones(x.shape, dtype=np.float64) if weights is None else weights
+    return xp.bincount(xp.where(inside, x, 0), xp.where(inside, ones, 0), length=length)
+
+
+@public
+def bincount(input, weights=None, minlength=0):
+    """How often each whole number occurs, or the sum of ``weights`` at its places."""
+    if tensor_argument(input, "bincount")._array.ndim != 1 or input._array.dtype.kind not in "iu":
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights._array.shape != input._array.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    lowest, length = 0, 0
+    if input._array.size:
+        low, high = PUBLIC["aminmax"](input)
+        lowest, length = int(low.item()), int(high.item()) + 1
+    if lowest < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    counts = xp.count_in_bins(
+        xp.astype(input, dtype=np.dtype(np.int64)), weights, length=max(length, minlength)
+    )
+    if weights is None:
+        return xp.astype(counts, dtype=np.dtype(np.int64))
+    return xp.astype(counts, dtype=np.dtype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
+
+
+@public
+def histc(input, bins=100, min=0, max=0):
+    """How many elements fall into each of ``bins`` equal parts of the range from ``min`` to ``max`` (0, 0: all)."""
+    if tensor_argument(input, "histc")._array.dtype.kind in "biuc":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input)}'")
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    x = xp.reshape(input.detach(), shape=(input._array.size,))
+    low, high = _range(x, (min, max) if min != max else None, default=(min, max))
+    place = xp.astype(xp.floor((x - low) * bins / (high - low)), dtype=np.dtype(np.int64))
+    place = xp.where(xp.equal(x, high), bins - 1, xp.where(x > high, bins, place))
+    counts = xp.count_in_bins(place, None, length=int(bins))
+    return xp.astype(counts, dtype=input._array.dtype)
+
+
+@public
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """``(hist, bin_edges)``: the count (or weight, or density) of elements between the edges."""
+    x = xp.reshape(tensor_argument(input, "histogram").detach(), shape=(input._array.size, 1))
+    edges = [bins] if isinstance(bins, Tensor) else _even_edges(x, [bins], range)
+    hist = _histogram(x, edges, weight, density)
+    return returns.histogram((hist, edges[0]))
+
+
+@public(method=False, out=False)
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """``(hist, bin_edges)`` of points in space, whose coordinates are the last dimension."""
+    size = tensor_argument(input, "histogramdd")._array.shape[-1]
+    x = xp.reshape(input.detach(), shape=(-1, size))
+    bins = [bins] * size if isinstance(bins, int) else list(bins)
+    if len(bins) != size:
+        raise RuntimeError(
+            f"histogramdd(): Expected {size} sequences of bin edges for a {size}-dimensional histogram but got {len(bins)}"
+        )
+    edges = bins if isinstance(bins[0], Tensor) else _even_edges(x, bins, range)
+    return returns.histogramdd((_histogram(x, edges, weight, density), tuple(edges)))
+
+
+def _even_edges(x, bins, limits):
+    """For each column of ``x``, edges that cut its range (or the given limits) into equal bins."""
+    edges = []
+    for i, n in enumerate(bins):
+        given = None if limits is None else limits[2 * i : 2 * i + 2]
+        low, high = _range(xp.getitem(x, index=(slice(None), i)), given, default=(0.0, 1.0))
+        steps = PUBLIC["linspace"](0, 1, n + 1, dtype=x.dtype, device=x.device)
+        edges.append(low + steps * (high - low))
+    return edges
+
+
+def _range(x, limits, default):
+    """(low, high): as given, or those of the data; one apart on each side where that is nothing."""
+    if limits is not None:
+        low, high = limits
+    elif x._array.size:
+        low, high = PUBLIC["aminmax"](x)
+        flat = xp.equal(low, high)
+        return xp.where(flat, low - 1, low), xp.where(flat, high + 1, high)
+    else:
+        low, high = default
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _histogram(x, edges, weight, density):
+    size = [e._array.shape[0] - 1 for e in edges]
+    place, inside = 0, None
+    for i, (edge, n) in enumerate(zip(edges, size)):
+        column = xp.getitem(x, index=(slice(None), i))
+        found = xp.searchsorted(edge, column, side="right") - 1
+        found = xp.where(xp.equal(column, xp.getitem(edge, index=(-1,))), n - 1, found)  # the last bin has both its edges
+        here = xp.logical_and(found >= 0, found < n)
+        inside = here if inside is None else xp.logical_and(inside, here)
+        place = place * n + found
+    place = xp.where(inside, place, -1)
+    length = int(np.prod(size))
+    flat = None if weight is None else xp.reshape(weight, shape=(x._array.shape[0],))
+    hist = xp.astype(xp.count_in_bins(place, flat, length=length), dtype=x._array.dtype)
+    hist = xp.reshape(hist, shape=tuple(size))
+    if density:
+        hist = hist / xp.sum(hist)
+        for i, edge in enumerate(edges):
+            widths = xp.getitem(edge, index=(slice(1, None),)) - xp.getitem(edge, index=(slice(0, -1),))
+            hist = hist / xp.reshape(widths, shape=[-1 if j == i else 1 for j in range(len(size))])
+    return hist
