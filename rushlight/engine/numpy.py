@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 from .fallback import lookup
+from .kernels.conv import conv, conv_input, conv_weight
 from .numpy_linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
@@ -25,7 +26,9 @@ def reshape(x, shape):
 
 
 def conj(x):
-    return x.conj() if hasattr(x, "dtype") and x.dtype.kind == "c" else x
+    if hasattr(x, "dtype"):
+        return x.conj() if x.dtype.kind == "c" else x
+    return x.conjugate()
 
 
 def alias(x):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from .fallback import lookup
+from .kernels.xla_conv import conv, conv_input, conv_weight
 from .xla_linalg import *
 
 jax.config.update("jax_enable_x64", True)
@@ -31,7 +32,9 @@ def reshape(x, shape):
 
 
 def conj(x):
-    return jnp.conj(x) if hasattr(x, "dtype") and x.dtype.kind == "c" else x
+    if hasattr(x, "dtype"):
+        return jnp.conj(x) if x.dtype.kind == "c" else x
+    return x.conjugate()
 
 
 def alias(x):

@@ -2,6 +2,7 @@
 
 from . import elementwise, linalg, reduce, shape, join, index
 from . import scan, sort, statistics
+from . import conv
 from . import operators
 from .public import PUBLIC
 

@@ -1,0 +1,1 @@
+"""NumPy bodies that need more than a line: convolution by cache-sized column blocks and BLAS."""
