@@ -38,7 +38,7 @@ import weakref
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..engine import LOW_PRECISION, namespace_of, numpy as numpy_engine
 from ..engine.fallback import FORWARDS
 from ..tensor import Storage, Tensor, View, wrap
@@ -355,6 +355,74 @@ def modified_in_place(value, node, version, expected) -> str:
 
 
 def _caller(o: Op, node_type=None, operator=False):
+    """The function that is the op: ``_general_caller``, behind a short cut where one or two arrays are all there is."""
+    general = _general_caller(o, node_type, operator)
+    if o.variadic or o.static or o.aux is not None or o.view or len(o.arrays) > 2:
+        return general
+    return (_single_caller if len(o.arrays) == 1 else _pair_caller)(o, node_type or o.node_type, general)
+
+
+def _pair_caller(o: Op, node_type, general):
+    """The commonest case in few steps: float32 or float64 arrays of NumPy's, or one and a Python number."""
+    forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
+
+    def call(x, w):
+        if mode.active or not isinstance(x, Tensor) or x._view is not None:
+            return general(x, w)
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
+            return general(x, w)
+        if w.__class__ is float or w.__class__ is int:
+            b, other = w, None
+        elif isinstance(w, Tensor) and w._view is None:
+            b, other = w._array, w._node
+            if b.__class__ is not _ndarray or b.dtype is not dtype:
+                return general(x, w)
+        else:
+            return general(x, w)
+        try:
+            out = forward(numpy_engine, a, b)
+        except (ValueError, TypeError):
+            return general(x, w)  # which knows how to say what is wrong
+        if out.__class__ is not _ndarray:
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if recorded and (node is not None or other is not None) and state.grad and (out.dtype is dtype or out.dtype.kind == "c"):
+            needs = (node is not None) + 2 * (other is not None)
+            t._node = _record(o, node_type, (x, w), (node, other), needs, numpy_engine, out, t, None, None, None)
+        return t
+
+    return call
+
+
+def _single_caller(o: Op, node_type, general):
+    """``_pair_caller`` for ops of one array."""
+    forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
+
+    def call(x):
+        if mode.active or not isinstance(x, Tensor) or x._view is not None:
+            return general(x)
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
+            return general(x)
+        out = forward(numpy_engine, a)
+        if out.__class__ is tuple:
+            return general(x)
+        if out.__class__ is not _ndarray:
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if recorded and node is not None and state.grad and (out.dtype is dtype or out.dtype.kind == "c"):
+            t._node = _record(o, node_type, (x,), (node,), 1, numpy_engine, out, t, None, None, None)
+        return t
+
+    return call
+
+
+def _general_caller(o: Op, node_type=None, operator=False):
     """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
 
     With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
@@ -434,7 +502,7 @@ def _caller(o: Op, node_type=None, operator=False):
         if needs and differentiable_op and state.grad and (out.dtype is common or out.dtype.kind not in "biu"):
             t._node = _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, compute)
         elif mode.active and state.inference and t._storage is None:
-            t._storage = Storage(inference=True)
+            t._storage = Storage.of_inference()
         return t
 
     return call
@@ -467,7 +535,7 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
             versions.append((t._storage, t._storage.version))
     node.saved, node.versions = saved, versions
     if plan.detailed or compute is not None or t is None:
-        shapes = tuple([a.shape if isinstance(a, Tensor) else () for a in args])
+        shapes = tuple([a._array.shape if isinstance(a, Tensor) else () for a in args])
         node.details = Details(static, auxiliary, shapes, compute)
     else:
         node.details = None
