@@ -6,11 +6,57 @@ import warnings
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
-from .dtype import *
+from ._printing import set_printoptions
+from .config import (
+    get_default_device,
+    get_num_interop_threads,
+    get_num_threads,
+    set_default_device,
+    set_num_interop_threads,
+    set_num_threads,
+)
 from .device import device
+from .dtypes import (
+    bfloat16,
+    bool_ as bool,
+    complex64,
+    complex64 as cfloat,
+    complex128,
+    complex128 as cdouble,
+    dtype,
+    finfo,
+    float16,
+    float16 as half,
+    float32,
+    float32 as float,
+    float64,
+    float64 as double,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int16 as short,
+    int32,
+    int32 as int,
+    int64,
+    int64 as long,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .layout import *
+from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
 from .autograd.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
 __version__ = "0.1.0"
 
+from math import e, inf, nan, pi
+
+newaxis = None
+
 globals().update(ops.PUBLIC)
+
+from . import __future__, nn

@@ -12,6 +12,7 @@ import itertools
 import sys
 import threading
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Node:
     """One recorded operation. ``shape`` and ``dtype`` are its output's: what an incoming gradient must look like."""
 
     __slots__ = ("edges", "shape", "dtype", "xp", "sequence", "hooks", "_metadata", "__weakref__")
+    aliases_inputs = False  # its outputs are its inputs, unchanged: writing to one in place is forbidden
 
     def __init__(self, edges, shape, dtype, xp):
         self.edges, self.shape, self.dtype, self.xp = edges, shape, dtype, xp
@@ -182,7 +184,8 @@ class NodeHooks:
     __slots__ = ("tensor", "retain", "pre", "post", "after_accumulate", "__weakref__")
 
     def __init__(self):
-        self.tensor, self.pre, self.post, self.after_accumulate = {}, {}, {}, {}
+        # OrderedDicts, because a handle refers to its table weakly and plain dicts do not allow that.
+        self.tensor, self.pre, self.post, self.after_accumulate = (OrderedDict() for _ in range(4))
         self.retain = None  # weak reference to the tensor whose .grad is kept
 
     def add(self, kind: str, hook):

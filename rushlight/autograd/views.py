@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..engine import namespace_of
 from ..tensor import Storage, Tensor, wrap
 from . import mode
@@ -127,15 +127,33 @@ def check_writable(
     if type(t._node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = t._view
+    source = t._node if view is None else view.base._node
+    if type(source) is Output and source.parent.aliases_inputs:
+        raise RuntimeError(_alias_written(source))
     if view is not None and view.path:
         if type(view.base._node) is AccumulateGrad and view.recorded:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if type(t._node) is Output and any(index is not None for _, _, index in view.path):
-            raise RuntimeError(
-                f"Output {t._node.index} of {t._node.parent.name()} is a view and is being modified inplace. This view "
-                "is the output of a function that returns multiple views. Such functions do not allow the output views "
-                "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-            )
+            raise RuntimeError(f"Output {t._node.index} of {t._node.parent.name()} {_ONE_OF_SEVERAL}")
+
+
+_ONE_OF_SEVERAL = (
+    "is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
+    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
+
+
+def _alias_written(output: Output) -> str:
+    name = output.parent.name().removesuffix("Backward")
+    if len(output.parent.edges) > 1:
+        return f"Output {output.index} of {name} {_ONE_OF_SEVERAL}"
+    return (
+        f"Output {output.index} of {name} is a view and is being modified inplace. This view was created inside a custom "
+        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."
+    )
 
 
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:

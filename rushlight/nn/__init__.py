@@ -1,0 +1,14 @@
+"""Neural networks: ``Module`` and everything built on it, under PyTorch's names."""
+
+from . import containers, layers, lazy, module, parameter  # noqa: F401
+from .containers import *
+from .layers import *
+from .lazy import LazyModuleMixin as LazyModuleMixin
+from .module import Module as Module
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter
+
+# isort: split
+from . import modules as modules  # PyTorch's import paths; it looks at all of the above

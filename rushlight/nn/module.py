@@ -1,0 +1,984 @@
+"""``Module``: what every layer and model is.
+
+Three plain dicts, ``_parameters``, ``_buffers`` and ``_modules``, are all the state a module has for us; everything
+else (``parameters()``, ``state_dict()``, ``to()``, printing) is read from them. Reading is one traversal seen from
+several sides. What people override (``train``, ``apply``, ``_apply``, ``state_dict``) goes from a module to a child
+through the child's own method.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .. import dtypes
+from ..autograd.mode import no_grad
+from ..device import device as Device
+from ..tensor import Tensor
+from ..utils.hooks import RemovableHandle, epoch
+from . import hooks as hooking
+from .hooks import (
+    Hooks,
+    everyone,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
+)
+from .parameter import Parameter, is_lazy
+
+__all__ = [
+    "Module",
+    "epoch",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+T_destination = TypeVar("T_destination", bound=dict[str, Any])
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+_set = object.__setattr__
+
+
+class Module:
+    """A part of a model: parameters, buffers, child modules, and ``forward``.
+
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nn.Parameter(rushlight.tensor(2.0))
+    ...
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale()(rushlight.tensor([1.0, 2.0]))
+    tensor([2., 4.], grad_fn=<MulBackward0>)
+    """
+
+    T_destination = T_destination
+    dump_patches: bool = False
+    call_super_init: bool = False
+    _version: int = 1
+    _hooks: Hooks | None = None  # None until the first hook
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _non_persistent_buffers_set: set[str]
+    _modules: dict[str, Module | None]
+
+    def __init__(self, *args, **kwargs) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            raise _unexpected_arguments(type(self), args, kwargs)
+        # Straight into the dict: __setattr__ would ask of each whether it is a parameter.
+        state = self.__dict__
+        state["training"] = True
+        state["_parameters"] = {}
+        state["_buffers"] = {}
+        state["_non_persistent_buffers_set"] = set()
+        state["_modules"] = {}
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def __init_subclass__(cls, **kwargs) -> None:
+        super().__init_subclass__(**kwargs)
+        # The short cut in __call__ would pass an overridden _call_impl by.
+        if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
+            cls.__call__ = _call_through_impl
+
+    # -- calling -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        if self._hooks is None and not everyone.present:
+            return self.forward(*args, **kwargs)
+        compiled = self._compiled_call_impl
+        return hooking.run(self, args, kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    _wrapped_call_impl = __call__
+
+    def _call_impl(self, *args, **kwargs):
+        return hooking.run(self, args, kwargs)
+
+    def _slow_forward(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def _forward_unimplemented(self, *args, **kwargs):
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    forward: Callable[..., Any] = _forward_unimplemented
+    del _forward_unimplemented
+
+    def compile(self, *args, **kwargs) -> None:
+        """From now on call ``rushlight.compile(self)`` in this module's place, hooks included."""
+        from .. import compile
+
+        self._compiled_call_impl = compile(self._call_impl, *args, **kwargs)
+
+    @property
+    def _compiled_call_impl(self):
+        return None if self._hooks is None else self._hooks.compiled
+
+    @_compiled_call_impl.setter
+    def _compiled_call_impl(self, value) -> None:
+        self._own_hooks().compiled = value
+        epoch.value += 1
+
+    # -- attributes --------------------------------------------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # so that ``self.weight`` is to a type checker what its annotation says
+
+        def __getattr__(self, name: str):
+            state = self.__dict__
+            if "_parameters" in state:
+                table = state["_parameters"]
+                if name in table:
+                    return table[name]
+            if "_buffers" in state:
+                table = state["_buffers"]
+                if name in table:
+                    return table[name]
+            if "_modules" in state:
+                table = state["_modules"]
+                if name in table:
+                    return table[name]
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def __setattr__(self, name: str, value) -> None:
+        state = self.__dict__
+        if isinstance(value, Parameter):
+            self._set_parameter(name, value)
+        elif "_parameters" not in state:
+            self._set_early(name, value)
+        elif name in state["_parameters"]:
+            if value is not None:
+                raise _cannot_assign(value, f"as parameter '{name}' (torch.nn.Parameter or None expected)")
+            self.register_parameter(name, None)
+        elif isinstance(value, Module):
+            _remove(name, state, state["_parameters"], state["_buffers"], state["_non_persistent_buffers_set"])
+            state["_modules"][name] = registered("module_registration", self, name, value)
+        elif name in state["_modules"]:
+            if value is not None:
+                raise _cannot_assign(value, f"as child module '{name}' (torch.nn.Module or None expected)")
+            state["_modules"][name] = registered("module_registration", self, name, value)
+        elif name in state["_buffers"] or isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
+            self._set_buffer(name, value)
+        else:
+            if name == "training" and state.get(name) is not value:
+                epoch.value += 1
+            _set(self, name, value)
+
+    def _set_parameter(self, name: str, value: Parameter) -> None:
+        state = self.__dict__
+        if "_parameters" not in state:
+            raise AttributeError("cannot assign parameters before Module.__init__() call")
+        _remove(name, state, state["_buffers"], state["_modules"], state["_non_persistent_buffers_set"])
+        self.register_parameter(name, value)
+
+    def _set_buffer(self, name: str, value) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise _cannot_assign(value, f"as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+        buffers = self._buffers
+        if name in buffers:
+            buffers[name] = registered("buffer_registration", self, name, value)
+            if getattr(value, "_is_buffer", False):
+                self._mark_persistent(name, value.persistent)
+        else:
+            _remove(name, self.__dict__)
+            self.register_buffer(name, value, value.persistent)
+
+    def _set_early(self, name: str, value) -> None:
+        """Before ``Module.__init__``: only what needs no table."""
+        if isinstance(value, Module):
+            raise AttributeError("cannot assign module before Module.__init__() call")
+        if isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        _set(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        epoch.value += 1
+        if name in self._parameters:
+            del self._parameters[name]
+        elif name in self._buffers:
+            del self._buffers[name]
+            self._non_persistent_buffers_set.discard(name)
+        elif name in self._modules:
+            del self._modules[name]
+        else:
+            super().__delattr__(name)
+
+    def __dir__(self):
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[:1].isdigit())  # "0" of a Sequential is no attribute
+
+    def __getstate__(self) -> dict:
+        state = self.__dict__.copy()
+        hooks = state.pop("_hooks", None)
+        if hooks is not None:
+            state.update(hooks.__getstate__())
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        own = {name: value for name, value in state.items() if name not in hooking.STATE_NAMES}
+        tables = {name: value for name, value in state.items() if name in hooking.STATE_NAMES}
+        self.__dict__.update(own)
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.pop("_compiled_call_impl", None)
+        if any(tables.values()):
+            hooks = self.__dict__["_hooks"] = Hooks()
+            hooks.__setstate__(tables)
+
+    # -- registering -------------------------------------------------------------------------------------------------
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under ``name``; None reserves the name and is left out of ``state_dict``."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        _check_name("parameter", name)
+        if hasattr(self, name) and name not in self._parameters:
+            raise KeyError(f"attribute '{name}' already exists")
+        if param is not None and not isinstance(param, Parameter):
+            raise _cannot_assign(param, f"object to parameter '{name}' (torch.nn.Parameter or None required)")
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = registered("parameter_registration", self, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that belongs to the state but is not trained; ``persistent``: also part of ``state_dict``."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        _check_name("buffer", name)
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError(f"attribute '{name}' already exists")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise _cannot_assign(tensor, f"object to buffer '{name}' (torch Tensor or None required)")
+        self._buffers[name] = registered("buffer_registration", self, name, tensor)
+        self._mark_persistent(name, persistent)
+
+    def _mark_persistent(self, name: str, persistent: bool) -> None:
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child; the same as ``setattr`` for names that only exist at run time."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        if not isinstance(name, str):
+            raise TypeError(f"module name should be a string. Got {_typename(name)}")
+        if hasattr(self, name) and name not in self._modules:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError('module name can\'t be empty string ""')
+        self._modules[name] = registered("module_registration", self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as ``add_module``."""
+        self.add_module(name, module)
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path: ``model.get_submodule("encoder.layers.0")``."""
+        module = self
+        for name in target.split(".") if target else ():
+            module = _member(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` at a dotted path; with ``strict`` only in the place of another."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)  # raises unless a module is there
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path."""
+        path, _, name = target.rpartition(".")
+        parameter = _member(self.get_submodule(path), name)
+        if not isinstance(parameter, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return parameter
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path."""
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        buffer = _member(owner, name)
+        if name not in owner._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return buffer
+
+    # -- going through the tree --------------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """(path, module) for this module and all below it, parents first. Every traversal is a view of this one."""
+        memo = set() if memo is None else memo
+        levels = [iter([(prefix, self)])]
+        while levels:
+            for path, module in levels[-1]:
+                if module is None or module in memo:
+                    continue
+                if remove_duplicate:
+                    memo.add(module)
+                yield path, module
+                levels.append(_below(module, path))
+                break
+            else:
+                levels.pop()
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) for the direct children, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The direct children, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """(path, parameter), of this module only if not ``recurse``; a shared one once, under its first name."""
+        return self._named_members(_parameters_of, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, each once: what an optimizer takes."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """(path, buffer), as ``named_parameters``."""
+        return self._named_members(_buffers_of, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def _named_members(self, get_members_fn, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in get_members_fn(module):
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield f"{path}.{name}" if path else name, value
+
+    # -- changing all of it ------------------------------------------------------------------------------------------
+
+    def apply(self, fn: Callable[[Module], None]) -> Module:
+        """Call ``fn`` on every module below, then on this one: ``model.apply(init_weights)``."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Module:
+        """Set ``training`` here and below: what dropout and batch norm go by."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """The same as ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Freeze or unfreeze all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients, or make them zero."""
+        if getattr(self, "_is_replica", False):
+            warnings.warn(
+                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
+                "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
+                "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
+                "using autograd.grad instead.",
+                stacklevel=2,
+            )
+        for parameter in self.parameters():
+            grad = parameter._grad
+            if grad is None:
+                continue
+            if set_to_none:
+                parameter._grad = None
+            else:
+                parameter._grad = grad = grad if grad.grad_fn is None else grad.detach()
+                grad.requires_grad_(False).zero_()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+        """Replace every tensor of the module by ``fn`` of it. Parameters stay the objects they are."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._apply_to_parameter(name, parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        epoch.value += 1
+        return self
+
+    def _apply_to_parameter(self, name: str, parameter: Parameter, fn) -> None:
+        from .. import __future__ as future
+
+        with no_grad():
+            data = fn(parameter)
+            grad = None if parameter._grad is None else fn(parameter._grad)
+        if future.get_overwrite_module_params_on_conversion():
+            self._parameters[name] = parameter = Parameter(data, parameter.requires_grad)
+            if grad is not None:
+                parameter._grad = grad.requires_grad_(False)
+        else:
+            parameter.data = data
+            if grad is not None and grad is not parameter._grad:
+                parameter._grad.data = grad
+
+    def to(self, *args, **kwargs) -> Module:
+        """``to(device)``, ``to(dtype)``, ``to(tensor)``, ``to(memory_format=…)``: move or convert, in place.
+
+        Only floating-point parameters and buffers change dtype.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                )
+            if dtype.is_complex:
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers. Please "
+                    "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+                    "complex module does not work as expected.",
+                    stacklevel=2,
+                )
+
+        def convert(t: Tensor) -> Tensor:
+            wanted = dtype if t.is_floating_point() or t.is_complex() else None
+            if memory_format is not None and t.dim() in (4, 5):
+                return t.to(device, wanted, non_blocking, memory_format=memory_format)
+            return t.to(device, wanted, non_blocking)
+
+        return self._apply(convert)
+
+    def cpu(self) -> Module:
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: int | Device | None = None) -> Module:
+        return self._apply(lambda t: t.cuda(device))
+
+    def ipu(self, device: int | Device | None = None) -> Module:
+        return self._apply(lambda t: _no_device("ipu"))
+
+    def xpu(self, device: int | Device | None = None) -> Module:
+        return self._apply(lambda t: _no_device("xpu"))
+
+    def mtia(self, device: int | Device | None = None) -> Module:
+        return self._apply(lambda t: _no_device("mtia"))
+
+    def type(self, dst_type) -> Module:
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Module:
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Module:
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Module:
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Module:
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def to_empty(self, *, device, recurse: bool = True) -> Module:
+        """Move to ``device`` without copying any values."""
+        from ..ops import empty_like
+
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
+
+    def share_memory(self) -> Module:
+        """Put all tensors into memory that processes started from here see and change too."""
+        return self._apply(lambda t: t.share_memory_())
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+        """``hook(module, args) -> None | args`` before forward; see ``nn/hooks.py`` for the order of all hooks."""
+        return self._own_hooks().add_forward_pre(hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """``hook(module, args, output) -> None | output`` after forward; ``always_call``: also when forward raised."""
+        return self._own_hooks().add_forward(hook, prepend, with_kwargs, always_call)
+
+    def register_full_backward_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(module, grad_output) -> None | grad_output`` before the gradients of the inputs are computed."""
+        return self._own_hooks().add("backward_pre_hooks", hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(module, grad_input, grad_output) -> None | grad_input`` when the inputs' gradients are computed."""
+        return self._own_hooks().add_backward(hook, True, "on a single Module", prepend)
+
+    def register_backward_hook(self, hook) -> RemovableHandle:
+        """Deprecated: sees only the last node of forward; use ``register_full_backward_hook``."""
+        return self._own_hooks().add_backward(hook, False, "on a single Module")
+
+    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """``hook(module, prefix, keep_vars)`` before ``state_dict`` collects."""
+        return self._own_hooks().add("state_dict_pre_hooks", hook)
+
+    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata) -> None`` after ``state_dict`` collected."""
+        hook._from_public_api = True
+        return self._own_hooks().add("state_dict_hooks", hook)
+
+    def _register_state_dict_hook(self, hook) -> RemovableHandle:
+        """As the public one, but what the hook returns becomes the state dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
+        return self._own_hooks().add("state_dict_hooks", hook)
+
+    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False) -> RemovableHandle:
+        wrapped = hooking.WithModule(hook, self if with_module else None)
+        return self._own_hooks().add("load_state_dict_pre_hooks", wrapped)
+
+    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """``hook(module, incompatible_keys) -> None`` after loading; it may edit the lists of keys."""
+        return self._own_hooks().add("load_state_dict_post_hooks", hook)
+
+    def _own_hooks(self) -> Hooks:
+        hooks = self._hooks
+        if hooks is None:
+            hooks = self.__dict__["_hooks"] = Hooks()
+        return hooks
+
+    def _get_backward_hooks(self):
+        owners = (everyone, self._own_hooks())
+        return [h for o in owners for h in o.backward(True)], [h for o in owners for h in o.backward(False)]
+
+    def _get_backward_pre_hooks(self):
+        return [*everyone.backward_pre_hooks.values(), *self._own_hooks().backward_pre_hooks.values()]
+
+    def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn) -> None:
+        hooking.warn_about_legacy(inputs, result, grad_fn)
+
+    # -- state dict --------------------------------------------------------------------------------------------------
+
+    def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
+        """All parameters and persistent buffers by path: detached, but sharing memory; ``keep_vars``: as they are."""
+        if args:
+            destination, prefix, keep_vars = _positional_state_dict(args, destination, prefix, keep_vars)
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        hooks = self._hooks
+        if hooks is not None:
+            for hook in list(hooks.state_dict_pre_hooks.values()):
+                hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+        if hooks is not None:
+            for hook in list(hooks.state_dict_hooks.values()):
+                replaced = hook(self, destination, prefix, local_metadata)
+                if replaced is not None:
+                    if getattr(hook, "_from_public_api", False):
+                        raise RuntimeError("state_dict post-hook must return None")
+                    destination = replaced
+        return destination
+
+    def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
+        """Write this module's own tensors, not its children's, into ``destination``."""
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                destination[prefix + name] = parameter if keep_vars or is_lazy(parameter) else parameter.detach()
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in self._non_persistent_buffers_set:
+                destination[prefix + name] = buffer if keep_vars or is_lazy(buffer) else buffer.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False):
+        """Copy (``assign``: take over) the tensors of ``state_dict`` into parameters and buffers of the same path.
+
+        ``strict``: keys that are missing here or there are an error, raised after all others were loaded.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", None)
+        state_dict = OrderedDict(state_dict)  # hooks may edit it
+        if metadata is not None:
+            state_dict._metadata = metadata
+        report = _IncompatibleKeys([], [])
+        errors: list[str] = []
+        _load(self, state_dict, "", metadata, assign, report, errors)
+        if strict:
+            for what, keys in (("Missing", report.missing_keys), ("Unexpected", report.unexpected_keys)):
+                if keys:
+                    listed = ", ".join(f'"{key}"' for key in keys)
+                    errors.insert(
+                        what == "Unexpected" and bool(report.missing_keys), f"{what} key(s) in state_dict: {listed}. "
+                    )
+        if errors:
+            listed = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+        return report
+
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ) -> None:
+        """Load this module's own tensors; override it to upgrade old states (``local_metadata["version"]``)."""
+        if self._hooks is not None:
+            for hook in list(self._hooks.load_state_dict_pre_hooks.values()):
+                hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        own = {name: p for name, p in self._parameters.items() if p is not None}
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in self._non_persistent_buffers_set:
+                own[name] = buffer
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, target in own.items():
+            key = prefix + name
+            if key in state_dict:
+                error = self._load_one(name, key, target, state_dict[key], assign)
+                if error is not None:
+                    error_msgs.append(error)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + _EXTRA_STATE_KEY_SUFFIX
+        if type(self).set_extra_state is not Module.set_extra_state:
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            unexpected_keys.extend(k for k in state_dict if k != extra and self._is_unexpected(k, prefix, own))
+
+    def _is_unexpected(self, key: str, prefix: str, own: dict) -> bool:
+        if not key.startswith(prefix):
+            return False
+        name, dot, _ = key[len(prefix) :].partition(".")
+        return name not in (self._modules if dot else own)
+
+    def _load_one(self, name: str, key: str, target: Tensor, value, assign: bool) -> str | None:
+        """Bring one tensor in; what was wrong with it, if something was."""
+        if not isinstance(value, Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+                f"but received {type(value)}"
+            )
+        if not is_lazy(target):
+            if target.ndim == 0 and len(value.shape) == 1:
+                value = value[0]  # scalars were saved with one dimension before PyTorch 0.4
+            if value.shape != target.shape:
+                return (
+                    f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                    f"the shape in current model is {target.shape}."
+                )
+        if not assign and target.device.type == "meta" and value.device.type != "meta":
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+                "to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=2,
+            )
+        try:
+            with no_grad():
+                if assign:
+                    self._assign_one(name, target, value)
+                else:
+                    target.copy_(value)
+        except Exception as error:
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are {target.shape} and whose '
+                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+            )
+        return None
+
+    def _assign_one(self, name: str, target: Tensor, value: Tensor) -> None:
+        if isinstance(target, Parameter):
+            if isinstance(value, Parameter):
+                value.requires_grad_(target.requires_grad)
+            else:
+                value = Parameter(value, requires_grad=target.requires_grad)
+        setattr(self, name, value)
+
+    def get_extra_state(self) -> Any:
+        """Override (with ``set_extra_state``) to save something that is no tensor in ``state_dict``."""
+        raise RuntimeError(_NEVER_CALLED.format("get"))
+
+    def set_extra_state(self, state: Any) -> None:
+        """Override (with ``get_extra_state``) to load what that returned."""
+        raise RuntimeError(_NEVER_CALLED.format("set"))
+
+    # -- the rest ----------------------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What a layer prints between its parentheses."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): " + _addindent(repr(module), 2) for name, module in self._modules.items()]
+        if not children and len(lines) <= 1:
+            return f"{self._get_name()}({extra})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
+
+    def _replicate_for_data_parallel(self) -> Module:
+        replica = object.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        # A replica's parameters are not leaves: they become plain attributes, set by who replicates.
+        replica._parameters = {}
+        replica._buffers = self._buffers.copy()
+        replica._modules = self._modules.copy()
+        replica._is_replica = True
+        return replica
+
+
+def _table_property(name: str) -> property:
+    """PyTorch's name for one of the tables of ``Hooks``; who reads it may write to it, so it exists from then on."""
+
+    def read(self):
+        epoch.value += 1
+        return getattr(self._own_hooks(), name)
+
+    def write(self, value):
+        epoch.value += 1
+        setattr(self._own_hooks(), name, value)
+
+    return property(read, write)
+
+
+for _name in hooking.STATE_NAMES:
+    setattr(Module, _name, _table_property(_name[1:]))
+
+
+def __getattr__(name: str):
+    """PyTorch's names for the tables of global hooks: ``_global_forward_hooks`` …"""
+    table = name.removeprefix("_global_")
+    if table is not name and table.removesuffix("_hooks") in _REGISTRATION:
+        return getattr(everyone, table.removesuffix("_hooks"))
+    if "_" + table in hooking.STATE_NAMES:
+        everyone.present = True  # who reads it may write to it
+        epoch.value += 1
+        return getattr(everyone, table)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+_REGISTRATION = ("parameter_registration", "buffer_registration", "module_registration")
+
+_NEVER_CALLED = (
+    "Reached a code path in Module.{}_extra_state() that should never be called. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
+
+
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What ``load_state_dict`` returns."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+
+    __str__ = __repr__
+
+
+def _load(module: Module, state_dict, prefix: str, metadata, assign: bool, report, errors) -> None:
+    """Load ``module`` from the keys under ``prefix``, then its children, then tell its hooks."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(
+        state_dict, prefix, local_metadata, True, report.missing_keys, report.unexpected_keys, errors
+    )
+    parts: dict[str, dict] = {name: {} for name in module._modules}
+    for key, value in state_dict.items():
+        name, dot, _ = key[len(prefix) :].partition(".")
+        if dot and name in parts and key.startswith(prefix):
+            parts[name][key] = value
+    for name, child in module._modules.items():
+        if child is not None:
+            _load(child, parts[name], prefix + name + ".", metadata, assign, report, errors)
+    if module._hooks is not None:
+        for hook in list(module._hooks.load_state_dict_post_hooks.values()):
+            if hook(module, report) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values, if incompatible_keys need to be modified, it should be done inplace."
+                )
+
+
+def _below(module: Module, path: str):
+    start = path + "." if path else ""
+    for name, child in module._modules.items():
+        yield start + name, child
+
+
+def _parameters_of(module: Module):
+    return module._parameters.items()
+
+
+def _buffers_of(module: Module):
+    return module._buffers.items()
+
+
+def _member(module: Module, name: str):
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    return getattr(module, name)
+
+
+def _call_through_impl(self, *args, **kwargs):
+    compiled = self._compiled_call_impl
+    return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+
+def _remove(name: str, *tables) -> None:
+    for table in tables:
+        if name in table:
+            if isinstance(table, dict):
+                del table[name]
+            else:
+                table.discard(name)
+
+
+def _check_name(kind: str, name) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+
+
+def _cannot_assign(value, rest: str) -> TypeError:
+    return TypeError(f"cannot assign '{_typename(value)}' {rest}")
+
+
+def _typename(value) -> str:
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.char}"
+    kind = type(value)
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def _unexpected_arguments(cls, args, kwargs) -> TypeError:
+    if kwargs:
+        return TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return TypeError(f"{cls.__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+
+
+def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=None, copy=False):
+    """(device, dtype, non_blocking, memory_format) of the forms ``to`` takes; also ``to(other_tensor)``."""
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+        device, dtype = other.device, other.dtype
+    else:
+        if rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))) and not isinstance(rest[0], bool):
+            device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
+            dtype = rest.pop(0)
+    if rest and isinstance(rest[0], bool):
+        non_blocking = rest.pop(0)
+    if len(rest) and isinstance(rest[0], bool):  # copy: a module is always converted in place
+        rest.pop(0)
+    if rest:
+        raise TypeError(
+            "to() received an invalid combination of arguments - got "
+            f"({', '.join(type(a).__name__ for a in args)}), but expected one of: (device, dtype, non_blocking), "
+            "(dtype, non_blocking), (tensor, non_blocking)"
+        )
+    return None if device is None else Device(device), dtype, non_blocking, memory_format
+
+
+def _no_device(name: str):
+    raise AssertionError(f"Torch not compiled with {name.upper()} enabled: rushlight runs on cpu, xla, cuda and tpu")
+
+
+def _positional_state_dict(args, destination, prefix, keep_vars):
+    warnings.warn(
+        "Positional args are being deprecated, use kwargs instead. Refer to "
+        "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    given = dict(zip(("destination", "prefix", "keep_vars"), args))
+    return (
+        destination if destination is not None else given.get("destination"),
+        prefix or given.get("prefix", ""),
+        keep_vars or given.get("keep_vars", False),
+    )
+
+
+def _addindent(text: str, spaces: int) -> str:
+    """Indent every line but the first."""
+    return text.replace("\n", "\n" + " " * spaces)

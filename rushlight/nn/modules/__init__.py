@@ -1,0 +1,38 @@
+"""PyTorch's import paths for what lives in ``nn``: ``nn.modules.module``, ``nn.modules.container`` …"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+_PLACES = {"container": "containers", "module": "module", "lazy": "lazy"}
+
+
+def __getattr__(name: str):
+    """``nn.modules.Linear`` is ``nn.Linear``."""
+    from .. import __dict__ as names
+
+    if name.startswith("_") or name not in names:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return names[name]
+
+
+def _link(name: str, target: str) -> None:
+    """Make ``import …nn.modules.<name>`` find the module ``target``."""
+    module = importlib.import_module(target, __package__.removesuffix(".modules"))
+    sys.modules[f"{__name__}.{name}"] = module
+    globals()[name] = module
+
+
+def link_layers() -> None:
+    """Link the core, and every file of ``nn.layers`` under its own name."""
+    from .. import layers
+
+    for name, place in _PLACES.items():
+        _link(name, f".{place}")
+    prefix = layers.__name__ + "."
+    for full in [m for m in sys.modules if m.startswith(prefix)]:
+        _link(full.removeprefix(prefix), "." + full.removeprefix(layers.__name__.removesuffix("layers")))
+
+
+link_layers()
