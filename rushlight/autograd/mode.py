@@ -14,8 +14,7 @@ class _State(threading.local):
     inference = False
     interceptors: tuple = ()  # innermost last; see ``intercepting``
     saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
-    writers: tuple = ()  # told of every tensor written in place; these three serve compile, see ``notify``
-    modules: tuple = ()  # told of every module called
+    writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
     anomaly = False  # keep the traceback of every recorded op

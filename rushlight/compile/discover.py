@@ -11,6 +11,7 @@ import weakref
 
 from ..autograd import mode
 from ..autograd.tape import AccumulateGrad
+from ..nn.hooks import everyone
 from ..tensor import Tensor
 
 
@@ -20,7 +21,7 @@ class Watch:
     def __init__(self):
         self._tensors: dict[int, weakref.ref] = {}
         self.optimizers: list = []
-        self.modules: list = []
+        self._modules: dict[int, object] = {}
 
     def note(self, t: Tensor) -> None:
         key = id(t)
@@ -40,18 +41,25 @@ class Watch:
             self.optimizers.append(optimizer)
 
     def note_module(self, module) -> None:
-        if not any(m is module for m in self.modules):
-            self.modules.append(module)
+        self._modules.setdefault(id(module), module)
+
+    @property
+    def modules(self) -> list:
+        return list(self._modules.values())
 
     @contextlib.contextmanager
     def watching(self):
-        with (
-            mode.intercepting(self),
-            mode.pushed("writers", self.note),
-            mode.pushed("modules", self.note_module),
-            mode.pushed("optimizers", self.note_optimizer),
-        ):
-            yield self
+        outer = everyone.observers
+        everyone.observed_by((*outer, self.note_module))
+        try:
+            with (
+                mode.intercepting(self),
+                mode.pushed("writers", self.note),
+                mode.pushed("optimizers", self.note_optimizer),
+            ):
+                yield self
+        finally:
+            everyone.observed_by(outer)
 
     def survivors(self, but: list[Tensor]) -> list[Tensor]:
         """The state: live noted tensors (views by their base), optimizer state, and the gradients of leaves."""

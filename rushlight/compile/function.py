@@ -10,6 +10,7 @@ from ..autograd.mode import state as mode_state
 from ..device import cpu
 from ..engine.devices import place_of
 from ..tensor import Tensor
+from ..utils.hooks import epoch
 from .discover import Watch
 from .program import Program, Slot
 from .trace import CompileError, trace
@@ -59,7 +60,7 @@ class Compiled:
         given, returned = [], []
         flatten((args, kwargs), given)
         flatten(result, returned)
-        entry = Entry(watch, watch.survivors(but=given + returned), [type_of(t) for t in given])
+        entry = Entry(watch, watch.survivors(but=given + returned))
         self._entries[key].append(entry)
         return result
 
@@ -98,22 +99,35 @@ class Compiled:
 class Entry:
     """One set of argument shapes and flags: first only what was seen in the eager run, later also the program."""
 
-    def __init__(self, watch: Watch, state, _):
+    def __init__(self, watch: Watch, state):
         self.state, self.optimizers, self.modules = state, watch.optimizers, watch.modules
         self.program: Program | None = None
-        self._flags = self._now()
         self._leaves = [t for t in state if t.requires_grad]
         self._had_grad = [t._grad is not None for t in self._leaves]
+        self._world, self._epoch = self._look(), epoch.value
 
     def fits(self) -> bool:
         """Is the world still as it was when this entry was made?"""
         for t, had in zip(self._leaves, self._had_grad):
             if (t._grad is not None) is not had:
                 return False
-        return self._flags == self._now()
+        if self._epoch != epoch.value:
+            if self._world != self._look():
+                return False
+            self._epoch = epoch.value
+        return True
 
-    def _now(self):
-        return tuple([m.training for m in self.modules])
+    def _look(self):
+        """What compiled code depends on besides shapes: flags, hooks and the identity of everything registered."""
+        modules = [
+            (m.training, _hook_ids(m), tuple(map(id, m._parameters.values())), tuple(map(id, m._buffers.values())))
+            for m in self.modules
+        ]
+        flags = [t.requires_grad for t in self.state]
+        state = [
+            id(value) for o in self.optimizers for p in o.state.values() for value in p.values() if isinstance(value, Tensor)
+        ]
+        return modules, flags, state
 
     def slots(self, given) -> list[Slot]:
         inputs = [*given, *self.state]
@@ -125,5 +139,9 @@ class Entry:
         return made
 
 
-def type_of(t):
-    return None
+def _hook_ids(module):
+    hooks = module._hooks
+    if hooks is None:
+        return None
+    tables = (hooks.forward_pre_hooks, hooks.forward_hooks, hooks.backward_pre_hooks, hooks.backward_hooks)
+    return tuple(tuple(t) for t in tables)
