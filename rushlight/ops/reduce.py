@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..autograd.op import differentiable as xp, op, variant
 from ..tensor import Tensor
 from . import returns
@@ -134,7 +134,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum with NaN taken as zero."""
     tensor_argument(input, "nansum")
     if input._array.dtype.kind == "c":
-        raise RuntimeError("nansum does not support complex inputs")
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._array.dtype.kind in "biu":
         return sum_(input, dim, keepdim, dtype=dtype)
     return xp.nansum(cast(input, dtype), axis=axes_of(input, dim), keepdims=keepdim)
@@ -145,9 +145,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of all elements, or over ``dim``."""
     input = cast(tensor_argument(input, "mean"), dtype)
     if input._array.dtype.kind in "biu":
-        how = "could not infer output dtype. Input dtype" if dtype is None else "dtype argument"
+        which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            f"mean(): {how} must be either a floating point or complex dtype. Got: {type_word(input)}"
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {type_word(input)}"
         )
     if dim is None and not keepdim:
         return xp.mean(input)
@@ -221,9 +222,17 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
 # -- extremes --------------------------------------------------------------------------------------------------------
 
 
-def _shared_gradient(xp, g, x, y, axis, keepdims, x_shape):
+def _even_gradient(xp, g, x, y, axis, keepdims, x_shape):
     """The gradient of an extreme, in equal parts for all elements that have its value."""
-    holders = _same(xp, x, kept(xp, y, axis, keepdims, x_shape))
+    return _shares(xp, g, xp.equal(x, kept(xp, y, axis, keepdims, x_shape)), axis, keepdims, x_shape)
+
+
+def even_gradient_of_all(xp, g, x, y, x_shape):
+    """The same over all elements, where a NaN too has the value NaN: so PyTorch does for max(), but not for amax."""
+    return _shares(xp, g, _same(xp, x, y), None, False, x_shape)
+
+
+def _shares(xp, g, holders, axis, keepdims, x_shape):
     share = xp.astype(holders, dtype=numpy_dtype(g))
     return kept(xp, g, axis, keepdims, x_shape) * share / xp.sum(share, axis=axis, keepdims=True)
 
@@ -232,20 +241,30 @@ def _same(xp, x, y):
     return xp.logical_or(xp.equal(x, y), xp.logical_and(xp.isnan(x), xp.isnan(y)))
 
 
-@op(node="AmaxBackward0", x=_shared_gradient)
+@op(node="AmaxBackward0", x=_even_gradient)
 def _max(xp, x, *, axis=None, keepdims=False):
     return xp.max(x, axis=axis, keepdims=keepdims)
 
 
-@op(node="AminBackward0", x=_shared_gradient)
+@op(node="AminBackward0", x=_even_gradient)
 def _min(xp, x, *, axis=None, keepdims=False):
     return xp.min(x, axis=axis, keepdims=keepdims)
 
 
+@op(node="MaxBackward1", x=even_gradient_of_all)
+def _max_of_all(xp, x):
+    return xp.max(x)
+
+
+@op(node="MinBackward1", x=even_gradient_of_all)
+def _min_of_all(xp, x):
+    return xp.min(x)
+
+
 @op(
     x=lambda xp, g, x, y, axis, keepdims, x_shape: (
-        _shared_gradient(xp, g[0], x, y[0], axis, keepdims, x_shape)
-        + _shared_gradient(xp, g[1], x, y[1], axis, keepdims, x_shape)
+        _even_gradient(xp, g[0], x, y[0], axis, keepdims, x_shape)
+        + _even_gradient(xp, g[1], x, y[1], axis, keepdims, x_shape)
     )
 )
 def _aminmax(xp, x, *, axis=None, keepdims=False):
@@ -293,8 +312,6 @@ def _max_and_index(xp, x, *, axis, keepdims=False):
 def _min_and_index(xp, x, *, axis, keepdims=False):
     return picked(xp, x, xp.argmin(x, axis=axis, keepdims=True), axis, keepdims)
 
-
-_max_all, _min_all = variant(xp.max, "MaxBackward1"), variant(xp.min, "MinBackward1")
 
 _HINT = "Specify the reduction dim with the 'dim' argument."
 
@@ -387,8 +404,8 @@ def _extreme(input, dim, keepdim, other, name):
 
 
 _EXTREMES = {
-    "max": (_max_all, xp.max_and_index, returns.max),
-    "min": (_min_all, xp.min_and_index, returns.min),
+    "max": (xp.max_of_all, xp.max_and_index, returns.max),
+    "min": (xp.min_of_all, xp.min_and_index, returns.min),
 }
 
 
@@ -491,13 +508,13 @@ def _softmax(xp, x, *, axis):
 
 
 @op(
-    g=lambda xp, h, y, axis: xp.softmax_backward_data(h, y, axis=axis),
-    y=lambda xp, h, g, y, axis: (
-        h * (g - xp.sum(g * y, axis=axis, keepdims=True)) - g * xp.sum(h * y, axis=axis, keepdims=True)
+    grad=lambda xp, g, out, axis: xp.softmax_backward_data(g, out, axis=axis),
+    out=lambda xp, g, grad, out, axis: (
+        g * (grad - xp.sum(grad * out, axis=axis, keepdims=True)) - grad * xp.sum(g * out, axis=axis, keepdims=True)
     ),
 )
-def _softmax_backward_data(xp, g, y, *, axis):
-    return y * (g - xp.sum(g * y, axis=axis, keepdims=True))
+def _softmax_backward_data(xp, grad, out, *, axis):
+    return out * (grad - xp.sum(grad * out, axis=axis, keepdims=True))
 
 
 @op(x=lambda xp, g, y, axis: xp.log_softmax_backward_data(g, y, axis=axis))
@@ -507,11 +524,11 @@ def _log_softmax(xp, x, *, axis):
 
 
 @op(
-    g=lambda xp, h, y, axis: h - xp.sum(h * xp.exp(y), axis=axis, keepdims=True),
-    y=lambda xp, h, g, y, axis: -h * xp.exp(y) * xp.sum(g, axis=axis, keepdims=True),
+    grad=lambda xp, g, out, axis: g - xp.sum(g * xp.exp(out), axis=axis, keepdims=True),
+    out=lambda xp, g, grad, out, axis: -g * xp.exp(out) * xp.sum(grad, axis=axis, keepdims=True),
 )
-def _log_softmax_backward_data(xp, g, y, *, axis):
-    return g - xp.exp(y) * xp.sum(g, axis=axis, keepdims=True)
+def _log_softmax_backward_data(xp, grad, out, *, axis):
+    return grad - xp.exp(out) * xp.sum(grad, axis=axis, keepdims=True)
 
 
 @public

@@ -145,9 +145,7 @@ def cummin(input, dim):
 
 def part(x, axis, start, stop):
     """``x[start:stop]`` along ``axis``."""
-    index = [slice(None)] * x._array.ndim
-    index[axis] = slice(start, stop)
-    return xp.getitem(x, index=tuple(index))
+    return xp.slice_part(x, axis=axis, start=start, stop=stop)
 
 
 @public
@@ -175,6 +173,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(input._array.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [axis_of(input, d) for d in dims]
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
     if len(steps) != len(axes):
         raise RuntimeError(

@@ -11,10 +11,10 @@ from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
 from .reduce import (
-    _shared_gradient,
     axis_of,
     check_not_empty,
     check_ordered,
+    even_gradient_of_all,
     picked,
     picked_gradient,
     tensor_argument,
@@ -23,6 +23,15 @@ from .reduce import (
 from .scan import along
 
 # -- primitives ------------------------------------------------------------------------------------------------------
+
+
+@op(
+    node="GatherBackward0",
+    exact=True,
+    x=lambda xp, g, index, axis, x_shape: xp.add_along_axis(g, index, axis=axis, size=x_shape[axis]),
+)
+def _take_along_axis(xp, x, index, *, axis):
+    return xp.take_along_axis(x, index, axis=axis)
 
 
 @op(exact=True, value=lambda xp, g, index, axis: xp.take_along_axis(g, index, axis=axis))
@@ -84,14 +93,14 @@ def _nanmedian_and_index(xp, x, *, axis, keepdims=False):
     return picked(xp, x, _middle(xp, x, axis, True), axis, keepdims)
 
 
-@op(node="MedianBackward0", x=_shared_gradient)
-def _median_of_all(xp, x, *, axis=None, keepdims=False):
+@op(node="MedianBackward0", x=even_gradient_of_all)
+def _median_of_all(xp, x):
     x = xp.reshape(x, shape=(math.prod(x.shape),))
     return picked(xp, x, _middle(xp, x, 0, False), 0, False)[0]
 
 
-@op(node="NanmedianBackward0", x=_shared_gradient)
-def _nanmedian_of_all(xp, x, *, axis=None, keepdims=False):
+@op(node="NanmedianBackward0", x=even_gradient_of_all)
+def _nanmedian_of_all(xp, x):
     x = xp.reshape(x, shape=(math.prod(x.shape),))
     return picked(xp, x, _middle(xp, x, 0, True), 0, False)[0]
 
@@ -328,7 +337,7 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    sequence = sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=-1)
+    sequence = sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=sorter._array.ndim - 1)
     if not isinstance(values, Tensor):
         values = PUBLIC["tensor"](values, dtype=sequence.dtype, device=sequence.device)
     if sequence._array.ndim != 1 and sequence._array.shape[:-1] != values._array.shape[:-1]:
@@ -346,7 +355,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The index of the interval between ``boundaries`` that each element lies in."""
     if boundaries._array.ndim != 1:
         raise RuntimeError(
-            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"
         )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
@@ -376,9 +385,9 @@ def _unique_consecutive(xp, x, *, axis=None):
 
 
 def _runs(x, axis):
-    rows = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    rows = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     starts = np.flatnonzero(new)
     inverse = np.cumsum(new) - 1
     values = x.reshape(-1)[starts] if axis is None else np.take(x, starts, axis)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..autograd.op import differentiable as xp, op
 from ..tensor import Tensor
 from . import returns
@@ -145,14 +145,15 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     freedom = xp.maximum(freedom, 0) if isinstance(freedom, Tensor) else max(freedom, 0)
     product = xp.matmul(right, xp.conj(xp.matrix_transpose(centred)))
     result = xp.divide(product, freedom)
-    return xp.reshape(result, shape=()) if input._array.ndim < 2 else result
+    return PUBLIC["squeeze"](result)
 
 
 @public(out=False)
 def corrcoef(input):
     """The matrix of correlation coefficients of variables in rows."""
-    c = cov(_observations(input, "corrcoef"))
-    if input._array.ndim < 2:
+    _observations(input, "corrcoef")
+    c = cov(input)
+    if c._array.ndim == 0:
         return c / c
     deviation = xp.sqrt(xp.real(PUBLIC["diagonal"](c)))
     c = c / xp.reshape(deviation, shape=(-1, 1)) / xp.reshape(deviation, shape=(1, -1))
@@ -195,7 +196,9 @@ def _count_in_bins(xp, x, weights, *, length):
 @public
 def bincount(input, weights=None, minlength=0):
     """How often each whole number occurs, or the sum of ``weights`` at its places."""
-    if tensor_argument(input, "bincount")._array.ndim != 1 or input._array.dtype.kind not in "iu":
+    if tensor_argument(input, "bincount")._array.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input)}'")
+    if input._array.ndim != 1:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -258,7 +261,7 @@ def _even_edges(x, bins, limits):
     edges = []
     for i, n in enumerate(bins):
         given = None if limits is None else limits[2 * i : 2 * i + 2]
-        low, high = _range(xp.getitem(x, index=(slice(None), i)), given, default=(0.0, 1.0))
+        low, high = _range(xp.select_part(x, axis=1, index=i), given, default=(0.0, 1.0))
         steps = PUBLIC["linspace"](0, 1, n + 1, dtype=x.dtype, device=x.device)
         edges.append(low + steps * (high - low))
     return edges
@@ -281,9 +284,9 @@ def _histogram(x, edges, weight, density):
     size = [e._array.shape[0] - 1 for e in edges]
     place, inside = 0, None
     for i, (edge, n) in enumerate(zip(edges, size)):
-        column = xp.getitem(x, index=(slice(None), i))
+        column = xp.select_part(x, axis=1, index=i)
         found = xp.searchsorted(edge, column, side="right") - 1
-        found = xp.where(xp.equal(column, xp.getitem(edge, index=(-1,))), n - 1, found)  # the last bin has both its edges
+        found = xp.where(xp.equal(column, xp.select_part(edge, axis=0, index=n)), n - 1, found)  # the last bin has both its edges
         here = xp.logical_and(found >= 0, found < n)
         inside = here if inside is None else xp.logical_and(inside, here)
         place = place * n + found
@@ -295,6 +298,6 @@ def _histogram(x, edges, weight, density):
     if density:
         hist = hist / xp.sum(hist)
         for i, edge in enumerate(edges):
-            widths = xp.getitem(edge, index=(slice(1, None),)) - xp.getitem(edge, index=(slice(0, -1),))
+            widths = PUBLIC["diff"](edge)
             hist = hist / xp.reshape(widths, shape=[-1 if j == i else 1 for j in range(len(size))])
     return hist
