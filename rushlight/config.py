@@ -2,6 +2,88 @@
 
 from __future__ import annotations
 
+import os
+
 from .device import cpu, device
 
 default_device: device = cpu  # set_default_device, ``with device(...)``
+
+
+def set_default_device(d) -> None:
+    """Where new tensors are made when no ``device=`` is given; None for the CPU."""
+    global default_device
+    default_device = cpu if d is None else device(d)
+
+
+def get_default_device() -> device:
+    return default_device
+
+
+# NumPy's element-wise loops use one thread; the number is kept for what asks (BLAS reads it when it can be told).
+_threads = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+_interop_threads = _threads
+
+
+def get_num_threads() -> int:
+    return _threads
+
+
+def set_num_threads(n: int) -> None:
+    """How many threads one op may use. BLAS libraries take their number from OMP_NUM_THREADS at start."""
+    global _threads
+    _threads = _positive("set_num_threads", n)
+
+
+def get_num_interop_threads() -> int:
+    return _interop_threads
+
+
+def set_num_interop_threads(n: int) -> None:
+    global _interop_threads
+    _interop_threads = _positive("set_num_interop_threads", n)
+
+
+def _positive(name: str, n) -> int:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise RuntimeError(f"{name} expects an int, but got {type(n).__name__}")
+    if n <= 0:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return n
+
+
+deterministic = False
+_matmul_precision = "highest"
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Kept for programs that ask: everything here is deterministic already."""
+    global deterministic
+    deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    return deterministic
+
+
+def get_float32_matmul_precision() -> str:
+    return _matmul_precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """``highest``, ``high`` or ``medium``: how exactly float32 matrix products are computed on accelerators."""
+    global _matmul_precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+    _matmul_precision = precision
+
+
+class Epoch:
+    """Counts the changes that can make compiled code stale: hooks, flags, registered names, requires_grad."""
+
+    __slots__ = ("value",)
+
+    def __init__(self):
+        self.value = 0
+
+
+epoch = Epoch()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtype as dtypes, storage
+from . import dtypes, storage
+from .config import epoch
 from .device import cpu, device
 from .engine import namespace_of
 from .layout import contiguous_format, dense_strides, is_dense, memory_order, stride_order, strided
@@ -20,17 +21,21 @@ from .layout import contiguous_format, dense_strides, is_dense, memory_order, st
 __all__ = ["Tensor"]
 
 _new = object.__new__
+_plain_tuple = tuple.__new__  # a Size without its check
 _ndarray = np.ndarray
 
 
 class Storage:
     """What all views of one piece of memory share: how often it was written in place."""
 
-    __slots__ = ("version", "inference", "__weakref__")
+    version = 0  # class attributes until first written: a storage is made for every saved tensor
+    inference = False
 
-    def __init__(self, inference: bool = False):
-        self.version = 0
-        self.inference = inference
+    @classmethod
+    def of_inference(cls) -> Storage:
+        storage = cls()
+        storage.inference = True
+        return storage
 
 
 class View:
@@ -71,7 +76,7 @@ class Tensor:
 
     @property
     def shape(self):
-        return Size(self._array.shape)
+        return _plain_tuple(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -94,7 +99,7 @@ class Tensor:
     def size(self, dim=None):
         """The shape, or one of its sizes."""
         if dim is None:
-            return Size(self._array.shape)
+            return _plain_tuple(Size, self._array.shape)
         if not hasattr(dim, "__index__"):
             raise TypeError(f"size(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
         return self._array.shape[_checked_dim(dim, self._array.ndim)]
@@ -228,6 +233,7 @@ class Tensor:
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                 "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
+        epoch.value += 1
         if not requires_grad:
             self._node = None
         elif self._node is None:
@@ -415,14 +421,12 @@ class Size(tuple):
 
     __slots__ = ()
 
-    @classmethod
-    def checked(cls, values) -> Size:
-        """A Size from anything's values: what the public name ``Size`` calls."""
+    def __new__(cls, values=()):
         values = tuple(values)
         for i, v in enumerate(values):
             if not hasattr(v, "__index__"):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(v).__name__}')")
-        return cls(values)
+        return tuple.__new__(cls, values)
 
     def numel(self) -> int:
         n = 1
@@ -462,15 +466,11 @@ def wrap(array) -> Tensor:
 
 def _checked_dim(dim, ndim: int) -> int:
     n = ndim or 1
-    if not -n <= dim < n or not ndim:
-        if not ndim:
-            raise IndexError("Dimension specified as 0 but tensor has no dimensions" if -1 <= dim < 1 else _out_of_range(dim, n))
-        raise IndexError(_out_of_range(dim, n))
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return int(dim)
-
-
-def _out_of_range(dim, n) -> str:
-    return f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
 
 
 def _real(value, c_type: str):

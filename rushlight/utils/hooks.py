@@ -9,22 +9,11 @@ from typing import Any
 
 from ..autograd.mode import state
 from ..autograd.tape import Node, Output
+from ..config import epoch
 from ..engine import namespace_of
 from ..tensor import Storage, Tensor, wrap
 
 __all__ = ["BackwardHook", "RemovableHandle", "epoch", "unserializable_hook", "warn_if_has_hooks"]
-
-
-class Epoch:
-    """Counts the changes that can make compiled code stale: hooks, ``training`` flags, registered names."""
-
-    __slots__ = ("value",)
-
-    def __init__(self):
-        self.value = 0
-
-
-epoch = Epoch()
 
 
 class RemovableHandle:
