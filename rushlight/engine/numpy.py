@@ -5,6 +5,7 @@ A name that NumPy and JAX share with one meaning needs no entry here or in ``xla
 
 from __future__ import annotations
 
+import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
 import sys
 
 import numpy as np
@@ -33,6 +34,11 @@ def conj(x):
 
 def alias(x):
     return x.view()
+
+
+def lay_out(x, order):
+    """A copy whose dimensions lie in memory in ``order``, outermost first."""
+    return np.array(x.transpose(order), order="C").transpose(np.argsort(order))
 
 
 # -- reductions, scans, order ----------------------------------------------------------------------------------------
@@ -120,13 +126,17 @@ def searchsorted(sequence, values, side="left"):
     """Where ``values`` belong in ``sequence``; if that has rows, row by row."""
     if sequence.ndim == 1:
         return np.searchsorted(sequence, values, side=side)
-    rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]))
+    rows = zip(_rows(sequence), _rows(values))
     found = [np.searchsorted(s, v, side=side) for s, v in rows]
     return np.array(found, dtype=np.int64).reshape(values.shape)
 
 
 def bincount(x, weights=None, length=0):
     return np.bincount(x, weights, length)
+
+
+def _rows(x):
+    return x.reshape(int(np.prod(x.shape[:-1])), x.shape[-1])
 
 
 def on_host(function, name, *arrays):
@@ -226,6 +236,38 @@ def is_traced(x) -> bool:
     return False
 
 
+def constant(x):
+    """A NumPy array as this namespace's own."""
+    return x
+
+
+def diagonal(x, offset=0, axis1=0, axis2=1):
+    out = np.diagonal(x, offset, axis1, axis2)
+    if x.flags.writeable:
+        out.flags.writeable = True
+    return out
+
+
+def windows(x, axis, size, step):
+    """All windows of ``size`` along ``axis``, ``step`` apart, as a last axis."""
+    every = np.lib.stride_tricks.sliding_window_view(x, size, axis=axis, writeable=x.flags.writeable)
+    return every[(slice(None),) * axis + (slice(None, None, step),)]
+
+
+def strided(x, shape, strides, offset):
+    """``x``'s memory, read with the given strides (counted in elements)."""
+    flat = np.ravel(x)[offset:]
+    strides = tuple(s * x.itemsize for s in strides)
+    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=x.flags.writeable)
+
+
+def index_reduce(x, value, index, how):
+    """``x`` with ``value`` multiplied in (``how="prod"``), or the larger or smaller kept ("amax", "amin")."""
+    out = np.array(x)
+    {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[how].at(out, index, value)
+    return out
+
+
 def bitcast(x, dtype):
     """The same bytes read as another dtype; the last axis grows or shrinks."""
     return x.view(dtype)
@@ -250,7 +292,7 @@ def index_add(x, value, index):
 
 def _is_basic(index) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
-    return all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts)
+    return builtins.all(isinstance(p, (int, slice)) or p is None or p is Ellipsis for p in parts)
 
 
 # -- element-wise ------------------------------------------------------------------------------------------------------
@@ -341,6 +383,25 @@ def view_as_complex(x):
     if x.strides[-1] != x.itemsize:
         x = np.ascontiguousarray(x)
     return x.view(kind)[..., 0]
+
+
+# -- Fourier transforms ----------------------------------------------------------------------------------------------
+
+
+def fftn(x, axes, norm=None):
+    return np.fft.fftn(x, axes=axes, norm=norm)
+
+
+def ifftn(x, axes, norm=None):
+    return np.fft.ifftn(x, axes=axes, norm=norm)
+
+
+def rfftn(x, axes, norm=None):
+    return np.fft.rfftn(x, axes=axes, norm=norm)
+
+
+def irfftn(x, s, axes, norm=None):
+    return np.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant

@@ -6,6 +6,7 @@ make int32 where PyTorch has int64.
 
 from __future__ import annotations
 
+import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
 import sys
 
 import jax
@@ -41,6 +42,11 @@ def alias(x):
     return jnp.asarray(x)
 
 
+def lay_out(x, order):
+    """A copy; XLA chooses how it lies in memory."""
+    return jnp.array(x)
+
+
 def matrix_transpose(x):
     return jnp.swapaxes(x, -1, -2)
 
@@ -52,6 +58,31 @@ def getitem(x, index):
 def is_traced(x) -> bool:
     """Is it a stand-in whose values are not known yet?"""
     return isinstance(x, jax.core.Tracer)
+
+
+def constant(x):
+    """A NumPy array as this namespace's own."""
+    return jnp.asarray(x)
+
+
+def windows(x, axis, size, step):
+    """All windows of ``size`` along ``axis``, ``step`` apart, as a last axis."""
+    index = np.arange(0, x.shape[axis] - size + 1, step)[:, None] + np.arange(size)
+    return jnp.moveaxis(jnp.take(x, index, axis=axis), axis + 1, -1)
+
+
+def strided(x, shape, strides, offset):
+    """The flattened ``x``, read with the given strides."""
+    at = np.asarray(offset)
+    for n, stride in zip(shape, strides):
+        at = at[..., None] + np.arange(n) * stride
+    return jnp.ravel(x)[at]
+
+
+def index_reduce(x, value, index, how):
+    """``x`` with ``value`` multiplied in (``how="prod"``), or the larger or smaller kept ("amax", "amin")."""
+    at = jnp.asarray(x).at[index]
+    return {"prod": at.multiply, "amax": at.max, "amin": at.min}[how](value)
 
 
 def bitcast(x, dtype):
@@ -157,14 +188,18 @@ def searchsorted(sequence, values, side="left"):
     """Where ``values`` belong in ``sequence``; if that has rows, row by row."""
     if sequence.ndim == 1:
         return jnp.searchsorted(sequence, values, side=side).astype(np.int64)
-    rows = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+    rows = _rows(sequence), _rows(values)
     found = jax.vmap(lambda s, v: jnp.searchsorted(s, v, side=side))(*rows)
     return found.reshape(values.shape).astype(np.int64)
 
 
+def _rows(x):
+    return x.reshape(int(np.prod(x.shape[:-1])), x.shape[-1])
+
+
 def on_host(function, name, *arrays):
     """``function`` of NumPy copies of ``arrays``, its results put back beside them; impossible while tracing."""
-    if any(isinstance(a, jax.core.Tracer) for a in arrays):
+    if builtins.any(isinstance(a, jax.core.Tracer) for a in arrays):
         raise RuntimeError(
             f"{name}(): the shape of its result depends on values, so it cannot be compiled. "
             "Call it outside the compiled function."
@@ -174,6 +209,25 @@ def on_host(function, name, *arrays):
     if isinstance(results, tuple):
         return tuple(jax.device_put(r, place) for r in results)
     return jax.device_put(results, place)
+
+
+# -- Fourier transforms ----------------------------------------------------------------------------------------------
+
+
+def fftn(x, axes, norm=None):
+    return jnp.fft.fftn(x, axes=axes, norm=norm)
+
+
+def ifftn(x, axes, norm=None):
+    return jnp.fft.ifftn(x, axes=axes, norm=norm)
+
+
+def rfftn(x, axes, norm=None):
+    return jnp.fft.rfftn(x, axes=axes, norm=norm)
+
+
+def irfftn(x, s, axes, norm=None):
+    return jnp.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant

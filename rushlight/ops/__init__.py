@@ -1,8 +1,11 @@
 """Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
 
-from . import elementwise, linalg, reduce, shape, join, index
+from . import elementwise, linalg, reduce, shape, join, index, rearrange
 from . import scan, sort, statistics
 from . import conv
+from . import decompositions, einsum, fft
+from . import creation, convert, interop
+from . import random
 from . import operators
 from .public import PUBLIC
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -11,7 +11,7 @@ from .public import public
 # -- the primitives --------------------------------------------------------------------------------------------------
 
 
-def _adjoint(xp, x):
+def adjoint(xp, x):
     return xp.conj(xp.matrix_transpose(x))
 
 
@@ -23,27 +23,27 @@ def _rows(xp, x):
 def _matmul_w(xp, g, x, w_shape):
     if len(w_shape) == 2:
         x, g = _rows(xp, x), _rows(xp, g)
-    return xp.matmul(_adjoint(xp, x), g)
+    return xp.matmul(adjoint(xp, x), g)
 
 
-@op(node="MmBackward0", x=lambda xp, g, w: xp.matmul(g, _adjoint(xp, w)), w=_matmul_w)
+@op(node="MmBackward0", x=lambda xp, g, w: xp.matmul(g, adjoint(xp, w)), w=_matmul_w)
 def matmul_(xp, x, w):
     """Matrix product over the last two axes, batched over the rest."""
     return xp.matmul(x, w)
 
 
-def _column(xp, x):
+def column(xp, x):
     return xp.reshape(x, shape=(*x.shape, 1))
 
 
-def _row(xp, x):
+def row(xp, x):
     return xp.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
 
 
 @op(
     node="MvBackward0",
-    x=lambda xp, g, w: _column(xp, g) * xp.conj(w),
-    w=lambda xp, g, x: xp.matvec(_adjoint(xp, _rows(xp, x)), xp.reshape(g, shape=(-1,))),
+    x=lambda xp, g, w: column(xp, g) * xp.conj(w),
+    w=lambda xp, g, x: xp.matvec(adjoint(xp, _rows(xp, x)), xp.reshape(g, shape=(-1,))),
 )
 def matvec(xp, x, w):
     """Matrices times one vector."""
@@ -52,8 +52,8 @@ def matvec(xp, x, w):
 
 @op(
     node="SqueezeBackward4",
-    x=lambda xp, g, w: xp.reshape(xp.matmul(xp.conj(w), _column(xp, g)), shape=w.shape[:-1]),
-    w=lambda xp, g, x: xp.conj(_column(xp, x)) * _row(xp, g),
+    x=lambda xp, g, w: xp.reshape(xp.matmul(xp.conj(w), column(xp, g)), shape=w.shape[:-1]),
+    w=lambda xp, g, x: xp.conj(column(xp, x)) * row(xp, g),
 )
 def vecmat(xp, x, w):
     """One vector times matrices."""
@@ -100,8 +100,8 @@ def _times(g, scale):
 @op(
     node="AddmmBackward0",
     x=lambda xp, g, beta: _times(g, beta),
-    a=lambda xp, g, b, alpha: _times(xp.matmul(g, _adjoint(xp, b)), alpha),
-    b=lambda xp, g, a, alpha: _times(xp.matmul(_adjoint(xp, a), g), alpha),
+    a=lambda xp, g, b, alpha: _times(xp.matmul(g, adjoint(xp, b)), alpha),
+    b=lambda xp, g, a, alpha: _times(xp.matmul(adjoint(xp, a), g), alpha),
 )
 def add_matmul(xp, x, a, b, *, beta=1, alpha=1):
     return _added(x, xp.matmul(a, b), beta, alpha)
@@ -110,8 +110,8 @@ def add_matmul(xp, x, a, b, *, beta=1, alpha=1):
 @op(
     node="AddmvBackward0",
     x=lambda xp, g, beta: _times(g, beta),
-    a=lambda xp, g, b, alpha: _times(_column(xp, g) * xp.conj(b), alpha),
-    b=lambda xp, g, a, alpha: _times(xp.matvec(_adjoint(xp, a), g), alpha),
+    a=lambda xp, g, b, alpha: _times(column(xp, g) * xp.conj(b), alpha),
+    b=lambda xp, g, a, alpha: _times(xp.matvec(adjoint(xp, a), g), alpha),
 )
 def add_matvec(xp, x, a, b, *, beta=1, alpha=1):
     return _added(x, xp.matmul(a, b), beta, alpha)
@@ -120,8 +120,8 @@ def add_matvec(xp, x, a, b, *, beta=1, alpha=1):
 @op(
     node="AddbmmBackward0",
     x=lambda xp, g, beta: _times(g, beta),
-    a=lambda xp, g, b, alpha: _times(xp.matmul(g, _adjoint(xp, b)), alpha),
-    b=lambda xp, g, a, alpha: _times(xp.matmul(_adjoint(xp, a), g), alpha),
+    a=lambda xp, g, b, alpha: _times(xp.matmul(g, adjoint(xp, b)), alpha),
+    b=lambda xp, g, a, alpha: _times(xp.matmul(adjoint(xp, a), g), alpha),
 )
 def add_matmul_sum(xp, x, a, b, *, beta=1, alpha=1):
     return _added(x, xp.sum(xp.matmul(a, b), axis=0), beta, alpha)
@@ -135,7 +135,7 @@ def add_matmul_sum(xp, x, a, b, *, beta=1, alpha=1):
     b=lambda xp, g, a, alpha: _times(xp.matvec(xp.matrix_transpose(g), xp.conj(a)), alpha),
 )
 def add_outer(xp, x, a, b, *, beta=1, alpha=1):
-    return _added(x, _column(xp, a) * b, beta, alpha)
+    return _added(x, column(xp, a) * b, beta, alpha)
 
 
 def _added(x, product, beta, alpha):
