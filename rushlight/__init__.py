@@ -6,14 +6,19 @@ import warnings
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
+from . import fft, linalg
 from ._printing import set_printoptions
 from .config import (
+    are_deterministic_algorithms_enabled,
     get_default_device,
+    get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
     set_default_device,
+    set_float32_matmul_precision,
     set_num_interop_threads,
     set_num_threads,
+    use_deterministic_algorithms,
 )
 from .device import device
 from .dtypes import (
@@ -47,6 +52,8 @@ from .dtypes import (
     uint64,
 )
 from .layout import *
+from . import random
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
 from .autograd.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled

@@ -20,20 +20,10 @@ class device:
     def __init__(self, type, index: int | None = None):
         if isinstance(type, device):
             return
-        if isinstance(type, int):
+        if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
-        if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
-        if ":" in type:
-            type, _, number = type.partition(":")
-            if not number.isdigit():
-                raise RuntimeError(f"Invalid device string: '{type}:{number}'")
-            index = int(number)
-        if type not in _ENGINES:
-            raise RuntimeError(
-                f"Expected one of {', '.join(_ENGINES)} device type at start of device string: {type}"
-            )
-        self.type, self.index = type, index
+        self.type, self.index = _parse(type, index)
+        self._outer = []
 
     @property
     def engine(self) -> str:
@@ -57,14 +47,35 @@ class device:
     def __enter__(self):
         from . import config
 
-        self._outer = config.default_device
+        self._outer.append(config.default_device)
         config.default_device = self
         return self
 
     def __exit__(self, *_):
         from . import config
 
-        config.default_device = self._outer
+        config.default_device = self._outer.pop()
+
+
+def _parse(text, index) -> tuple[str, int | None]:
+    if not isinstance(text, str):
+        raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type(text).__name__}")
+    if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
+        raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    if index is not None and index < 0:
+        raise RuntimeError("Device index must not be negative")
+    kind, colon, number = text.partition(":")
+    if colon:
+        if not number.isdigit() or number != str(int(number)):
+            raise RuntimeError(f"Invalid device string: '{text}'")
+        if index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
+        index = int(number)
+    if kind not in _ENGINES:
+        raise RuntimeError(f"Expected one of {', '.join(_ENGINES)} device type at start of device string: {kind}")
+    return kind, index
 
 
 cpu = device("cpu")

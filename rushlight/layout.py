@@ -1,0 +1,80 @@
+"""Names for how a tensor lies in memory."""
+
+from __future__ import annotations
+
+__all__ = [
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "strided",
+]
+
+
+class _Name:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return self.name
+
+
+class memory_format(_Name):
+    """The order of a tensor's dimensions in memory."""
+
+
+class layout(_Name):
+    """How elements are stored; here always ``strided``."""
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+strided = layout("strided")
+
+_CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
+
+
+def memory_order(form: memory_format, ndim: int) -> tuple[int, ...]:
+    """The dimensions from outermost to innermost in memory."""
+    if form not in _CHANNELS_LAST:
+        return tuple(range(ndim))
+    rank, order = _CHANNELS_LAST[form]
+    if ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {form.name} format")
+    return order
+
+
+def dense_strides(shape, order) -> tuple[int, ...]:
+    """Strides, in elements, of a gapless tensor whose dimensions lie in memory in ``order``."""
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def is_dense(shape, strides, order) -> bool:
+    """Do these strides (in elements) fill memory without gaps in ``order``? Dimensions of size 1 do not count."""
+    return 0 in shape or all(
+        n == 1 or have == want for n, have, want in zip(shape, strides, dense_strides(shape, order))
+    )
+
+
+def stride_order(shape, strides) -> tuple[int, ...]:
+    """The dimensions by falling stride; broadcast (stride 0) dimensions stay beside their left neighbour."""
+    order: list[int] = []
+    for d in range(len(shape)):
+        place = len(order)
+        while place and strides[d] and 0 < strides[order[place - 1]] < strides[d] and shape[d] > 1:
+            place -= 1
+        order.insert(place, d)
+    return tuple(order)
