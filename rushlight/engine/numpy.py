@@ -12,6 +12,14 @@ import numpy as np
 
 from .fallback import lookup
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.windows import (
+    max_windows,
+    max_windows_backward,
+    pick,
+    spread,
+    sum_windows,
+    sum_windows_backward,
+)
 from .numpy_linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
@@ -220,6 +228,7 @@ def _linear_backward(g, edges, saved):
     return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
 
 
+BACKWARD["max_pool"], BACKWARD["sum_pool"] = max_windows_backward, sum_windows_backward
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
 
 

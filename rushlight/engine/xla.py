@@ -16,6 +16,7 @@ import numpy as np
 from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from .fallback import lookup
 from .kernels.xla_conv import conv, conv_input, conv_weight
+from .kernels.xla_windows import max_windows, pick, spread, sum_windows
 from .xla_linalg import *
 
 jax.config.update("jax_enable_x64", True)

@@ -2,7 +2,7 @@
 
 from . import elementwise, linalg, reduce, shape, join, index, rearrange
 from . import scan, sort, statistics
-from . import conv
+from . import conv, pool
 from . import decompositions, einsum, fft
 from . import creation, convert, interop
 from . import random
