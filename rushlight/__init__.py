@@ -6,7 +6,7 @@ import warnings
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
-from . import fft, linalg
+from . import fft, linalg, special
 from ._printing import set_printoptions
 from .config import (
     are_deterministic_algorithms_enabled,

@@ -10,7 +10,9 @@ import sys
 
 import numpy as np
 
+from . import special
 from .fallback import lookup
+from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta  # noqa: F401
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.windows import (
     max_windows,
@@ -277,6 +279,11 @@ def index_reduce(x, value, index, how):
     return out
 
 
+def repeat_each(repeats, total=None):
+    """Each position of ``repeats`` so many times as it says; ``total`` is the length, where that must be known."""
+    return np.repeat(np.arange(len(repeats)), repeats)
+
+
 def bitcast(x, dtype):
     """The same bytes read as another dtype; the last axis grows or shrinks."""
     return x.view(dtype)
@@ -374,6 +381,19 @@ def right_shift(x, w):
 
 def exp2(x):
     return np.exp(x * np.log(2).item()) if np.iscomplexobj(x) else np.exp2(x)
+
+
+erfcx, i0, i0e, i1, i1e = map(special.in_blocks, (special.erfcx, special.i0, special.i0e, special.i1, special.i1e))
+
+
+def recurrence(step, first, second, n):
+    """Item ``n`` (an array) of the sequence that begins with ``first, second`` and goes on with ``step(k, last, item)``."""
+    last, item = first, second
+    result = np.where(n == 0, first, second)
+    for k in range(1, int(np.max(n, initial=0))):
+        last, item = item, step(k, last, item)
+        result = np.where(n == k + 1, item, result)
+    return result
 
 
 def make_complex(x, w):

@@ -11,9 +11,11 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.special as jax_special
 import numpy as np
 
 from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
+from . import special
 from .fallback import lookup
 from .kernels.xla_conv import conv, conv_input, conv_weight
 from .kernels.xla_windows import max_windows, pick, spread, sum_windows
@@ -86,6 +88,11 @@ def index_reduce(x, value, index, how):
     return {"prod": at.multiply, "amax": at.max, "amin": at.min}[how](value)
 
 
+def repeat_each(repeats, total=None):
+    """Each position of ``repeats`` so many times as it says; ``total`` is the length, where that must be known."""
+    return jnp.repeat(jnp.arange(len(repeats)), repeats, total_repeat_length=total)
+
+
 def bitcast(x, dtype):
     """The same bytes read as another dtype; the last axis grows or shrinks."""
     have, want = x.dtype.itemsize, jnp.dtype(dtype).itemsize
@@ -122,6 +129,33 @@ def right_shift(x, w):
     """Shifting by the width or more, or by less than 0, leaves only the sign."""
     most = 8 * x.dtype.itemsize - 1
     return jnp.right_shift(x, jnp.where((w < 0) | (w > most), most, w))
+
+
+erf, erfc, erfinv, lgamma = jax_special.erf, jax_special.erfc, jax_special.erfinv, jax_special.gammaln
+digamma, zeta, igamma, igammac = jax_special.digamma, jax_special.zeta, jax_special.gammainc, jax_special.gammaincc
+i0, i0e, i1, i1e = jax_special.i0, jax_special.i0e, jax_special.i1, jax_special.i1e
+ndtri, log_ndtr = jax_special.ndtri, jax_special.log_ndtr
+
+
+def polygamma(x, n):
+    return jax_special.polygamma(np.asarray(n, x.dtype), x)
+
+
+def erfcx(x):
+    return special.in_double(sys.modules[__name__], special.erfcx, x)
+
+
+def recurrence(step, first, second, n):
+    """Item ``n`` (an array) of the sequence that begins with ``first, second`` and goes on with ``step(k, last, item)``."""
+    begin = (1, first, second, jnp.where(n == 0, first, second))
+
+    def advance(state):
+        k, last, item, result = state
+        after = step(k, last, item)
+        return k + 1, item, after, jnp.where(n == k + 1, after, result)
+
+    top = jnp.max(n, initial=0)
+    return jax.lax.while_loop(lambda state: state[0] < top, advance, begin)[3]
 
 
 def make_complex(x, w):

@@ -1,6 +1,6 @@
 """Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
 
-from . import elementwise, linalg, reduce, shape, join, index, rearrange
+from . import elementwise, special, linalg, reduce, shape, join, index, rearrange, scatter
 from . import scan, sort, statistics
 from . import conv, pool
 from . import decompositions, einsum, fft

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..autograd.op import differentiable as xp_, op, variant
 from ..tensor import Tensor
 from . import returns
@@ -288,16 +288,12 @@ def _interpolate(xp, start, end, weight):
 @op(
     node="LerpBackward1",
     promote="common",
-    start=lambda xp, g, weight: g * (1 - _conj(xp, weight)),
-    end=lambda xp, g, weight: g * _conj(xp, weight),
+    start=lambda xp, g, weight: g * (1 - xp.conj(weight)),
+    end=lambda xp, g, weight: g * xp.conj(weight),
     weight=lambda xp, g, start, end: g * xp.conj(end - start),
 )
 def lerp_(xp, start, end, weight):
     return _interpolate(xp, start, end, weight)
-
-
-def _conj(xp, value):
-    return value.conjugate() if _is_number(value) else xp.conj(value)
 
 
 def _check_alpha(alpha, input, other):
@@ -808,7 +804,7 @@ def copysign(xp, x, w):
     return xp.copysign(x, w)
 
 
-@op(promote="common", x=no_gradient("nextafter"), w=no_gradient("nextafter"))
+@op(promote="common", x=lambda xp, g: g, w=zero)
 def nextafter(xp, x, w):
     refuse("nextafter_cpu", _integral, x, w)
     return xp.nextafter(x, w)
@@ -1278,6 +1274,16 @@ unary(invert, "bitwise_not")
 @op(node="ConjPhysicalBackward0", x=lambda xp, g: xp.conj(g))
 def conj_(xp, x):
     return xp.conj(x)
+
+
+def _conj_of_anything(x):
+    """For rules: numbers are conjugated as numbers, and real tensors are left alone."""
+    if isinstance(x, Tensor):
+        return conj_(x) if x._array.dtype.kind == "c" else x
+    return x.conjugate()
+
+
+xp_.conj = _conj_of_anything
 
 
 @op(

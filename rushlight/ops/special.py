@@ -1,0 +1,366 @@
+"""Special functions: error, gamma, zeta and Bessel functions, orthogonal polynomials."""
+
+from __future__ import annotations
+
+import math
+
+from ..autograd.op import differentiable as xp_, op, variant
+from ..engine import special as series
+from ..tensor import Tensor
+from .elementwise import binary, is_integral, no_gradient, require_number, unary
+from .public import PUBLIC, public
+
+SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports
+
+
+def _special(function, *names):
+    """Publish in ``rushlight.special`` only."""
+    names = names or (function.__name__.rstrip("_"),)
+    published = public(function, function=False, method=False)
+    for name in names:
+        SPECIAL[name] = published
+    return published
+
+
+def _special_unary(call, name=None):
+    def function(input):
+        return call(input)
+
+    function.__name__ = call.op.label = name or call.__name__
+    function.__doc__ = call.__doc__
+    return _special(function)
+
+
+# -- error functions ---------------------------------------------------------------------------------------------------
+
+_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+@op(promote="float", x=lambda xp, g, x: g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
+def erf(xp, x):
+    return xp.erf(x)
+
+
+@op(promote="float", x=lambda xp, g, x: -g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
+def erfc(xp, x):
+    return xp.erfc(x)
+
+
+@op(promote="float", x=lambda xp, g, y: g * (0.5 * math.sqrt(math.pi)) * xp.exp(y * y))
+def erfinv(xp, x):
+    return xp.erfinv(x)
+
+
+@op(node="SpecialErfcxBackward0", promote="float", x=lambda xp, g, x, y: g * (2 * x * y - _TWO_OVER_ROOT_PI))
+def erfcx(xp, x):
+    """``exp(x²) erfc(x)``."""
+    return xp.erfcx(x)
+
+
+@op(
+    node="SpecialNdtriBackward0",
+    promote="float",
+    x=lambda xp, g, y: g * math.sqrt(2 * math.pi) * xp.exp(y * y / 2),
+)
+def ndtri(xp, x):
+    """The inverse of ``ndtr``."""
+    return xp.ndtri(x)
+
+
+@op(
+    node="SpecialLogNdtrBackward0",
+    promote="float",
+    x=lambda xp, g, x: g / xp.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+)
+def log_ndtr(xp, x):
+    """The logarithm of the normal distribution function."""
+    return xp.log_ndtr(x)
+
+
+def _entr_rule(xp, g, x):
+    return xp.where(x >= 0, g * (-xp.log(x) - 1), math.nan)
+
+
+@op(node="SpecialEntrBackward0", promote="float", x=_entr_rule)
+def entr(xp, x):
+    """``-x log(x)``; 0 at 0, -inf below."""
+    inside = -x * xp.log(xp.where(x > 0, x, 1.0))
+    return xp.where(x != x, x, xp.where(x > 0, inside, xp.where(x == 0, 0.0, -math.inf)))
+
+
+for _name in ("erf", "erfc", "erfinv"):
+    unary(getattr(xp_, _name))
+for _call in (erfcx, ndtri, log_ndtr, entr):
+    _special_unary(_call)
+
+
+@_special
+def ndtr(input):
+    """The normal distribution function: the share of a standard normal variable below ``input``."""
+    z = input * math.sqrt(0.5)
+    # 1 + erf loses all digits in the left tail, so that comes from erfc; each is asked only where it is exact.
+    left = z < -1
+    return xp_.where(left, 0.5 * xp_.erfc(-z), 0.5 * (1 + xp_.erf(z)))
+
+
+# -- gamma and zeta ----------------------------------------------------------------------------------------------------
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.digamma(x))
+def lgamma(xp, x):
+    return xp.lgamma(x)
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.polygamma(x, n=1))
+def digamma(xp, x):
+    return xp.digamma(x)
+
+
+@op(promote="float", x=lambda xp, g, x, n: g * xp.polygamma(x, n=n + 1))
+def polygamma_(xp, x, *, n):
+    return xp.polygamma(x, n=n)
+
+
+@op(
+    node="SpecialZetaBackward0",
+    promote="float",
+    s=no_gradient("zeta"),
+    q=lambda xp, g, s, q: -g * s * xp.zeta(s + 1.0, q),
+)
+def zeta_(xp, s, q):
+    return xp.zeta(s, q)
+
+
+def _igamma_rule(xp, g, a, x):
+    return g * xp.exp((a - 1) * xp.log(x) - x - xp.lgamma(a))
+
+
+@op(promote="float", a=no_gradient("igamma: input"), x=_igamma_rule)
+def igamma(xp, a, x):
+    return xp.igamma(a, x)
+
+
+@op(promote="float", a=no_gradient("igammac: input"), x=lambda xp, g, a, x: -_igamma_rule(xp, g, a, x))
+def igammac(xp, a, x):
+    return xp.igammac(a, x)
+
+
+@op(promote="float", x=lambda xp, g, x, p: g * sum(xp.digamma(x - j / 2) for j in range(p)))
+def mvlgamma_(xp, x, *, p):
+    return sum(xp.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+unary(lgamma)
+unary(digamma)
+binary(igamma, tensors_only=True)
+binary(igammac, tensors_only=True)
+
+
+@public(method=False)
+def polygamma(n, input):
+    """The ``n``-th derivative of the digamma function."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return xp_.digamma(input) if n == 0 else polygamma_(input, n=n)
+
+
+def _polygamma_method(self, n):
+    return polygamma(n, self)
+
+
+def _polygamma_inplace(self, n):
+    from ..autograd import views
+
+    return views.inplace(self, _polygamma_method, n)
+
+
+Tensor.polygamma, Tensor.polygamma_ = _polygamma_method, _polygamma_inplace
+
+
+@public(inplace=True)
+def mvlgamma(input, p):
+    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    return mvlgamma_(input, p=p)
+
+
+_number_zeta, _zeta_number = variant(zeta_, "SpecialZetaBackward1"), variant(zeta_, "SpecialZetaBackward2")
+
+
+@_special
+def zeta(input, other):
+    """Hurwitz's zeta function: the sum of ``(other + k) ** -input`` over k = 0, 1, …"""
+    return _mixed(zeta_, _number_zeta, _zeta_number, input, other)
+
+
+def _mixed(tensors, number_first, number_second, input, other):
+    if not isinstance(input, Tensor):
+        return number_first(input, other)
+    return (tensors if isinstance(other, Tensor) else number_second)(input, other)
+
+
+@op(
+    node="SpecialXlog1PyBackward0",
+    promote="float",
+    x=lambda xp, g, x, w: xp.where((x == 0) & (w <= -1), 0.0, g * _log1p(xp, w)),
+    w=lambda xp, g, x, w: g * x / (w + 1),
+)
+def xlog1py_(xp, x, w):
+    return xp.where((x == 0) & (w == w), 0.0, x * _log1p(xp, w))
+
+
+def _log1p(xp, w):
+    if isinstance(w, (int, float)):
+        return math.log1p(w) if w > -1 else -math.inf if w == -1 else math.nan
+    return xp.log1p(w)
+
+
+_number_xlog1py = variant(xlog1py_, "SpecialXlog1PyBackward1")
+_xlog1py_number = variant(xlog1py_, "SpecialXlog1PyBackward2")
+
+
+@_special
+def xlog1py(input, other):
+    """``input * log1p(other)``, 0 where input is 0."""
+    return _mixed(xlog1py_, _number_xlog1py, _xlog1py_number, input, other)
+
+
+# -- Bessel and Airy functions -----------------------------------------------------------------------------------------
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.i1(x))
+def i0(xp, x):
+    return xp.i0(x)
+
+
+@op(node="SpecialI0EBackward0", promote="float", x=lambda xp, g, x, y: g * (xp.i1e(x) - xp.sign(x) * y))
+def i0e(xp, x):
+    """``exp(-|x|) I0(x)``."""
+    return xp.i0e(x)
+
+
+def _quotient(xp, y, x):
+    """y / x, and its limit 1/2 at 0."""
+    at_zero = x == 0
+    return xp.where(at_zero, 0.5, y / xp.where(at_zero, 1.0, x))
+
+
+@op(node="SpecialI1Backward0", promote="float", x=lambda xp, g, x, y: g * (xp.i0(x) - _quotient(xp, y, x)))
+def i1(xp, x):
+    """The modified Bessel function of the first kind, order 1."""
+    return xp.i1(x)
+
+
+def _i1e_rule(xp, g, x, y):
+    return g * (xp.i0e(x) - y * xp.sign(x) - _quotient(xp, y, x))
+
+
+@op(node="SpecialI1EBackward0", promote="float", x=_i1e_rule)
+def i1e(xp, x):
+    """``exp(-|x|) I1(x)``."""
+    return xp.i1e(x)
+
+
+unary(i0)
+for _call in (i0, i0e, i1, i1e):
+    _special_unary(_call)
+
+
+def _series(name):
+    """An op without gradient, as in PyTorch, from a function of engine/special.py that serves both engines."""
+
+    def forward(xp, x):
+        return series.in_double(xp, getattr(series, name), x)
+
+    forward.__name__ = name
+    return _special_unary(op(promote="float")(forward))
+
+
+for _name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai", "modified_bessel_k0", "modified_bessel_k1"):
+    _series(_name)
+_series("scaled_modified_bessel_k0")
+_series("scaled_modified_bessel_k1")
+
+
+@op(promote="float")
+def spherical_bessel_j0(xp, x):
+    """``sin(x) / x``, 1 at 0."""
+    at_zero = x == 0
+    wave = xp.where(at_zero, 1.0, xp.sin(x) / xp.where(at_zero, 1.0, x))
+    return xp.where(xp.isinf(x), 0.0, wave)
+
+
+_special_unary(spherical_bessel_j0)
+for _name, _call in (("modified_bessel_i0", i0), ("modified_bessel_i1", i1)):
+    _special(lambda input, _call=_call: _call(input.detach() if isinstance(input, Tensor) else input), _name)
+
+
+# -- orthogonal polynomials --------------------------------------------------------------------------------------------
+
+
+def _polynomial(name, second, step, shifted=False):
+    """A family of polynomials P_n(x): P_0 is 1, P_1 is ``second(x)``, then ``step(k, x, P_{k-1}, P_k)``."""
+
+    def forward(xp, x, n):
+        x, n = xp.broadcast_arrays(x, n)
+        dtype = x.dtype
+        x, n = xp.astype(x, dtype="float64"), xp.astype(n, dtype="int64")
+        x = 2 * x - 1 if shifted else x
+        item = xp.recurrence(lambda k, last, item: step(k, x, last, item), xp.ones_like(x), second(x), n)
+        return xp.astype(xp.where(n < 0, 0.0, item), dtype=dtype)
+
+    forward.__name__ = name
+    call = op(promote="float")(forward)
+
+    def function(input, n):
+        if not isinstance(n, Tensor):
+            require_number(name, "n", 2, n)
+        return call(input, n)
+
+    function.__name__ = name
+    return _special(function)
+
+
+def _chebyshev_step(k, x, last, item):
+    return 2 * x * item - last
+
+
+for _prefix, _shifted in (("", False), ("shifted_", True)):
+    for _letter, _second in (
+        ("t", lambda x: x),
+        ("u", lambda x: 2 * x),
+        ("v", lambda x: 2 * x - 1),
+        ("w", lambda x: 2 * x + 1),
+    ):
+        _polynomial(f"{_prefix}chebyshev_polynomial_{_letter}", _second, _chebyshev_step, _shifted)
+_polynomial("hermite_polynomial_h", lambda x: 2 * x, lambda k, x, last, item: 2 * x * item - 2 * k * last)
+_polynomial("hermite_polynomial_he", lambda x: x, lambda k, x, last, item: x * item - k * last)
+_polynomial(
+    "laguerre_polynomial_l", lambda x: 1 - x, lambda k, x, last, item: ((2 * k + 1 - x) * item - k * last) / (k + 1)
+)
+_polynomial(
+    "legendre_polynomial_p", lambda x: x, lambda k, x, last, item: ((2 * k + 1) * x * item - k * last) / (k + 1)
+)
+
+
+# -- names that exist elsewhere ----------------------------------------------------------------------------------------
+
+_ELSEWHERE = {
+    "digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2",
+    "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0",
+    "log1p": "log1p", "logit": "logit", "multigammaln": "mvlgamma", "polygamma": "polygamma", "sinc": "sinc",
+    "xlogy": "xlogy", "log_softmax": "log_softmax", "logsumexp": "logsumexp", "softmax": "softmax",
+}  # fmt: skip
+
+
+def published() -> dict:
+    """Everything in ``rushlight.special``, once all ops are declared."""
+    elsewhere = {name: PUBLIC[source] for name, source in _ELSEWHERE.items() if source in PUBLIC}
+    return {**elsewhere, **SPECIAL}
+
+
+@_special
+def round_(input, *, decimals=0):
+    """To ``decimals`` places, halves to even."""
+    return PUBLIC["round"](input, decimals=decimals)
