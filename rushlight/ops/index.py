@@ -11,13 +11,14 @@ import re
 
 import numpy as np
 
-from .. import dtype as dtypes
 from ..autograd import views
-from ..autograd.op import differentiable as xp_, op
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
-from .public import public
-from .shape import broadcast_to_, expand_dims, select_part, slice_part
+from .dims import is_int, wrap_dim
+from .public import PUBLIC, public
+from .shape import expand_dims, select_part, slice_part
 
 _ndarray = np.ndarray
 
@@ -192,8 +193,7 @@ def _basic(self, index, keep_mask=False):
 def _parts(index) -> list:
     if isinstance(index, list) and _means_tuple(index):
         index = tuple(index)
-    parts = [_part(p) for p in (index if isinstance(index, tuple) else (index,))]
-    return parts
+    return [_part(p) for p in (index if isinstance(index, tuple) else (index,))]
 
 
 def _means_tuple(index: list) -> bool:
@@ -373,3 +373,216 @@ def _result_shape(x, dims, indices) -> tuple:
 
 def _word(t) -> str:
     return views._word(t.dtype)
+
+
+# -- functions of index tuples and masks -------------------------------------------------------------------------------
+
+
+@public(inplace=True)
+def index_put(input, indices, values, accumulate=False):
+    """``input[indices] = values``, or ``+=`` counting repeated indices, as a copy.
+
+    >>> rushlight.zeros(3).index_put((rushlight.tensor([0, 0]),), rushlight.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{_word(input)} for the destination and {_word(values)} for the source."
+        )
+    x, dims, indices = _basic(input, tuple(slice(None) if i is None else i for i in indices))
+    return _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
+
+
+@op(exact=True, x=lambda xp, g, mask: xp.spread_masked(0, mask, g))
+def masked_select_(xp, x, mask):
+    return xp.getitem(x, index=(mask,))
+
+
+def _order(xp, mask):
+    """For each element, how many true ones come before it: its place in a packed list."""
+    flat = xp.reshape(mask, shape=(int(np.prod(mask.shape)),))
+    return xp.reshape(xp.cumsum(xp.astype(flat, dtype=np.int64), axis=0) - 1, shape=mask.shape)
+
+
+@op(
+    node="MaskedScatterBackward0",
+    exact=True,
+    x=lambda xp, g, mask: xp.put_masked(g, 0, mask),
+    src=lambda xp, g, mask, src_shape: xp.pack_masked(g, mask, shape=src_shape),
+)
+def spread_masked(xp, x, mask, src):
+    """``x`` with the elements of ``src``, in order, wherever ``mask`` is true."""
+    flat = xp.reshape(src, shape=(int(np.prod(src.shape)),))
+    if not flat.shape[0]:
+        return xp.broadcast_to(xp.asarray(x, dtype=src.dtype), mask.shape)
+    order = xp.clip(_order(xp, mask), 0, flat.shape[0] - 1)
+    return xp.where(mask, xp.getitem(flat, index=(order,)), xp.asarray(x, dtype=src.dtype))
+
+
+@op(x=lambda xp, g, mask: xp.spread_masked(0, mask, g))
+def pack_masked(xp, x, mask, *, shape):
+    """The masked elements of ``x`` in order, in an array of ``shape`` filled up with zeros."""
+    size = int(np.prod(shape))
+    order = xp.clip(_order(xp, mask), 0, max(size - 1, 0))
+    kept = xp.where(mask, x, xp.zeros_like(x))
+    packed = (
+        xp.index_add(xp.zeros((size,), dtype=x.dtype), kept, index=(order,)) if size else xp.zeros((0,), dtype=x.dtype)
+    )
+    return xp.reshape(packed, shape=shape)
+
+
+@public
+def masked_select(input, mask):
+    """The elements where ``mask`` is true, as a vector."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    input, mask = _broadcast(input, mask)
+    _refuse_traced(mask, "masked_select")
+    return masked_select_(input, mask)
+
+
+@public(inplace=True)
+def masked_scatter(input, mask, source):
+    """``input`` with the elements of ``source``, in order, wherever ``mask`` is true."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_word(mask)}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{_word(input)} and {_word(source)}"
+        )
+    input, mask = _broadcast(input, mask)
+    if not _traced(mask._array) and int(np.asarray(mask._array).sum()) > source._array.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return spread_masked(input, mask, source)
+
+
+def _broadcast(input, mask):
+    from .shape import broadcast_tensors
+
+    if input._array.shape == mask._array.shape:
+        return input, mask
+    mask, input = broadcast_tensors(mask, input)
+    return input, mask
+
+
+def _refuse_traced(t, name):
+    if _traced(t._array):
+        raise RuntimeError(
+            f"the shape of {name}'s result depends on the values of its argument, which compiled code cannot have. Keep the "
+            "shape, with rushlight.where(mask, x, other) or x.masked_fill(mask, value), or call it outside compiled code."
+        )
+
+
+@public
+def nonzero(input, *, as_tuple=False):
+    """Where elements are not zero: one row of indices each, or a tuple of index vectors.
+
+    >>> rushlight.tensor([0, 3, 4]).nonzero()
+    tensor([[1],
+            [2]])
+    """
+    _refuse_traced(input, "nonzero")
+    input._sync()
+    array = np.asarray(input._array)
+    place = namespace_of(input._array).asarray
+    if as_tuple:
+        return tuple(wrap(place(i.astype(np.int64))) for i in np.nonzero(np.atleast_1d(array)))
+    return wrap(place(np.argwhere(array).astype(np.int64)))
+
+
+@public(out=False)
+def argwhere(input):
+    """Where elements are not zero, one row of indices each."""
+    return nonzero(input)
+
+
+@public
+def nonzero_static(input, *, size, fill_value=-1):
+    """``nonzero`` with ``size`` rows: cut off, or filled up."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows = np.asarray(nonzero(input)._array)[:size]
+    filled = np.full((size, input._array.ndim), fill_value, np.int64)
+    filled[: len(rows)] = rows
+    return wrap(namespace_of(input._array).asarray(filled))
+
+
+@public(out=False)
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or slice along ``dim``) repeated, one number of times for all or one for each.
+
+    >>> rushlight.tensor([1, 2]).repeat_interleave(2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        return _repeated_positions(input, output_size)
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    axis = wrap_dim(dim, input._array.ndim)
+    if isinstance(repeats, (list, tuple)):
+        repeats = wrap(np.asarray(repeats, np.int64))
+    if not input._array.ndim:
+        input = input.reshape(1)
+    size = input._array.shape[axis]
+    if isinstance(repeats, Tensor) and repeats._array.size == 1 and size != 1:
+        repeats = int(repeats.item()) if not _traced(repeats._array) else repeats.reshape(1).expand(size)
+    if not isinstance(repeats, Tensor):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        shape = input._array.shape
+        wide = input.unsqueeze(axis + 1).expand(*shape[: axis + 1], repeats, *shape[axis + 1 :])
+        return wide.clone().flatten(axis, axis + 1)
+    if repeats._array.size != size:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats._array.size} and input.size({axis}) = {size}"
+        )
+    return input.index_select(axis, _repeated_positions(repeats.reshape(-1), output_size))
+
+
+def _repeated_positions(repeats, output_size):
+    if repeats._array.dtype.kind not in "iu":
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if output_size is None:
+        _refuse_traced(repeats, "repeat_interleave (without output_size)")
+    array = repeats._array
+    if array.__class__ is _ndarray and (array < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    return wrap(namespace_of(array).repeat_each(array, total=output_size))
+
+
+@public(method=False, out=False)
+def unravel_index(indices, shape):
+    """Positions in a flattened tensor as a tuple of indices into ``shape``."""
+    shape = (shape,) if is_int(shape) else tuple(int(n) for n in shape)
+    if indices._array.dtype.kind not in "iu":
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    found = []
+    for n in reversed(shape):
+        found.append(indices % n)
+        indices = indices.div(n, rounding_mode="floor")
+    return tuple(reversed(found))
+
+
+def _unsafe_masked_index(input, mask, indices, fill):
+    """``where(mask, input[indices], fill)``, for indices that are out of range where the mask is false."""
+    indices = _clamped(input, indices)
+    return input[tuple(indices)].masked_fill(~mask, fill)
+
+
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+    """``input`` with ``values`` added at indices where the mask is true."""
+    return index_put(input, _clamped(input, indices), values.masked_fill(~mask, 0), accumulate=True)
+
+
+def _clamped(input, indices):
+    limits = input._array.shape
+    return [slice(None) if i is None else i.clamp(-limits[d], limits[d] - 1) for d, i in enumerate(indices)]
+
+
+PUBLIC["_unsafe_masked_index"] = _unsafe_masked_index
+PUBLIC["_unsafe_masked_index_put_accumulate"] = _unsafe_masked_index_put_accumulate
+xp_.constant = wrap

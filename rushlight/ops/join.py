@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from ..autograd.op import differentiable as xp_, op, variant
-from ..tensor import Tensor
+import itertools
+
+import numpy as np
+
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from ..tensor import Tensor, wrap
 from .dims import as_int, is_int, wrap_dim
-from .public import public
+from .public import PUBLIC, public
 from .shape import slice_part
 
 # -- joining ---------------------------------------------------------------------------------------------------------
@@ -68,7 +73,7 @@ def cat(tensors, dim=0):
     """
     tensors = _sequence(tensors, "cat")
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
         if t._array.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -185,9 +190,7 @@ def _even(tensor, size, dim, name):
     dim = wrap_dim(dim, tensor._array.ndim)
     length = tensor._array.shape[dim]
     if size == 0 and length:
-        raise RuntimeError(
-            f"{name} expects split_size > 0 if dimension size is not 0, but got split_size=0 and dimension size of {length}"
-        )
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     count = max(-(-length // size), 1) if size else 1
     return {"sizes": tuple(min(size, length - i * size) for i in range(count)), "axis": dim}
 
@@ -239,3 +242,255 @@ def unbind(input, dim=0):
     if input._array.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return unbind_(input, axis=wrap_dim(dim, input._array.ndim))
+
+
+@public(out=False)
+def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None):
+    """Parts as even as can be, or cut at the given places; views."""
+    if input._array.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = wrap_dim(dim, input._array.ndim)
+    length = input._array.shape[axis]
+    where = next(w for w in (indices_or_sections, sections, indices) if w is not None)
+    if isinstance(where, Tensor):
+        where = where.tolist()
+    if is_int(where):
+        if where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        small, larger = divmod(length, where)
+        where = [i * small + min(i, larger) for i in range(1, where)]
+    edges = [0, *(as_int(i, "indices") for i in where), length]
+    parts = [slice(a, b).indices(length) for a, b in zip(edges, edges[1:])]
+    return tuple(slice_part(input, axis=axis, start=a, stop=max(a, b)) for a, b, _ in parts)
+
+
+def _along(name, dims_needed, dim):
+    def split_along(input, indices_or_sections=None, *, sections=None, indices=None):
+        ndim = input._array.ndim
+        where = next(w for w in (indices_or_sections, sections, indices) if w is not None)
+        if ndim < dims_needed:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {dims_needed} dimension, but got a tensor with {ndim} "
+                "dimensions!"
+            )
+        axis = 0 if name == "hsplit" and ndim == 1 else dim
+        size = input._array.shape[axis]
+        if is_int(where) and (where == 0 or size % where):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension {size} is not "
+                f"divisible by the split_size {where}!"
+            )
+        return tensor_split(input, where, axis)
+
+    split_along.__name__ = split_along.__qualname__ = name
+    split_along.__doc__ = f"``tensor_split`` along dimension {dim}."
+    return public(out=False)(split_along)
+
+
+hsplit, vsplit, dsplit = _along("hsplit", 1, 1), _along("vsplit", 2, 0), _along("dsplit", 3, 2)
+
+
+@op(node="UnsafeSplitBackward0", exact=True, x=lambda xp, g, axis: xp.concatenate(g, axis=axis))
+def split_apart(xp, x, *, sizes, axis):
+    """Parts as copies, which may be written in place."""
+    return tuple(xp.asarray(p, copy=True) for p in split_sizes.op.forward(xp, x, sizes=sizes, axis=axis))
+
+
+_split_apart_with_sizes = variant(split_apart, "UnsafeSplitWithSizesBackward0")
+
+
+@public(out=False)
+def unsafe_split(tensor, split_size, dim=0):
+    """``split`` whose parts are not tied to the tensor as views."""
+    return split_apart(tensor, **_even(tensor, as_int(split_size, "split_size"), dim, "split"))
+
+
+@public(out=False)
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """``split_with_sizes`` whose parts are not tied to the tensor as views."""
+    return _split_apart_with_sizes(input, **_given(input, split_sizes, dim))
+
+
+@public(out=False)
+def unsafe_chunk(input, chunks, dim=0):
+    """``chunk`` whose parts are not tied to the tensor as views."""
+    return split_apart(input, **_chunks(input, chunks, dim))
+
+
+# -- joining by named dimensions -------------------------------------------------------------------------------------
+
+
+def _at_least(name, dims, widen):
+    def widened(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            return tuple(widen(t) for t in tensors[0])
+        return widen(tensors[0]) if len(tensors) == 1 else tuple(widen(t) for t in tensors)
+
+    widened.__name__ = widened.__qualname__ = name
+    widened.__doc__ = f"Tensors of fewer than {dims} dimensions with more of size 1."
+    return public(method=False, out=False)(widened)
+
+
+def _widen2(t):
+    return t.reshape(1, 1) if t._array.ndim == 0 else t.unsqueeze(0) if t._array.ndim == 1 else t
+
+
+def _widen3(t):
+    if t._array.ndim == 0:
+        return t.reshape(1, 1, 1)
+    if t._array.ndim == 1:
+        return t.unsqueeze(0).unsqueeze(-1)
+    return t.unsqueeze(-1) if t._array.ndim == 2 else t
+
+
+atleast_1d = _at_least("atleast_1d", 1, lambda t: t.reshape(1) if t._array.ndim == 0 else t)
+atleast_2d = _at_least("atleast_2d", 2, _widen2)
+atleast_3d = _at_least("atleast_3d", 3, _widen3)
+
+
+@public(method=False)
+def hstack(tensors):
+    """Joined column-wise: along dimension 1, or 0 for vectors."""
+    tensors = atleast_1d(_some(tensors, "hstack"))
+    return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1)
+
+
+@public(method=False, aliases=("row_stack",))
+def vstack(tensors):
+    """Joined row-wise: vectors become rows."""
+    return cat(atleast_2d(_some(tensors, "vstack")), 0)
+
+
+@public(method=False)
+def dstack(tensors):
+    """Joined along the third dimension."""
+    return cat(atleast_3d(_some(tensors, "dstack")), 2)
+
+
+@public(method=False)
+def column_stack(tensors):
+    """Joined along dimension 1, vectors as columns."""
+    tensors = _some(tensors, "column_stack")
+    return cat([t.reshape(-1, 1) if t._array.ndim <= 1 else t for t in tensors], 1)
+
+
+def _some(tensors, name):
+    tensors = _sequence(tensors, name)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+# -- combinations ----------------------------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def meshgrid(*tensors, indexing=None):
+    """Coordinate grids of vectors; ``indexing`` is "ij" (rows first) or "xy"."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t._array.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+        if t._array.dtype != tensors[0]._array.dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t._array.size for t in tensors)
+    grids = []
+    for i, t in enumerate(tensors):
+        grids.append(t.view([-1 if d == i else 1 for d in range(len(shape))]).expand(shape))
+    if swap:
+        grids = [g.swapaxes(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+    return tuple(grids)
+
+
+@public(method=False, out=False)
+def cartesian_prod(*tensors):
+    """All ways to take one element of each vector, as rows."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    for t in tensors:
+        _check_vector(t)
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@public(out=False)
+def combinations(input, r=2, with_replacement=False):
+    """All ways to take ``r`` elements of a vector, in order, as rows."""
+    _check_vector(input)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input._array.shape[0]), r)), dtype=np.int64).reshape(-1, r)
+    return stack([input[wrap(column)] for column in rows.T], 1)
+
+
+def _check_vector(t):
+    if t._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(t._array.shape)}")
+
+
+def _blocks(xs_shape):
+    """Where each matrix stands: (first row, end row, first column, end column)."""
+    row = column = 0
+    for shape in xs_shape:
+        rows, columns = (1,) * (2 - len(shape)) + tuple(shape)
+        yield row, row + rows, column, column + columns
+        row, column = row + rows, column + columns
+
+
+def _block_diag_rule(xp, g, xs_shape):
+    parts = []
+    for (top, bottom, left, right), shape in zip(_blocks(xs_shape), xs_shape):
+        rows = xp.slice_part(g, axis=0, start=top, stop=bottom)
+        parts.append(xp.reshape(xp.slice_part(rows, axis=1, start=left, stop=right), shape=shape))
+    return parts
+
+
+@op(promote="common", exact=True, xs=_block_diag_rule)
+def block_diag_(xp, *xs):
+    places = list(_blocks([x.shape for x in xs]))
+    out = xp.zeros((places[-1][1], places[-1][3]), dtype=xs[0].dtype)
+    for x, (top, bottom, left, right) in zip(xs, places):
+        part = xp.reshape(x, shape=(bottom - top, right - left))
+        out = xp.index_put(out, part, index=(slice(top, bottom), slice(left, right)))
+    return out
+
+
+@public(method=False, out=False)
+def block_diag(*tensors):
+    """A matrix with the given matrices down its diagonal, zeros elsewhere."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    for i, t in enumerate(tensors):
+        if t._array.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{i} has {t._array.ndim} dimensions"
+            )
+    return block_diag_(*tensors)
+
+
+def _chunk_cat(tensors, dim, num_chunks):
+    """Each tensor cut into ``num_chunks`` (zero-padded) parts along ``dim``; the parts of a number joined together."""
+    rows = []
+    for t in tensors:
+        shape = t._array.shape
+        each = -(-shape[dim] // num_chunks)
+        padding = [0, 0] * (len(shape) - dim - 1) + [0, each * num_chunks - shape[dim]]
+        padded = PUBLIC["constant_pad_nd"](t, padding)
+        rows.append(padded.reshape(*shape[:dim], num_chunks, -1))
+    return cat(rows, dim + 1)
+
+
+PUBLIC["_chunk_cat"] = _chunk_cat

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ..autograd import views
-from ..autograd.op import differentiable as xp_, op, variant
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import public
@@ -114,6 +117,10 @@ def bitcast(xp, x, *, dtype):
     return xp.bitcast(x, dtype=dtype)
 
 
+def _word(dtype) -> str:
+    return dtype.char.removesuffix("Tensor")
+
+
 def _view_dtype(x: Tensor, dtype) -> Tensor:
     have, want = x._array.dtype.itemsize, dtype.itemsize
     if x.dtype is dtype:
@@ -121,16 +128,16 @@ def _view_dtype(x: Tensor, dtype) -> Tensor:
     if have != want:
         if x._array.ndim == 0:
             raise RuntimeError(
-                f"self.dim() cannot be 0 to view {x.dtype.name} as {dtype.name} (different element sizes)"
+                f"self.dim() cannot be 0 to view {_word(x.dtype)} as {_word(dtype)} (different element sizes)"
             )
         if views.layout(x).strides[-1] != views.layout(x).itemsize:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {x.dtype.name} as {dtype.name} (different element sizes), but got "
+                f"self.stride(-1) must be 1 to view {_word(x.dtype)} as {_word(dtype)} (different element sizes), but got "
                 f"{views.layout(x).strides[-1] // views.layout(x).itemsize}"
             )
         if x._array.shape[-1] * have % want:
             raise RuntimeError(
-                f"self.size(-1) must be divisible by {want // have} to view {x.dtype.name} as {dtype.name} (different "
+                f"self.size(-1) must be divisible by {want // have} to view {_word(x.dtype)} as {_word(dtype)} (different "
                 f"element sizes), but got {x._array.shape[-1]}"
             )
     return bitcast(x, dtype=dtype.numpy)
@@ -346,6 +353,10 @@ def movedim(input, source, destination):
     return transpose_(input, axes=tuple(place[i] if i in place else next(rest) for i in range(ndim)))
 
 
+def _warn(text):
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
 def _matrix_property(name, function):
     def get(self):
         return function(self)
@@ -356,13 +367,20 @@ def _matrix_property(name, function):
 
 def _reversed_dims(self):
     """All dimensions in reverse order."""
+    if self._array.ndim not in (0, 2):
+        _warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
+            "an error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange("
+            "x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+        )
     return transpose_(self, axes=tuple(range(self._array.ndim))[::-1])
 
 
 def _swap_last(self, name):
     if self._array.ndim < 2:
-        if self._array.ndim == 0 and name == "mT":
-            raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 0-D tensor.")
+        if self._array.ndim == 0:
+            _warn(f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases.")
+            return xp_.alias(self)
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
         )
@@ -386,7 +404,8 @@ def _m_h(self):
 def _h(self):
     """A matrix, transposed and conjugated."""
     if self._array.ndim == 0:
-        return self
+        _warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
+        return _conjugated(xp_.alias(self))
     if self._array.ndim != 2:
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor."
@@ -420,7 +439,7 @@ def expand(self, *size, implicit=False):
     >>> rushlight.zeros(3, 1).expand(2, 3, 4).shape
     torch.Size([2, 3, 4])
     """
-    return broadcast_to_(self, shape=_expanded(self._array.shape, sizes(size)))
+    return broadcast_to_(self, shape=_expanded(self._array.shape, sizes(size), f"torch.{self.dtype.char}"))
 
 
 @public
@@ -435,12 +454,12 @@ def expand_as(self, other):
     return expand(self, other.shape)
 
 
-def _expanded(have, want) -> tuple:
+def _expanded(have, want, kind) -> tuple:
     extra = len(want) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(want)}) must be greater or equal to the number of dimensions in "
-            f"the tensor ({len(have)}). Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
+            f"expand({kind}{{{list(have)}}}, size={list(want)}): the number of sizes provided ({len(want)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
     shape = []
     for i, n in enumerate(want):
@@ -466,7 +485,7 @@ def broadcast_shapes(*shapes):
     from ..tensor import Size
 
     result: list = []
-    for shape in shapes:
+    for which, shape in enumerate(shapes):
         shape = (shape,) if is_int(shape) else tuple(shape)
         result = [1] * (len(shape) - len(result)) + result
         for i in range(1, len(shape) + 1):
@@ -477,8 +496,8 @@ def broadcast_shapes(*shapes):
                 result[-i] = n
             elif n not in (1, result[-i]):
                 raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    + " and ".join(str(list(s) if not is_int(s) else [s]) for s in shapes)
+                    f"Attempting to broadcast a dimension of length {n} at {-i}! Mismatching argument at index {which} had "
+                    f"{shape}; but expected shape should be broadcastable to {result}"
                 )
     return Size(result)
 

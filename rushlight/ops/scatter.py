@@ -1,0 +1,521 @@
+"""Reading and writing along a dimension by index tensors: gather, scatter, index_add and their kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from ..tensor import Tensor, wrap
+from .dims import numel, wrap_dim
+from .public import PUBLIC, public
+from .shape import slice_part
+
+_ndarray = np.ndarray
+_LONG = (np.dtype(np.int32), np.dtype(np.int64))
+
+# -- the ops: one index for each element -----------------------------------------------------------------------------
+
+
+def _grid(index, axis) -> tuple:
+    """``index`` for one axis, and for the others the place that each of its elements has."""
+    grid = []
+    for d, n in enumerate(index.shape):
+        steps = np.arange(n).reshape([-1 if i == d else 1 for i in range(index.ndim)])
+        grid.append(index if d == axis else steps)
+    return tuple(grid)
+
+
+@op(exact=True, x=lambda xp, g, index, axis, x_shape: xp.scatter_zeros(g, index, axis=axis, shape=x_shape))
+def gather_(xp, x, index, *, axis):
+    return xp.getitem(x, index=_grid(index, axis)) if x.ndim else x
+
+
+@op(x=lambda xp, g, index, axis: xp.gather(g, index, axis=axis))
+def scatter_zeros(xp, x, index, *, axis, shape):
+    """Zeros of ``shape`` with ``x`` added where ``gather`` would read: what gather's gradient is."""
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype), x, index=_grid(index, axis))
+
+
+@op(
+    exact=True,
+    x=lambda xp, g, index, axis: xp.scatter(g, index, 0, axis=axis),
+    src=lambda xp, g, index, axis: xp.gather(g, index, axis=axis),
+)
+def scatter_(xp, x, index, src, *, axis):
+    return xp.index_put(x, src, index=_grid(index, axis))
+
+
+_scatter_value = variant(scatter_, "ScatterBackward1")
+
+
+@op(x=lambda xp, g: g, src=lambda xp, g, index, axis: xp.gather(g, index, axis=axis))
+def scatter_add_(xp, x, index, src, *, axis):
+    return xp.index_add(x, src, index=_grid(index, axis))
+
+
+def _share(xp, x, index, src, y, axis):
+    """For a maximum or minimum: which elements attained it, and how many share each result."""
+    own, theirs = xp.astype(x == y, dtype=y.dtype), xp.astype(src == xp.gather(y, index, axis=axis), dtype=y.dtype)
+    return own, theirs, xp.scatter_add(own, index, theirs, axis=axis)
+
+
+def _one_where_zero(xp, x):
+    return xp.where(x == 0, xp.ones_like(x), x)
+
+
+def _zero_count(xp, x, index, src, axis):
+    zeros = xp.astype(src == 0, dtype=src.dtype)
+    return xp.scatter_add(xp.astype(x == 0, dtype=x.dtype), index, zeros, axis=axis)
+
+
+def _reduce_rule_x(xp, g, x, index, src, y, axis, how):
+    if how == "prod":
+        # The product of the others: y / x where nothing is zero, the rest's product where x is the only zero.
+        others = xp.scatter_reduce(_one_where_zero(xp, x), index, _one_where_zero(xp, src), axis=axis, how=how)
+        zeros = _zero_count(xp, x, index, src, axis)
+        alone = xp.where((zeros == 1) & (x == 0), others, xp.zeros_like(y))
+        return g * xp.conj(xp.where(zeros == 0, y / _one_where_zero(xp, x), alone))
+    own, _, count = _share(xp, x, index, src, y, axis)
+    return g * own / count
+
+
+def _reduce_rule_src(xp, g, x, index, src, y, axis, how):
+    if how == "prod":
+        others = xp.scatter_reduce(_one_where_zero(xp, x), index, _one_where_zero(xp, src), axis=axis, how=how)
+        zeros = xp.gather(_zero_count(xp, x, index, src, axis), index, axis=axis)
+        alone = xp.where((zeros == 1) & (src == 0), xp.gather(others, index, axis=axis), xp.zeros_like(src))
+        whole = xp.gather(y, index, axis=axis) / _one_where_zero(xp, src)
+        return xp.gather(g, index, axis=axis) * xp.conj(xp.where(zeros == 0, whole, alone))
+    _, theirs, count = _share(xp, x, index, src, y, axis)
+    return xp.gather(g / count, index, axis=axis) * theirs
+
+
+@op(x=_reduce_rule_x, src=_reduce_rule_src)
+def scatter_reduce_(xp, x, index, src, *, axis, how):
+    """``x`` with ``src`` worked in: multiplied (``how="prod"``), or the larger or smaller kept ("amax", "amin")."""
+    return xp.index_reduce(x, src, index=_grid(index, axis), how=how)
+
+
+# -- the ops: one index for each slice -------------------------------------------------------------------------------
+
+
+def _at(axis, index):
+    return (slice(None),) * axis + (index,)
+
+
+@op(
+    node="IndexSelectBackward0",
+    exact=True,
+    x=lambda xp, g, index, axis, x_shape: xp.add_slices(g, index, axis=axis, shape=x_shape),
+)
+def take_slices(xp, x, index, *, axis):
+    return xp.getitem(x, index=_at(axis, index))
+
+
+@op(x=lambda xp, g, index, axis: xp.take_slices(g, index, axis=axis))
+def add_slices(xp, x, index, *, axis, shape):
+    """Zeros of ``shape`` with slices ``x`` added at ``index``: what index_select's gradient is."""
+    return xp.index_add(xp.zeros(shape, dtype=x.dtype), x, index=_at(axis, index))
+
+
+@op(x=lambda xp, g: g, src=lambda xp, g, index, axis: xp.take_slices(g, index, axis=axis))
+def index_add_(xp, x, index, src, *, axis):
+    return xp.index_add(x, src, index=_at(axis, index))
+
+
+@op(
+    node="IndexCopyBackward0",
+    exact=True,
+    x=lambda xp, g, index, axis: xp.put_slices(g, index, 0, axis=axis),
+    src=lambda xp, g, index, axis: xp.take_slices(g, index, axis=axis),
+)
+def put_slices(xp, x, index, src, *, axis):
+    return xp.index_put(x, src, index=_at(axis, index))
+
+
+_index_fill, _index_fill_tensor = variant(put_slices, "IndexFillBackward0"), variant(put_slices, "IndexFillBackward1")
+
+# -- gather and scatter ----------------------------------------------------------------------------------------------
+
+
+@public
+def gather(input, dim, index, *, sparse_grad=False):
+    """``out[i][j] = input[index[i][j]][j]`` (for dim 0): elements picked along a dimension.
+
+    >>> rushlight.tensor([[1, 2], [3, 4]]).gather(1, rushlight.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """
+    axis = wrap_dim(dim, input._array.ndim)
+    _check_long(index, "gather")
+    input, index = _checked(input, axis, index, "Size does not match at dimension {} expected index {} to be no larger "
+                            "than self {} apart from dimension {}")  # fmt: skip
+    return gather_(input, index, axis=axis)
+
+
+def _check_long(index, name):
+    if index._array.dtype not in _LONG:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+
+
+def _checked(input, axis, index, message):
+    """Index and input of equal rank, with index within bounds and no larger than the input elsewhere."""
+    if index._array.ndim == 0 and input._array.ndim == 1:
+        index = index.reshape(1)
+    have, want = index._array.shape, input._array.shape
+    if len(have) != len(want) and index._array.size:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    if index._array.size:
+        for d, (a, b) in enumerate(zip(have, want)):
+            if a > b and d != axis:
+                raise RuntimeError(message.format(d, list(have), list(want), axis))
+        check_bounds(index, want[axis] if want else 1, axis)
+    return input, index
+
+
+def check_bounds(index, size, axis, kind=RuntimeError, negative=False, message=None):
+    """Raise if an index of an eager CPU tensor is out of range; XLA keeps them inside silently."""
+    array = index._array
+    if array.__class__ is not _ndarray or not array.size:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < (-size if negative else 0) or high >= size:
+        bad = low if low < (-size if negative else 0) else high
+        raise kind(message or f"index {bad} is out of bounds for dimension {axis} with size {size}")
+
+
+_TOO_LARGE = "Expected index {1} to be no larger than self {2} apart from dimension {3}"
+
+
+def _prepared(input, dim, index, src, name):
+    """What every scatter checks: returns the axis, the index, and src cut to the index's size."""
+    axis = wrap_dim(dim, input._array.ndim)
+    _check_long(index, name)
+    message = _TOO_LARGE
+    if isinstance(src, Tensor):
+        if src._array.dtype != input._array.dtype:
+            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+        message += f" and to be no larger size than src {list(src._array.shape)}"
+    _, index = _checked(input, axis, index, message)
+    if isinstance(src, Tensor):
+        src = _cut(src, index._array.shape, message, input, axis)
+    return axis, index, src
+
+
+def _cut(src, shape, message, input, axis):
+    if not src._array.ndim and shape:
+        src = src.reshape((1,) * len(shape))
+    for d, n in enumerate(shape):
+        size = src._array.shape[d]
+        if n > size:
+            raise RuntimeError(message.format(d, list(shape), list(input._array.shape), axis))
+        if n < size:
+            src = slice_part(src, axis=d, start=0, stop=n)
+    return src
+
+
+def _vectors(call, input, index, src, **static):
+    """Run a scatter on 0-dim tensors as on vectors."""
+    if not index._array.size:
+        return xp_.clone(input)
+    if input._array.ndim:
+        return call(input, index, src, **static)
+    index, src = index.reshape(1), src.reshape(1) if isinstance(src, Tensor) else src
+    return call(input.reshape(1), index, src, **static).reshape(())
+
+
+@public(inplace=True)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    """``out[index[i][j]][j] = src[i][j]`` (for dim 0): elements placed along a dimension.
+
+    >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 1.5)
+    tensor([[0.0000, 0.0000, 1.5000]])
+    """
+    src = value if src is None else src
+    axis, index, src = _prepared(input, dim, index, src, "scatter")
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if not isinstance(src, Tensor):
+            src = wrap(np.full(index._array.shape, src, input._array.dtype))
+        if reduce == "add":
+            return _vectors(scatter_add_, input, index, src, axis=axis)
+        return _vectors(scatter_reduce_, input, index, src, axis=axis, how="prod")
+    if isinstance(src, Tensor):
+        return _vectors(scatter_, input, index, src, axis=axis)
+    return _vectors(_scatter_value, input, index, src, axis=axis)
+
+
+@public(inplace=True)
+def scatter_add(input, dim, index, src):
+    """``out[index[i][j]][j] += src[i][j]`` (for dim 0)."""
+    axis, index, src = _prepared(input, dim, index, src, "scatter_add")
+    return _vectors(scatter_add_, input, index, src, axis=axis)
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@public(inplace=True)
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    """``scatter_add`` with a choice of "sum", "prod", "mean", "amax", "amin"."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    axis, index, src = _prepared(input, dim, index, src, "scatter_reduce")
+    return _reduced(input, index, src, axis, reduce, include_self, _NODES["ScatterReduceBackward0"])
+
+
+def _named(node):
+    return {
+        "add": variant(scatter_add_, node),
+        "reduce": variant(scatter_reduce_, node),
+        "mean": variant(xp_.divide, node),
+    }
+
+
+_NODES = {node: _named(node) for node in ("ScatterReduceBackward0", "IndexReduceBackward0")}
+
+
+def _reduced(input, index, src, axis, reduce, include_self, calls):
+    if not index._array.size:
+        return xp_.clone(input)
+    if not input._array.ndim:
+        return _reduced(input.reshape(1), index.reshape(1), src.reshape(1), 0, reduce, include_self, calls).reshape(())
+    if not include_self:
+        input = _scatter_value(input, index, _identity(reduce, input._array.dtype), axis=axis)
+    if reduce in ("prod", "amax", "amin"):
+        return calls["reduce"](input, index, src, axis=axis, how=reduce)
+    if reduce == "sum":
+        return calls["add"](input, index, src, axis=axis)
+    total = scatter_add_(input, index, src, axis=axis)
+    count = _count(input, index, src, axis, include_self)
+    return (
+        calls["mean"](total, count) if total._array.dtype.kind not in "iu" else total.div(count, rounding_mode="floor")
+    )
+
+
+def _count(input, index, src, axis, include_self):
+    """How many elements meet in each place; 1 where there is only the input's own."""
+    ones = xp_.ones_like(input.detach())
+    if not include_self:
+        ones = _scatter_value(ones, index, 0, axis=axis)
+    return scatter_add_(ones, index, xp_.ones_like(src.detach()), axis=axis)
+
+
+def _identity(reduce, dtype):
+    """The value that does not change a reduction."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    sign = -1 if reduce == "amax" else 1
+    if dtype.kind in "fV":
+        return sign * float("inf")
+    if dtype.kind == "b":
+        return sign > 0
+    return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
+
+
+@public
+def take_along_dim(input, indices, dim=None):
+    """``gather`` that broadcasts the tensor and the indices together first."""
+    if indices._array.dtype not in _LONG:
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.char)
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    if input._array.ndim != indices._array.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
+        )
+    axis = wrap_dim(dim, input._array.ndim)
+    have, want = list(input._array.shape), list(indices._array.shape)
+    shape = list(PUBLIC["broadcast_shapes"](*[[1 if d == axis else n for d, n in enumerate(s)] for s in (have, want)]))
+    whole, picked = [*shape], [*shape]
+    whole[axis : axis + 1], picked[axis : axis + 1] = have[axis : axis + 1], want[axis : axis + 1]
+    return gather(input.expand(whole), axis, indices.expand(picked))
+
+
+# -- index_select and its kin ----------------------------------------------------------------------------------------
+
+
+@public
+def index_select(input, dim, index):
+    """The slices of a dimension that ``index`` names; a copy."""
+    axis = wrap_dim(dim, input._array.ndim)
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index._array.dtype not in _LONG:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    check_bounds(
+        index,
+        input._array.shape[axis] if input._array.ndim else 1,
+        axis,
+        IndexError,
+        False,
+        "index out of range in self",
+    )
+    if not input._array.ndim:
+        return take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(())
+    return take_slices(input, index.reshape(-1), axis=axis)
+
+
+@public(inplace=True)
+def index_add(input, dim, index, source, *, alpha=1):
+    """``out[index[i]] += alpha * source[i]`` along a dimension."""
+    axis = wrap_dim(dim, input._array.ndim)
+    index, source = _slices(input, axis, index, source, "index_add_")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({_word(input)}) and source ({_word(source)}) must have the same scalar type"
+        )
+    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis)
+    if alpha != 1:
+        source = source * alpha
+    return _vectors(index_add_call, input, index, source, axis=axis)
+
+
+index_add_call = index_add_
+
+
+def _word(t) -> str:
+    return t.dtype.char.removesuffix("Tensor")
+
+
+def _slices(input, axis, index, source, name):
+    """index and source checked to have one slice for each index."""
+    if index._array.ndim > 1:
+        raise IndexError(
+            f"{name}: Index is supposed to be a vector, but got dim: {index._array.ndim} with type: {_word(index)}"
+        )
+    if index._array.dtype not in _LONG:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {_word(index)}")
+    index = index.reshape(-1)
+    if input._array.ndim and not source._array.ndim:
+        source = source.reshape(1)
+    count = source._array.shape[axis] if source._array.ndim else 1
+    if index._array.size != count:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), for dim: "
+            f"{axis}"
+        )
+    have, want = ([n for d, n in enumerate(t._array.shape) if d != axis] for t in (source, input))
+    if have != want and input._array.ndim:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input._array.shape)} source.shape = {list(source._array.shape)}"
+        )
+    return index, source
+
+
+@public(inplace=True)
+def index_copy(input, dim, index, source):
+    """``out[index[i]] = source[i]`` along a dimension."""
+    axis = wrap_dim(dim, input._array.ndim)
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{_word(input)} and (source) {_word(source)}"
+        )
+    index, source = _slices(input, axis, index, source, "index_copy_")
+    size = input._array.shape[axis] if input._array.ndim else 1
+    check_bounds(index, size, axis, IndexError)
+    return _vectors(put_slices, input, index, source, axis=axis)
+
+
+@public(inplace=True)
+def index_fill(input, dim, index, value):
+    """``out[index[i]] = value`` along a dimension."""
+    axis = wrap_dim(dim, input._array.ndim)
+    if index._array.dtype not in _LONG:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
+    if not isinstance(value, Tensor) and isinstance(value, complex) and input._array.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
+    if isinstance(value, Tensor):
+        value = value.to(input.dtype)
+    call = _index_fill_tensor if isinstance(value, Tensor) else _index_fill
+    return _vectors(call, input, index.reshape(-1), value, axis=axis)
+
+
+@public(inplace=True)
+def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+    """``index_add`` with a choice of "prod", "mean", "amax", "amin"."""
+    if reduce not in _REDUCTIONS[1:]:
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    axis = wrap_dim(dim, input._array.ndim)
+    index, source = _slices(input, axis, index, source, "index_reduce_")
+    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)
+    if source._array.ndim:
+        index = index.reshape([-1 if d == axis else 1 for d in range(source._array.ndim)]).expand(source._array.shape)
+    return _reduced(input, index, source, axis, reduce, include_self, _NODES["IndexReduceBackward0"])
+
+
+# -- by flat position ------------------------------------------------------------------------------------------------
+
+
+@op(
+    exact=True, x=lambda xp, g, index, x_shape: xp.add_at_zeros(_flat(xp, g), _flat(xp, index), shape=(numel(x_shape),))
+)
+def take_flat(xp, x, index):
+    return xp.getitem(_flat(xp, x), index=(index,))
+
+
+def _flat(xp, x):
+    return xp.reshape(x, shape=(numel(x.shape),))
+
+
+_take = variant(take_flat, "TakeBackward0")
+
+
+@public
+def take(input, index):
+    """The elements at ``index`` of the flattened tensor, in the index's shape."""
+    if index._array.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_word(index)}")
+    _check_flat(input, index)
+    return _take(input, index)
+
+
+def _check_flat(input, index):
+    array, size = index._array, input._array.size
+    if array.__class__ is _ndarray and array.size:
+        bad = next((int(i) for i in (array.min(), array.max()) if not -size <= i < size), None)
+        if bad is not None:
+            raise IndexError(f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+
+
+@op(
+    node="PutBackward0",
+    x=lambda xp, g, index, accumulate: g if accumulate else xp.put_flat(g, index, 0, accumulate=False),
+    src=lambda xp, g, index: xp.take_flat(g, index),
+)
+def put_flat(xp, x, index, src, *, accumulate=False):
+    place = xp.index_add if accumulate else xp.index_put
+    return xp.reshape(place(_flat(xp, x), src, index=(index,)), shape=x.shape)
+
+
+@public(inplace=True, function=True)
+def put(input, index, source, accumulate=False):
+    """``source`` placed (or added) at positions of the flattened tensor."""
+    if index._array.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_word(index)}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"put_(): Expected self and source to have the same dtype, but got self.dtype = {_word(input)} and "
+            f"source.dtype = {_word(source)}"
+        )
+    if source._array.size != index._array.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._array.size}, index.numel() = {index._array.size}"
+        )
+    _check_flat(input, index)
+    if not index._array.size:
+        return xp_.clone(input)
+    return put_flat(input, index, source.reshape(index._array.shape), accumulate=bool(accumulate))
