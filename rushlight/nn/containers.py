@@ -325,7 +325,7 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict(self.items()))
 
     def get(self, key: str, default=None):
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default=None):
         """The value of ``key``, set to ``default`` first if there is none."""

@@ -259,8 +259,8 @@ def warn_about_legacy(args, result, node) -> None:
         else:
             return
     warnings.warn(
-        f"{start} {how} is deprecated and will be removed in future versions. This hook will be missing some {missing}. "
-        "Please use register_full_backward_hook to get the documented behavior.",
+        f"{start} {how} is deprecated and will be removed in future versions. This hook will be missing some "
+        f"{missing}. Please use register_full_backward_hook to get the documented behavior.",
         FutureWarning,
         stacklevel=5,
     )

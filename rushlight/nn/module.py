@@ -171,7 +171,7 @@ class Module:
             if value is not None:
                 raise _cannot_assign(value, f"as child module '{name}' (torch.nn.Module or None expected)")
             state["_modules"][name] = registered("module_registration", self, name, value)
-        elif name in state["_buffers"] or isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
+        elif name in state["_buffers"] or (isinstance(value, Tensor) and getattr(value, "_is_buffer", False)):
             self._set_buffer(name, value)
         else:
             if name == "training" and state.get(name) is not value:
@@ -194,7 +194,6 @@ class Module:
             if getattr(value, "_is_buffer", False):
                 self._mark_persistent(name, value.persistent)
         else:
-            _remove(name, self.__dict__)
             self.register_buffer(name, value, value.persistent)
 
     def _set_early(self, name: str, value) -> None:
@@ -254,7 +253,10 @@ class Module:
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = registered("parameter_registration", self, name, param)
+        if param is not None:
+            param = registered("parameter_registration", self, name, param)
+        self._parameters[name] = param
+        epoch.value += 1
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not trained; ``persistent``: also part of ``state_dict``."""
@@ -671,6 +673,7 @@ class Module:
         errors: list[str] = []
         _load(self, state_dict, "", metadata, assign, report, errors)
         if strict:
+            complaints = []
             for what, keys in (("Missing", report.missing_keys), ("Unexpected", report.unexpected_keys)):
                 if keys:
                     listed = ", ".join(f'"{key}"' for key in keys)
@@ -723,11 +726,11 @@ class Module:
         """Bring one tensor in; what was wrong with it, if something was."""
         if not isinstance(value, Tensor):
             return (
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-                f"but received {type(value)}"
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                f"checkpoint but received {type(value)}"
             )
         if not is_lazy(target):
-            if target.ndim == 0 and len(value.shape) == 1:
+            if target.ndim == 0 and value.shape == (1,):
                 value = value[0]  # scalars were saved with one dimension before PyTorch 0.4
             if value.shape != target.shape:
                 return (
@@ -749,8 +752,8 @@ class Module:
                     target.copy_(value)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {target.shape} and whose '
-                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+                f'While copying the parameter named "{key}", whose dimensions in the model are {target.shape} and '
+                f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
         return None
 

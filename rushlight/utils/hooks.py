@@ -89,7 +89,7 @@ def warn_if_has_hooks(tensor) -> None:
 class BackwardHookFunctionBackward(Node):
     """Hands the gradients of tensors through unchanged: a place in the graph where all of them meet."""
 
-    __slots__ = ("outputs", "_like")
+    __slots__ = ("_like", "outputs")
     aliases_inputs = True
 
     def __init__(self, tensors):
@@ -100,10 +100,7 @@ class BackwardHookFunctionBackward(Node):
 
     def apply(self, xp, g, graph, keep):
         # What is beyond an unused output still gets a gradient: zeros, as from any custom function.
-        return [
-            None if edge is None else self._zeros(like, graph) if one is None else one
-            for one, edge, like in zip(g, self.edges, self._like)
-        ]
+        return [self._zeros(like, graph) if one is None else one for one, like in zip(g, self._like)]
 
     def _zeros(self, like, graph):
         zeros = self.xp.zeros(like[0], dtype=like[1])
@@ -199,7 +196,7 @@ class BackwardHook:
 
 
 def _join(values):
-    """``values`` with its tensors led through one node; (values, places of the tensors, node), or (values, None, None)."""
+    """Lead the tensors of ``values`` through one node: (values, places of the tensors, node); no gradients: no node."""
     places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
     if not (state.grad and any(values[i].requires_grad for i in places)):
         return values, None, None
@@ -218,10 +215,10 @@ def _spread(places, grads, count) -> tuple:
     return tuple(spread)
 
 
-def _checked(replaced, expected: int, who: str, what: str) -> tuple:
+def _checked(replaced, expected: int, who: str, what: str):
     if len(replaced) != expected:
         raise RuntimeError(f"{who} returned an invalid number of {what}, got {len(replaced)}, but expected {expected}")
     for g in replaced:
         if g is not None and not isinstance(g, Tensor):
             raise TypeError(f"expected Variable, but hook returned '{type(g).__name__}'")
-    return tuple(replaced)
+    return replaced
