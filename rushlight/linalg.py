@@ -136,20 +136,17 @@ def lstsq(A, B, rcond=None, *, driver=None):
         )
     driver = driver or "gelsy"
     rcond = np.finfo(A._array.dtype).eps * max(m, n) if rcond is None else rcond
-    solution = xp.lstsq(A, B, rcond=float(rcond) if driver != "gels" else 0.0)
     values = svdvals(A.detach())
     rank = xp.sum(values > rcond * xp.max(values, axis=-1, keepdims=True), axis=-1) if min(m, n) else None
-    empty = _empty(A, (0,))
-    residuals = empty
-    if m > n and driver != "gelsy" and _full_rank(rank, n):
-        error = xp.abs(xp.matmul(A, solution) - B)
-        residuals = xp.sum(error * error, axis=-2)
+    with_residuals = m > n and (driver == "gels" or (driver != "gelsy" and _full_rank(rank, n)))
+    cut = 0.0 if driver == "gels" else float(rcond)
+    solution, residuals = xp.lstsq(A, B, rcond=cut, residuals=with_residuals)
     return returns.linalg_lstsq(
         (
             xp.squeeze(solution, axis=-1) if vector else solution,
             residuals,
             _empty(A, (0,), np.int64) if driver == "gels" or rank is None else rank,
-            values if driver in ("gelsd", "gelss") else xp.real(empty),
+            values if driver in ("gelsd", "gelss") else xp.real(_empty(A, (0,))),
         )
     )
 
@@ -503,7 +500,7 @@ def matrix_power(A, n):
     if len(shape) < 2 or shape[-1] != shape[-2]:
         check_matrices("linalg.matrix_power", A, square=True)
     if n == 0:
-        return xp.zeros_like(A) + _eye(A)
+        return xp.where(xp.equal(xp.zeros_like(A), 0), _eye(A), A)  # still a function of A, as in PyTorch
     if n < 0:
         A, n = inv(A), -n
     result = None
@@ -555,6 +552,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 @_function
 def vander(x, N=None):
     """The powers 0 to N-1 of every element."""
+    x = x if x.ndim else xp.expand_dims(x, axis=0)
     return _powers(x, x._array.shape[-1] if N is None else N)
 
 

@@ -385,6 +385,9 @@ def _pair_caller(o: Op, node_type, general):
             out = forward(numpy_engine, a, b)
         except (ValueError, TypeError):
             return general(x, w)  # which knows how to say what is wrong
+        if out.__class__ is tuple:
+            needs = (node is not None) + 2 * (other is not None)
+            return _several(o, node_type, (x, w), (node, other), needs, numpy_engine, out, None, {}, None, None)
         if out.__class__ is not _ndarray:
             out = np.asarray(out)
         t = _new(Tensor)
@@ -410,7 +413,7 @@ def _single_caller(o: Op, node_type, general):
             return general(x)
         out = forward(numpy_engine, a)
         if out.__class__ is tuple:
-            return general(x)
+            return _several(o, node_type, (x,), (node,), node is not None, numpy_engine, out, None, {}, None, None)
         if out.__class__ is not _ndarray:
             out = np.asarray(out)
         t = _new(Tensor)
@@ -461,6 +464,8 @@ def _general_caller(o: Op, node_type=None, operator=False):
                 arrays.append(a)
             bit += bit
 
+        if xp is not numpy_engine and len(arrays) > 1:
+            xp.check_same_device(arrays)
         compute = final = auxiliary = None
         if not (plain and (common is _F32 or common is _F64)) and not is_view:
             if operator and not all(isinstance(a, _OPERANDS) for a in args):

@@ -107,7 +107,7 @@ def _back_substitution(a, b):
 def lu_factor_ex(x):
     """LU with partial pivoting in one array, LAPACK's pivots (from 1), and the first zero pivot or 0."""
     *batch, m, n = x.shape
-    a = np.array(x).reshape(-1, m, n)
+    a = np.array(x).reshape(math.prod(batch), m, n)
     k, each = min(m, n), np.arange(len(a))
     pivots, info = np.empty((len(a), k), np.int32), np.zeros(len(a), np.int32)
     for j in range(k):
@@ -153,7 +153,7 @@ def matrix_exp(x):
 def ldl_factor_ex(x, hermitian=False):
     """Bunch and Kaufman's factorization of the lower triangle, pivots as LAPACK's sytrf and hetrf give them."""
     *batch, n, _ = x.shape
-    a = np.tril(x).reshape(-1, n, n)
+    a = np.tril(x).reshape(math.prod(batch), n, n)
     pivots, info = np.zeros((len(a), n), np.int32), np.zeros(len(a), np.int32)
     for i in range(len(a)):
         info[i] = _ldl(a[i], pivots[i], hermitian and x.dtype.kind == "c")

@@ -70,14 +70,30 @@ def _cholesky_ex(xp, x, *, upper=False):
 _old_cholesky = variant(xp.cholesky_ex, "CholeskyBackward0")
 
 
-@op(node="CholeskySolveBackward0", derive=True)
+def _cholesky_solve_factor(xp, g, factor, y, upper):
+    # PyTorch's gradient: of the full factor, although only a triangle is read.
+    inner = xp.matmul(xp.cholesky_solve(g, factor, upper=upper), adjoint(xp, y))
+    inner = inner + adjoint(xp, inner)
+    return -(xp.matmul(factor, inner) if upper else xp.matmul(inner, factor))
+
+
+def _cholesky_inverse_x(xp, g, factor, y, upper):
+    inner = xp.matmul(xp.matmul(y, g + adjoint(xp, g)), y)
+    return -(xp.matmul(factor, inner) if upper else xp.matmul(inner, factor))
+
+
+@op(
+    node="CholeskySolveBackward0",
+    b=lambda xp, g, factor, upper: xp.cholesky_solve(g, factor, upper=upper),
+    factor=_cholesky_solve_factor,
+)
 def _cholesky_solve(xp, b, factor, *, upper=False):
     factor = adjoint(xp, factor) if upper else factor
     half = xp.solve_triangular(factor, b, upper=False)
     return xp.solve_triangular(adjoint(xp, factor), half, upper=True)
 
 
-@op(node="CholeskyInverseBackward0", derive=True)
+@op(node="CholeskyInverseBackward0", factor=_cholesky_inverse_x)
 def _cholesky_inverse(xp, factor, *, upper=False):
     factor = xp.triu(factor, k=0) if upper else adjoint(xp, xp.tril(factor, k=0))
     inverse = xp.solve_triangular(factor, _diagonal_part(xp, xp.ones_like(factor)), upper=True)
@@ -197,7 +213,8 @@ def _eigh_x(xp, g, y):
     inner = xp.matmul(adjoint(xp, vectors), g_vectors)
     gaps = _nonzero(xp, row(xp, values) - column(xp, values))
     inner = (inner - _diagonal_part(xp, inner)) / gaps + _diagonal_matrix(xp, g_values)
-    return xp.matmul(xp.matmul(vectors, inner), adjoint(xp, vectors))
+    gradient = xp.matmul(xp.matmul(vectors, inner), adjoint(xp, vectors))
+    return 0.5 * (gradient + adjoint(xp, gradient))
 
 
 @op(node="LinalgEighBackward0", x=_eigh_x)
@@ -268,7 +285,7 @@ def _qr_x(xp, g, y, mode, x_shape):
     g_rest, rest = gr[..., m:], r[..., m:]
     gq = gq + xp.matmul(xp.matmul(q, rest), adjoint(xp, g_rest))
     first = _qr_tall(xp, q, r[..., :m], gq, gr[..., :m])
-    return xp.concatenate([first, xp.matmul(q, g_rest)], axis=-1)
+    return xp.concatenate([first, xp.matmul(q, g_rest)], axis=q.ndim - 1)
 
 
 def _qr_tall(xp, q, r, gq, gr):
@@ -356,9 +373,9 @@ def _lu_gradient(xp, p, lower, upper, g_lower, g_upper):
     g = xp.solve_triangular(adjoint(xp, square_l), after, upper=True, unitriangular=True)
     if n > k:
         rest = xp.solve_triangular(adjoint(xp, square_l), g_upper[..., k:], upper=True, unitriangular=True)
-        g = xp.concatenate([g, rest], axis=-1)
+        g = xp.concatenate([g, rest], axis=g.ndim - 1)
     if m > k:
-        g = xp.concatenate([g, _divide_upper(xp, g_lower[..., k:, :], square_u)], axis=-2)
+        g = xp.concatenate([g, _divide_upper(xp, g_lower[..., k:, :], square_u)], axis=g.ndim - 2)
     return xp.matmul(p, g)
 
 
@@ -485,8 +502,13 @@ def _powers_x(xp, g, x, count):
 
 
 @op(node="LinalgLstsqBackward0", derive=True)
-def _lstsq(xp, a, b, *, rcond):
-    return xp.matmul(xp.pinv(a, 0.0, rcond), b)
+def _lstsq(xp, a, b, *, rcond, residuals):
+    """The solution, and the squared lengths of what is left where asked for."""
+    solution = xp.matmul(xp.pinv(a, 0.0, rcond), b)
+    if not residuals:
+        return solution, xp.reshape(xp.real(b[..., :0, :]), shape=(0,))
+    left = xp.abs(xp.matmul(a, solution) - b)
+    return solution, xp.sum(left * left, axis=left.ndim - 2)
 
 
 @op
@@ -644,10 +666,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 @public(out=False)
 def lu(A, pivot=True, get_infos=False):
     """LU with partial pivoting, packed; the pivots; and on request an info per matrix."""
-    check_matrices("lu", A)
+    check_matrices("linalg.lu_factor_ex", A)
     _check_pivot(pivot)
     packed, pivots, info = xp.lu_factor_ex(A)
-    return (packed, pivots, info) if get_infos else (packed, pivots)
+    return returns._lu_with_info((packed, pivots, info)) if get_infos else (packed, pivots)
 
 
 PIVOT = "linalg.lu_factor: LU without pivoting is not implemented on the CPU"

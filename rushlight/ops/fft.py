@@ -214,14 +214,14 @@ def _centered(window, size, n_fft, like):
         )
     if size == n_fft:
         return window
-    return xp.roll(xp.resize_ends(window, axes=(0,), sizes=(n_fft,)), shift=before, axis=0)
+    return xp.roll(xp.resize_ends(window, axes=(0,), sizes=(n_fft,)), shift=(before,), axis=(0,))
 
 
 def _padded(x, width, mode):
     n = x._array.shape[-1]
     if mode == "constant":
         x = xp.resize_ends(x, axes=(x.ndim - 1,), sizes=(n + 2 * width,))
-        return xp.roll(x, shift=width, axis=x.ndim - 1)
+        return xp.roll(x, shift=(width,), axis=(x.ndim - 1,))
     places = np.pad(np.arange(n), width, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
     return x[..., _on_device_of(x, places)]
 
@@ -233,7 +233,7 @@ def _on_device_of(like, array):
 
 
 def _as_real(x):
-    return xp.stack([xp.real(x), xp.imag(x)], axis=-1)
+    return xp.stack([xp.real(x), xp.imag(x)], axis=x.ndim)
 
 
 def _described(t) -> str:
