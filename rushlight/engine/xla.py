@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jax_special
 import numpy as np
 
-from .devices import device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
+from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from . import special
 from .fallback import lookup
 from .kernels.xla_conv import conv, conv_input, conv_weight
@@ -138,7 +138,7 @@ ndtri, log_ndtr = jax_special.ndtri, jax_special.log_ndtr
 
 
 def polygamma(x, n):
-    return jax_special.polygamma(np.asarray(n, x.dtype), x)
+    return jax_special.polygamma(n, x)
 
 
 def erfcx(x):

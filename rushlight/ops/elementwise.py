@@ -554,7 +554,7 @@ def _log_of(xp, w):
     return _log(w) if _is_number(w) else xp.log(w)
 
 
-@op(promote="float", x=lambda xp, g, w: g * xp.exp2(w), w=lambda xp, g, y: g * y * math.log(2))
+@op(promote="float", x=lambda xp, g, w: g * xp.conj(xp.exp2(w)), w=lambda xp, g, y: g * xp.conj(y) * math.log(2))
 def ldexp(xp, x, w):
     return x * xp.exp2(w)
 
@@ -598,12 +598,12 @@ def square(input):
 @public(inplace=True)
 def float_power(input, exponent):
     """``input ** exponent`` in double precision."""
-    values = [v for v in (input, exponent)]
-    wide = dtypes.float64
-    if any(dtype_of(v).is_complex if isinstance(v, Tensor) else isinstance(v, complex) for v in values):
-        wide = dtypes.complex128
-    input, exponent = (xp_.astype(v, dtype=wide) if isinstance(v, Tensor) else v for v in values)
-    return pow(input, exponent)
+    wide = dtypes.complex128 if dtype_of(input).is_complex or dtype_of(exponent).is_complex else dtypes.float64
+
+    def widened(value):
+        return xp_.astype(value, dtype=wide.numpy) if isinstance(value, Tensor) and value.dtype is not wide else value
+
+    return pow(widened(input), widened(exponent))
 
 
 _number_xlogy, _xlogy_number = variant(xlogy_, "XlogyBackward1"), variant(xlogy_, "XlogyBackward2")

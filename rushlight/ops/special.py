@@ -84,8 +84,8 @@ def _entr_rule(xp, g, x):
 @op(node="SpecialEntrBackward0", promote="float", x=_entr_rule)
 def entr(xp, x):
     """``-x log(x)``; 0 at 0, -inf below."""
-    inside = -x * xp.log(xp.where(x > 0, x, 1.0))
-    return xp.where(x != x, x, xp.where(x > 0, inside, xp.where(x == 0, 0.0, -math.inf)))
+    inside = -x * xp.log(xp.where(x > 0, x, 1.0))  # 0 at 0, nan at nan
+    return xp.where(x < 0, -math.inf, inside)
 
 
 for _name in ("erf", "erfc", "erfinv"):

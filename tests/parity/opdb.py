@@ -253,8 +253,8 @@ class _Comparison:
             if not isinstance(ours, (tuple, list)) or len(ours) != len(theirs):
                 self._fail(stage, f"returned {type(ours).__name__} instead of {type(theirs).__name__} of {len(theirs)}")
             fields = getattr(type(theirs), "__match_args__", ()) if hasattr(theirs, "n_fields") else ()
-            if fields and tuple(getattr(ours, "_fields", ())) != tuple(fields):
-                self._fail(stage, f"fields {getattr(ours, '_fields', None)} instead of {fields}")
+            if fields and getattr(type(ours), "__match_args__", None) != fields:
+                self._fail(stage, f"fields {getattr(type(ours), '__match_args__', None)} instead of {fields}")
             for a, b in zip(ours, theirs):
                 self._structure(stage, a, b)
         elif isinstance(theirs, (bool, int, float, complex)):
@@ -475,7 +475,7 @@ def _our_grad(outputs, inputs, cotangents, create_graph):
 
 def _dotted(name):
     owner = rushlight
-    for part in name.split("."):
+    for part in name.removeprefix("torch.").split("."):
         owner = getattr(owner, part)
     return owner
 
