@@ -97,9 +97,17 @@ def randn_like(
 
 @public(method=False)
 def randint_like(
-    input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format,
+    input,
+    low=0,
+    high=None,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=preserve_format,
     generator=None,
-):  # fmt: skip
+):
     """Integers from [low, high) in ``input``'s shape; ``randint_like(input, high)`` starts at 0."""
     low, high = (0, low) if high is None else (low, high)
     made = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
@@ -120,6 +128,7 @@ def _filler(node):
 
     def attach(draw):
         def method(self, *args, generator=None, **kwargs):
+            views.check_writable(self)
             values = draw(self, *args, generator=generator, **kwargs)
             return _write(self, record, values)
 
@@ -204,6 +213,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
 @public(function=False, out=False)
 def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with ones, each with probability ``p`` (a number, or a tensor of them), and zeros."""
+    views.check_writable(self)
     if isinstance(p, Tensor):
         noise = _noise_for(p, generator)
         _check_probabilities(p)
@@ -221,6 +231,7 @@ Tensor.bernoulli_ = bernoulli_
 
 def random_(self, *bounds, generator=None, **named):
     """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+    views.check_writable(self)
     bounds = [*bounds, *(named[k] for k in ("from", "to") if k in named)]
     record = _RANDOM_NODES[2 - len(bounds)]
     if not bounds:
@@ -458,9 +469,8 @@ def _draw(kind, shape, dtype, device, generator, **parameters):
 
 
 def _draw_for(t: Tensor, kind, generator, **parameters):
-    """An array to be written over ``t``: its shape and dtype, drawn in the order of t's memory."""
+    """An array like ``t``: its shape and dtype, drawn in the order of t's memory."""
     generator = _checked(generator)
-    views.check_writable(t)
     array, dtype = t._array, t.dtype
     if array.__class__ is not np.ndarray or _tracing():
         return _draw_keyed(kind, array.shape, dtype, t.device, generator, parameters)
