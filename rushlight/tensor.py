@@ -30,6 +30,7 @@ class Storage:
 
     version = 0  # class attributes until first written: a storage is made for every saved tensor
     inference = False
+    views = None  # a list to collect new views in, while an in-place op runs; see autograd/views.py
 
     @classmethod
     def of_inference(cls) -> Storage:
@@ -49,7 +50,7 @@ class View:
 
     def __init__(self, base, path, seen, recorded):
         self.base, self.path, self.seen = base, path, seen
-        self.recorded = recorded  # made with gradients on: part of the graph
+        self.recorded = recorded  # made with gradients on: part of the graph; None for one that only shares values
         self.node = base._node
 
 
@@ -158,7 +159,7 @@ class Tensor:
 
     def stride(self, dim=None):
         """Steps between neighbours, in elements: of all dimensions, or of one."""
-        array = self._array
+        array = self._strided_array()
         if array.__class__ is not _ndarray or array.size == 0:
             strides = dense_strides(array.shape, range(array.ndim))
         else:
@@ -167,7 +168,7 @@ class Tensor:
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Do the elements lie in memory in order, without gaps?"""
-        array = self._array
+        array = self._strided_array()
         if memory_format is contiguous_format:
             return array.__class__ is not _ndarray or array.flags.c_contiguous
         try:
@@ -175,6 +176,14 @@ class Tensor:
         except RuntimeError:
             return False
         return is_dense(array.shape, self.stride(), order)
+
+    def _strided_array(self):
+        """An array with this tensor's strides: for a view on XLA, those it would have if memory were shared."""
+        if self._view is None or self._array.__class__ is _ndarray:
+            return self._array
+        from .autograd import views
+
+        return views.layout(self)
 
     def dim_order(self) -> tuple[int, ...]:
         """The dimensions from outermost to innermost in memory."""
@@ -246,10 +255,8 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        from .autograd.tape import AccumulateGrad
-
         self._sync()
-        return self._node is None or type(self._node) is AccumulateGrad
+        return self._node is None or self._node.is_leaf
 
     @property
     def grad_fn(self):
@@ -343,7 +350,7 @@ class Tensor:
     def _share_xla(self, t: Tensor) -> None:
         """Make ``t`` follow this tensor's in-place changes although XLA arrays are immutable."""
         base, path = (self, ()) if self._view is None else (self._view.base, self._view.path)
-        t._view = View(base, path, self._storage.version, recorded=False)
+        t._view = View(base, path, self._storage.version, recorded=None)
 
     @property
     def _version(self) -> int:

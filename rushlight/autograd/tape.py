@@ -37,6 +37,7 @@ class Node:
 
     __slots__ = ("edges", "shape", "dtype", "xp", "sequence", "hooks", "_metadata", "__weakref__")
     aliases_inputs = False  # its outputs are its inputs, unchanged: writing to one in place is forbidden
+    is_leaf = False  # whether the tensor that holds this node is a leaf
 
     def __init__(self, edges, shape, dtype, xp):
         self.edges, self.shape, self.dtype, self.xp = edges, shape, dtype, xp
@@ -96,6 +97,7 @@ class AccumulateGrad(Node):
     """Where gradients of a leaf end: adds them into ``variable.grad``."""
 
     __slots__ = ("_variable",)
+    is_leaf = True
     _lock = threading.Lock()  # one for all leaves: two threads may bring gradients to one at once
 
     def __init__(self, variable: Tensor):
@@ -289,6 +291,7 @@ def _deliver(node, g, pending, owned, graph):
         pending[node] = g
     elif graph or g.__class__ is not np.ndarray:
         pending[node] = pending[node] + g
+        owned.discard(node)  # NumPy adds 0-dim arrays to scalars, which cannot be added to in place
     elif node in owned:
         np.add(pending[node], g, out=pending[node])
     else:

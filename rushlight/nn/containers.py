@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 
 from ..tensor import Tensor
 from .module import Module, _addindent
@@ -35,7 +35,7 @@ class _Numbered(Module):
 
     def _key(self, index) -> str:
         """The name of the child at ``index``, counted from the end if negative."""
-        return list(self._modules)[_position(index, len(self))]
+        return next(islice(self._modules, _position(index, len(self)), None))
 
     def __getitem__(self, index):
         return self._modules[self._key(index)]
@@ -281,6 +281,8 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dict whose tensors are registered as parameters. Anything that is no tensor is kept as it is."""
+
+    _names_are_code = False
 
     def __init__(self, parameters=None):
         super().__init__()

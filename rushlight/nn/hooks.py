@@ -136,15 +136,16 @@ def registered(kind: str, module, name: str, value):
 def run(module, args: tuple, kwargs: dict):
     """``module.forward(*args, **kwargs)`` between the hooks: everyone's first, then the module's own."""
     own = module._hooks or _nothing
-    everyone.present = not everyone.calls_nothing()
-    if not everyone.present and own.calls_nothing():
+    if everyone.present:
+        everyone.present = not everyone.calls_nothing()
+    elif own.calls_nothing():
         return module.forward(*args, **kwargs)
-    for observer in everyone.observers:
-        observer(module)
-    owners, called, result = (everyone, own), set(), None
+    owners = (everyone, own) if everyone.present else (own,)
+    called, result = set(), None
     try:
         args, kwargs = _before(owners, module, args, kwargs)
-        backward = _backward_hook(owners, module)
+        with_backward = [owner for owner in owners if owner.backward_hooks or owner.backward_pre_hooks]
+        backward = _backward_hook(with_backward, module) if with_backward else None
         if backward is not None:
             args = backward.setup_input_hook(args)
         result = module.forward(*args, **kwargs)
@@ -152,11 +153,8 @@ def run(module, args: tuple, kwargs: dict):
             for id, hook in list(owner.forward_hooks.items()):
                 called.add(id)
                 result = _after(owner, id, hook, module, args, kwargs, result)
-        if backward is not None:
-            result = _watch_result(backward, result)
-        legacy = [hook for owner in owners for hook in owner.backward(full=False)]
-        if legacy:
-            _hook_last_node(legacy, module, args, result)
+        if with_backward:
+            result = _watch_result(with_backward, backward, module, args, result)
         return result
     except Exception:
         _always(owners, called, module, args, kwargs, result)
@@ -216,14 +214,19 @@ def _backward_hook(owners, module) -> BackwardHook | None:
     return BackwardHook(module, full, before) if full or before else None
 
 
-def _watch_result(backward: BackwardHook, result):
-    if not isinstance(result, (Tensor, tuple)):
-        warnings.warn(
-            "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-            f"{type(result)}",
-            stacklevel=4,
-        )
-    return backward.setup_output_hook(result)
+def _watch_result(owners, backward: BackwardHook | None, module, args, result):
+    if backward is not None:
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}",
+                stacklevel=4,
+            )
+        result = backward.setup_output_hook(result)
+    legacy = [hook for owner in owners for hook in owner.backward(full=False)]
+    if legacy:
+        _hook_last_node(legacy, module, args, result)
+    return result
 
 
 def _hook_last_node(hooks, module, args, result) -> None:
@@ -262,7 +265,7 @@ def warn_about_legacy(args, result, node) -> None:
         f"{start} {how} is deprecated and will be removed in future versions. This hook will be missing some "
         f"{missing}. Please use register_full_backward_hook to get the documented behavior.",
         FutureWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

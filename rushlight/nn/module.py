@@ -71,6 +71,7 @@ class Module:
     call_super_init: bool = False
     _version: int = 1
     _hooks: Hooks | None = None  # None until the first hook
+    _names_are_code: bool = True  # the names of members are written in programs, not keys of data
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -167,6 +168,7 @@ class Module:
         elif isinstance(value, Module):
             _remove(name, state, state["_parameters"], state["_buffers"], state["_non_persistent_buffers_set"])
             state["_modules"][name] = registered("module_registration", self, name, value)
+            _read_fast(type(self), "_modules", name)
         elif name in state["_modules"]:
             if value is not None:
                 raise _cannot_assign(value, f"as child module '{name}' (torch.nn.Module or None expected)")
@@ -217,7 +219,7 @@ class Module:
             super().__delattr__(name)
 
     def __dir__(self):
-        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        names = {*_class_names(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[:1].isdigit())  # "0" of a Sequential is no attribute
 
     def __getstate__(self) -> dict:
@@ -244,11 +246,11 @@ class Module:
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name("parameter", name)
-        if hasattr(self, name) and name not in self._parameters:
+        if name not in self._parameters and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
             raise _cannot_assign(param, f"object to parameter '{name}' (torch.nn.Parameter or None required)")
-        if param is not None and param.grad_fn is not None:
+        if param is not None and not param.is_leaf:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
@@ -257,18 +259,20 @@ class Module:
             param = registered("parameter_registration", self, name, param)
         self._parameters[name] = param
         epoch.value += 1
+        _read_fast(type(self), "_parameters", name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not trained; ``persistent``: also part of ``state_dict``."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name)
-        if hasattr(self, name) and name not in self._buffers:
+        if name not in self._buffers and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise _cannot_assign(tensor, f"object to buffer '{name}' (torch Tensor or None required)")
         self._buffers[name] = registered("buffer_registration", self, name, tensor)
         self._mark_persistent(name, persistent)
+        _read_fast(type(self), "_buffers", name)
 
     def _mark_persistent(self, name: str, persistent: bool) -> None:
         if persistent:
@@ -282,7 +286,7 @@ class Module:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_typename(name)}")
-        if hasattr(self, name) and name not in self._modules:
+        if name not in self._modules and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
@@ -651,10 +655,10 @@ class Module:
         """Write this module's own tensors, not its children's, into ``destination``."""
         for name, parameter in self._parameters.items():
             if parameter is not None:
-                destination[prefix + name] = parameter if keep_vars or is_lazy(parameter) else parameter.detach()
+                destination[prefix + name] = parameter if keep_vars else parameter.detach()
         for name, buffer in self._buffers.items():
             if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars or is_lazy(buffer) else buffer.detach()
+                destination[prefix + name] = buffer if keep_vars else buffer.detach()
         if type(self).get_extra_state is not Module.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
@@ -673,13 +677,12 @@ class Module:
         errors: list[str] = []
         _load(self, state_dict, "", metadata, assign, report, errors)
         if strict:
-            complaints = []
-            for what, keys in (("Missing", report.missing_keys), ("Unexpected", report.unexpected_keys)):
-                if keys:
-                    listed = ", ".join(f'"{key}"' for key in keys)
-                    errors.insert(
-                        what == "Unexpected" and bool(report.missing_keys), f"{what} key(s) in state_dict: {listed}. "
-                    )
+            complaints = [
+                f"{what} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". "
+                for what, keys in zip(("Missing", "Unexpected"), report)
+                if keys
+            ]
+            errors = complaints + errors
         if errors:
             listed = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
@@ -799,6 +802,40 @@ class Module:
         replica._modules = self._modules.copy()
         replica._is_replica = True
         return replica
+
+
+class _Reader:
+    """Finds a registered name in its table, for ``self.weight``.
+
+    Without it Python first searches class and instance, builds an AttributeError, drops it and calls ``__getattr__``:
+    five times the time. The table stays the only truth; what is not there goes the long way. Having no ``__set__``,
+    it gives way to an instance attribute of the same name, as PyTorch's lookup does.
+    """
+
+    __slots__ = ("name", "table")
+
+    def __init__(self, table: str, name: str):
+        self.table, self.name = table, name
+
+    def __get__(self, module, owner=None):
+        if module is None:
+            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
+        try:
+            return module.__dict__[self.table][self.name]
+        except KeyError:
+            raise AttributeError(self.name) from None  # on to __getattr__
+
+
+def _read_fast(cls: type, table: str, name: str) -> None:
+    """Give ``cls`` a reader for ``name``, unless the class has something under that name, or its names are data."""
+    if name in cls.__dict__ or not cls._names_are_code or not name.isidentifier():
+        return
+    if not any(name in base.__dict__ for base in cls.__mro__):
+        setattr(cls, name, _Reader(table, name))
+
+
+def _class_names(cls: type):
+    return (name for base in cls.__mro__ for name, value in vars(base).items() if type(value) is not _Reader)
 
 
 def _table_property(name: str) -> property:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from ..dtype import get_default_dtype
+from ..dtypes import get_default_dtype
 from ..tensor import Storage, Tensor, wrap
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
@@ -69,6 +69,9 @@ class UninitializedTensorMixin:
         data = _empty(shape, device=self.device if device is None else device, dtype=dtype or self.dtype)
         self._array, self._view, self._storage = data._array, None, data._storage
         self.__class__ = self.cls_to_become
+
+    def detach(self):
+        return self  # there is nothing yet that could be shared
 
     def to(self, *args, **kwargs):
         return self._converted(wrap(self._array).to(*args, **kwargs))

@@ -93,7 +93,9 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1, input2):
-        return functional.bilinear(input1, input2, self.weight, self.bias)
+        from ..functional import bilinear
+
+        return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

@@ -1,8 +1,7 @@
 """What assignment, reading and deleting of attributes do; registration and its errors."""
 
-from helpers import attempt, section
-
 import torch
+from helpers import attempt, section
 from torch import nn
 from torch.nn import Buffer, Module, Parameter
 

@@ -1,8 +1,8 @@
 """Full and deprecated backward hooks: what they see, what they may return, what is forbidden."""
-
-from helpers import attempt, count_up, section
+# ruff: noqa: B023 - what is made in a loop is called in the same turn
 
 import torch
+from helpers import attempt, count_up, section
 from torch import nn
 from torch.nn import Module
 from torch.nn.modules import module as machinery

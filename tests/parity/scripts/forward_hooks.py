@@ -1,8 +1,8 @@
 """Forward hooks: order, prepend, global ones, kwargs, return values, errors and always_call, removal while running."""
-
-from helpers import attempt, section
+# ruff: noqa: B023 - what is made in a loop is called in the same turn
 
 import torch
+from helpers import attempt, section
 from torch import nn
 from torch.nn.modules import module as machinery
 

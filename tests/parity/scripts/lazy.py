@@ -2,9 +2,8 @@
 
 import copy
 
-from helpers import attempt, section
-
 import torch
+from helpers import attempt, section
 from torch import nn
 
 section("life of a LazyLinear")

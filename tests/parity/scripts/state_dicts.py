@@ -2,9 +2,8 @@
 
 from collections import OrderedDict
 
-from helpers import attempt, count_up, section
-
 import torch
+from helpers import attempt, count_up, section
 from torch import nn
 from torch.nn import Module, Parameter
 

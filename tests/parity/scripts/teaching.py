@@ -1,8 +1,7 @@
 """The examples every course shows."""
 
-from helpers import section
-
 import torch
+from helpers import section
 from torch import nn
 
 section("y = (x + w)(w + 1)")

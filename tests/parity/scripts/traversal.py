@@ -3,9 +3,8 @@
 import copy
 import pickle
 
-from helpers import attempt, count_up, section
-
 import torch
+from helpers import attempt, count_up, section
 from torch import nn
 from torch.nn import Module, Parameter
 
@@ -196,7 +195,12 @@ print(len(again._forward_hooks_always_called))
 handle = pickle.loads(pickle.dumps(handle))
 handle.remove()
 old = nn.Linear(1, 1)
-newer = ("_non_persistent_buffers_set", "_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_is_full_backward_hook")
+newer = (
+    "_non_persistent_buffers_set",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+    "_is_full_backward_hook",
+)
 state = {k: v for k, v in old.__getstate__().items() if k not in newer}
 revived = nn.Linear.__new__(nn.Linear)
 revived.__setstate__(state)
