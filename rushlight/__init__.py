@@ -1,12 +1,13 @@
 """PyTorch's ``nn.Module`` and all it stands on, in readable Python: ``import rushlight as torch``."""
 
+# ruff: noqa: E402, F401, F403, I001 (this file is the list of public names; the warning filter comes first)
 import warnings
 
 # NumPy warns where PyTorch silently gives inf or nan. Only warnings raised inside rushlight are hushed.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
-from . import fft, linalg, special
+from . import fft, func, linalg, special, utils
 from ._printing import set_printoptions
 from .config import (
     are_deterministic_algorithms_enabled,

@@ -10,7 +10,7 @@ _ENGINES = {"cpu": "numpy", "meta": "numpy", "xla": "xla", "cuda": "xla", "tpu":
 class device:
     """``device("cuda:1")``, ``device("cuda", 1)``; equal by type and index, usable as a context manager."""
 
-    __slots__ = ("type", "index", "_outer")
+    __slots__ = ("_outer", "index", "type")
 
     def __new__(cls, type, index=None):
         if isinstance(type, device):

@@ -11,7 +11,7 @@ __all__ = ["dtype", "finfo", "get_default_dtype", "iinfo", "set_default_dtype"]
 class dtype:
     """An element type, e.g. ``rushlight.float32``; prints as PyTorch prints it."""
 
-    __slots__ = ("name", "numpy", "rank", "is_floating_point", "is_complex", "is_signed", "itemsize", "char")
+    __slots__ = ("char", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "rank")
 
     def __init__(self, name: str, numpy: np.dtype, rank: int, char: str):
         self.name = name
@@ -30,7 +30,7 @@ class dtype:
         return _named, (self.name,)
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this one. Differs from PyTorch: half precision has none here, so complex64."""
+        """The complex dtype with parts of this one. Differs from PyTorch: complex64 for float16."""
         if self.is_complex:
             return self
         if not self.is_floating_point:
@@ -75,7 +75,7 @@ ALIASES = {
 
 _OF_NUMPY = {d.numpy: d for d in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
-_BARE_UNSIGNED = (uint16, uint32, uint64)  # storage types: PyTorch defines no promotion of them among integers
+_BARE_UNSIGNED = (uint16, uint32, uint64)  # storage types: PyTorch promotes them to floating point only
 _HALF = (float16, bfloat16)
 _default = float32
 
@@ -91,7 +91,10 @@ def of_numpy(numpy_dtype: np.dtype) -> dtype:
                 "given numpy array has byte order different from the native byte order. "
                 "Conversion between byte orders is currently not supported."
             ) from None
-        supported = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+        supported = (
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool"
+        )
         kind = f"numpy.{np.dtype(numpy_dtype).type.__name__}"
         raise TypeError(
             f"can't convert np.ndarray of type {kind}. The only supported types are: {supported}."
@@ -113,7 +116,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def argument(value, function: str) -> dtype | None:
-    """Check a ``dtype=`` argument; Python's ``float``, ``int``, ``bool`` and ``complex`` stand for the widest of their kind."""
+    """Check a ``dtype=`` argument; Python's number types stand for the widest dtype of their kind."""
     if value is None or isinstance(value, dtype):
         return value
     if isinstance(value, type) and value in _OF_PYTHON:
@@ -130,7 +133,7 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
     low, high = (a, b) if a.rank <= b.rank else (b, a)
-    if high.rank < _FLOAT and (a in _BARE_UNSIGNED or b in _BARE_UNSIGNED):
+    if not high.is_floating_point and (a in _BARE_UNSIGNED or b in _BARE_UNSIGNED):
         raise RuntimeError(
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.word} and {b.word}"
         )

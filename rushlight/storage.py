@@ -102,9 +102,9 @@ class TypedStorage:
 
 def warn_typed() -> None:
     warnings.warn(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
-        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-        "tensor.untyped_storage() instead of tensor.storage()",
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+        "storage class. This should only matter to you if you are using storages directly.  To access "
+        "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()",
         UserWarning,
         stacklevel=3,
     )

@@ -7,11 +7,13 @@ import numpy as np
 from .. import dtypes
 from ..autograd import views
 from ..autograd.mode import state
-from ..autograd.op import differentiable as xp_, op, variant
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
 from ..autograd.tape import Node
 from ..device import device as Device
 from ..engine import namespace_of
-from ..layout import contiguous_format, dense_strides, memory_format as MemoryFormat, memory_order, preserve_format
+from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
+from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
 from ..tensor import Storage, Tensor, wrap
 from .creation import engine_of, resolve, sizes, tensortype
@@ -38,7 +40,7 @@ def _to_arguments(args, kwargs):
     first = args[0] if args else kwargs.get("tensor", kwargs.get("other"))
     if isinstance(first, Tensor) and "other" not in kwargs:
         given, names = {"device": first.device, "dtype": first.dtype}, ["tensor", *names]
-    elif args and (isinstance(first, dtypes.dtype) or isinstance(first, type)):
+    elif args and isinstance(first, (dtypes.dtype, type)):
         given, names = {}, ["dtype", *names]
     else:
         given, names = {}, ["device", "dtype", *names]
@@ -47,13 +49,11 @@ def _to_arguments(args, kwargs):
     bad_place = isinstance(place, (float, bool, list, tuple))
     if len(args) > len(names) or unexpected or bad_place:
         what = [_type_word(a) for a in args] + [f"{k}={_type_word(v)}" for k, v in kwargs.items()]
+        rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({', '.join(what)}), but expected one of:\n"
-            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n"
-            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-            "None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
-            "None)\n"
+            f" * (torch.device device = None, torch.dtype dtype = None, {rest})\n"
+            f" * (torch.dtype dtype, {rest})\n * (Tensor tensor, {rest})\n"
         )
     given = {**dict(zip(names, args)), **kwargs, **given}
     device = None if given.get("device") is None else resolve(given["device"], "to")
@@ -255,9 +255,8 @@ def copy_(self, src, non_blocking=False):
 
 def _check_expands(shape, given) -> None:
     if len(given) > len(shape):
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(shape, given))}"
-        )
+        joint = list(np.broadcast_shapes(shape, given))
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {joint}")
     for d, (want, have) in enumerate(zip(shape[len(shape) - len(given) :], given), len(shape) - len(given)):
         if have not in (1, want):
             raise RuntimeError(
@@ -315,7 +314,7 @@ def _fill_argument(name, t, value):
 
 
 def _overwrite(t, operator, value):
-    if state.grad and (t._node is not None or isinstance(value, Tensor) and value._node is not None):
+    if state.grad and (t._node is not None or (isinstance(value, Tensor) and value._node is not None)):
         views.assign(t, operator(t, value))
         return t
     array = value._array if isinstance(value, Tensor) else value
@@ -378,8 +377,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make this tensor another view of ``source``'s memory; empty without one."""
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
         raise TypeError(
-            f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected nothing, a "
-            "Tensor or a Storage"
+            f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected "
+            "nothing, a Tensor or a Storage"
         )
     if source is None:
         self._array, self._storage, self._view = np.empty(0, self._array.dtype), None, None
@@ -398,7 +397,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         memory, array = untyped._memory, None
         size = (memory.size // self._array.itemsize,) if size is None else size
     if size is not None:
-        shape = sizes("set_", (size,) if isinstance(size, (tuple, list)) else (size,))
+        shape = sizes("set_", (size,))
         steps = dense_strides(shape, range(len(shape))) if stride is None else stride
         step = self._array.itemsize
         array = np.ndarray(shape, self._array.dtype, memory, storage_offset * step, [s * step for s in steps])
@@ -418,14 +417,11 @@ def is_set_to(self, tensor):
 
 @in_place
 def share_memory_(self):
-    """Move the tensor's memory to where child processes see writes to it (an anonymous shared mapping)."""
-    import mmap
+    """Move the tensor's memory to where other processes started from here see writes to it."""
+    from ..multiprocessing import shared_copy
 
-    if not self.is_shared() and self._array.__class__ is _ndarray and self._array.size:
-        shared = mmap.mmap(-1, self.nbytes)
-        array = np.frombuffer(shared, self._array.dtype).reshape(self._array.shape)
-        array[...] = self._array
-        self._array, self._view = array, None
+    if not self.is_shared() and self._array.__class__ is _ndarray:
+        self._array, self._view = shared_copy(self._array), None
     return self
 
 

@@ -13,7 +13,8 @@ from .. import config, dtypes
 from ..autograd.mode import state
 from ..device import device as Device
 from ..engine import namespace_of
-from ..layout import contiguous_format, dense_strides, layout as Layout, memory_order, preserve_format
+from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
+from ..layout import layout as Layout
 from ..tensor import Size, Storage, Tensor, wrap
 from .data import as_array, fill_value, of_ndarray
 from .public import PUBLIC, public
@@ -88,7 +89,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if copy is False and wanted != shared.device:
         raise ValueError(f"can't alias tensor from device '{shared.device}' to '{wanted}'.")
     made = shared.to(device=wanted, dtype=dtype, copy=bool(copy))
-    if requires_grad is None or requires_grad and made.requires_grad:
+    if requires_grad is None or (requires_grad and made.requires_grad):
         return made
     return made.detach().requires_grad_(requires_grad)
 
@@ -289,9 +290,10 @@ def empty_permuted(size, physical_layout, *, dtype, device):
 
 @factory
 def arange(*args, dtype, device, start=0, end=None, step=1):
-    if len(args) > 3 or not args and end is None:
+    if len(args) > 3 or (not args and end is None):
+        given = ", ".join(type(a).__name__ for a in args)
         raise TypeError(
-            f"arange() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}), "
+            f"arange() received an invalid combination of arguments - got ({given}), "
             "but expected one of: (Number end), (Number start, Number end), (Number start, Number end, Number step)"
         )
     if len(args) == 1 and end is None:
@@ -320,12 +322,16 @@ def _arange(start, end, step, dtype) -> np.ndarray:
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    whole = dtype is dtypes.int64 and all(isinstance(v, int) for v in (start, end, step))
-    count = len(range(start, end, step)) if whole else math.ceil((end - start) / step)
+    if not dtype.is_floating_point and int(step) == 0:
+        raise ValueError("step must be nonzero")
+    if dtype is dtypes.int64:
+        count = len(range(int(start), int(end), int(step)))
+    else:
+        count = math.ceil((end - start) / step)
     if not dtype.is_floating_point:
-        if int(step) == 0:
-            raise ValueError("step must be nonzero")
         return (int(start) + int(step) * np.arange(count)).astype(dtype.numpy)
+    if dtype.itemsize == 2:
+        start, step = float(np.asarray(start, dtype.numpy)), float(np.asarray(step, dtype.numpy))
     return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
 
 
@@ -376,20 +382,26 @@ def _spaced(name, start, end, steps, dtype):
     return start, end, steps, dtype
 
 
+_WIDER = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float64, "complex64": np.complex128,
+          "complex128": np.clongdouble}  # fmt: skip
+
+
 def _linspace(start, end, steps, dtype) -> np.ndarray:
-    """From both ends towards the middle, as PyTorch does, in the result's precision (integers in double)."""
-    if dtype.is_floating_point or dtype.is_complex:
-        kind = np.dtype(np.float32) if dtype.itemsize == 2 else dtype.numpy
-        start, end = np.asarray(start, kind), np.asarray(end, kind)
-    else:
-        kind = np.dtype(np.float64)
-        start, end = np.asarray(int(start), kind), np.asarray(int(end), kind)
+    """From both ends towards the middle, as PyTorch does.
+
+    The step is of the result's precision (integers: double), multiply-add is fused, that is, one precision wider.
+    """
+    inexact = dtype.is_floating_point or dtype.is_complex
+    kind = dtype.numpy if inexact else np.dtype(np.float64)
+    wide = _WIDER.get(dtype.name, np.longdouble)
+    start, end = (np.asarray(v if inexact else int(v), kind) for v in (start, end))
     if steps == 1:
         return start.astype(dtype.numpy).reshape(1)
-    index = np.arange(steps)
     step = (end - start) / np.asarray(max(steps - 1, 1), kind)
-    up, down = index.astype(kind), (steps - 1 - index).astype(kind)
-    return np.where(index < steps // 2, start + step * up, end - step * down).astype(dtype.numpy)
+    start, end, step = (np.asarray(v).astype(wide) for v in (start, end, step))
+    index = np.arange(steps)
+    values = np.where(index < steps // 2, start + step * index, end - step * (steps - 1 - index))
+    return values.astype(kind).astype(dtype.numpy)
 
 
 @factory

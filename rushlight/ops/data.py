@@ -33,6 +33,8 @@ def as_array(data, dtype=None) -> np.ndarray:
     leaves: list = []
     if dtype is None:
         _check_inferable(data)
+    if 0 in shape:  # nothing to read: PyTorch does not look whether the rest fits
+        return np.empty(shape, (dtype or _inferred(_kinds(data))).numpy)
     _flatten(data, shape, 0, leaves)
     return _cast(leaves, shape, set(map(type, leaves)), dtype)
 
@@ -43,7 +45,8 @@ def of_ndarray(array: np.ndarray) -> np.ndarray:
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     return array if type(array) is np.ndarray else array.view(np.ndarray)
 
@@ -62,7 +65,7 @@ def fill_value(value, dtype: dtypes.dtype):
         number = value.real if isinstance(value, complex) else value
         if dtype.is_floating_point:
             number = float(number)
-            bad = bad or math.isfinite(number) and abs(number) > dtypes.finfo(dtype).max
+            bad = bad or (math.isfinite(number) and abs(number) > dtypes.finfo(dtype).max)
         elif not bad:
             bad = not math.isfinite(number) or not _fits(int(number), int(number), dtype)
             number = number if bad else int(number)
@@ -80,7 +83,7 @@ def _fits(low: int, high: int, dtype) -> bool:
 def _is_sequence(value) -> bool:
     if isinstance(value, (Tensor, dict, set, frozenset)):
         return False
-    return isinstance(value, (list, tuple, str, bytes)) or hasattr(value, "__getitem__") and hasattr(value, "__len__")
+    return isinstance(value, (list, tuple, str, bytes)) or (hasattr(value, "__getitem__") and hasattr(value, "__len__"))
 
 
 def _shape(data) -> tuple[int, ...]:
@@ -116,6 +119,13 @@ def _check_inferable(data) -> None:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     elif type(data) not in _PLAIN and not isinstance(data, (Tensor, np.generic, int, float, complex)):
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _kinds(data) -> set:
+    """The Python types inside; an empty sequence counts as floats."""
+    if not _is_sequence(data):
+        return {type(data)}
+    return set().union(*map(_kinds, data)) if len(data) else {float}
 
 
 def _flatten(data, shape, depth, leaves) -> None:
