@@ -57,6 +57,7 @@ from . import random
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
 __version__ = "0.1.0"

@@ -39,13 +39,15 @@ def grad_and_value(func, argnums=0, has_aux=False):
             value, aux = out if has_aux else (out, None)
             if not isinstance(value, Tensor) or value.ndim:
                 raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got "
                     + (f"tensor with {value.ndim} dims" if isinstance(value, Tensor) else f"{type(value)}")
+                    + ". Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
-            leaves = [t for t in _leaves(points)]
+            leaves = list(_leaves(points))
             grads = iter(_close(_differentiate(value, leaves), leaves))
             gradient = _rebuild(chosen, grads)
             (value,) = _close([value], leaves)
+            aux = _map(lambda t: _close([t], leaves)[0], aux)
         return gradient, ((value, aux) if has_aux else value)
 
     return wrapped

@@ -260,7 +260,7 @@ class FunctionNode(Node):
         cls = self._forward_cls
         function = cls.vjp if cls.backward is Function.backward else cls.backward
         result = function(self.context, *grads)
-        if not keep and self.context._saved:
+        if not keep:
             self.context._saved = None
         return self._outgoing(result if isinstance(result, tuple) else (result,), graph)
 
@@ -319,9 +319,7 @@ class _Saved:
         self.value, self.storage, self.version, self.node, self.index = value, storage, version, node, index
 
     def tensor(self, owner: FunctionNode) -> Tensor:
-        node = self.node
-        if self.index is not None and owner._outputs[self.index] is not None and state.grad:
-            node = owner.output(self.index)
+        node = self.node if self.index is None else owner.output(self.index)
         if self.storage is None:
             return self.value.unpack(node)
         t = self.value if isinstance(self.value, Tensor) else _with_node(self.value, node)

@@ -90,7 +90,9 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     one = isinstance(inputs, Tensor)
 
     def gradient(*points):
-        first = jacobian(_scalar(func, "hessian"), points[0] if one else points, create_graph=True, strict=strict)
+        first = jacobian(_scalar(func, "hessian"), points[0] if one else points, create_graph=True)
+        if strict:
+            _check_twice(first if isinstance(first, tuple) else (first,))
         return first
 
     return jacobian(gradient, inputs, create_graph=create_graph, strict=strict, vectorize=False)
@@ -214,6 +216,7 @@ def _fresh(x, create_graph):
 def _scalar(func, name):
     def checked(*inputs):
         out = func(*inputs)
+        _tensors(out, "outputs", name, "of the user-provided function ")
         if not isinstance(out, Tensor):
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if out.shape.numel() != 1:
@@ -227,8 +230,9 @@ def _tensors(value, what, name, whose=""):
     values = value if isinstance(value, tuple) else tuple(value) if isinstance(value, list) else (value,)
     for i, t in enumerate(values):
         if not isinstance(t, Tensor):
-            where = f"is of type {type(t)}" if len(values) == 1 and not isinstance(value, (tuple, list)) else f"Value at index {i} has type {type(t)}"
-            raise TypeError(f"The {what} {whose}given to {name} must be either a Tensor or a tuple of Tensors. {where}.")
+            given = f"{what} {whose}"
+            found = f"the given {given}has type" if t is value else f"the value at index {i} of the given {given}has type"
+            raise TypeError(f"The {given}given to {name} must be either a Tensor or a tuple of Tensors but {found} {type(t)}.")
     return values
 
 
@@ -245,12 +249,25 @@ def _vector(v, like, name, whose, alone, what="output"):
         return (wrap(namespace_of(like[0]._array).ones_like(like[0]._array)),)
     v = _tensors(v, "v", name)
     if len(v) != len(like):
+        if alone:
+            raise RuntimeError("The given v should contain a single Tensor.")
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
     for i, (w, x) in enumerate(zip(v, like)):
         if w.shape != x.shape:
             at = "" if alone else f"Entry {i} in "
             raise RuntimeError(f"{at}v has invalid size: should be {x.shape} but got {w.shape}.")
     return v
+
+
+def _check_twice(gradients) -> None:
+    for i, g in enumerate(gradients):
+        if not g.requires_grad:
+            raise RuntimeError(
+                f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} "
+                "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+                "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+                "function for example)."
+            )
 
 
 def _zeros(x):

@@ -134,7 +134,7 @@ class _Case:
         self.places = [i for i, t in enumerate(self.inputs) if _wants_grad(t)]
         if not self.places:
             raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
                 "requires_grad=True."
             )
         for i in self.places:

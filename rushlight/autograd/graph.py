@@ -239,7 +239,7 @@ def _pack_arrays(arrays, node):
 def _unpack_saved(node):
     """(saved, aux) of an OpNode whose values were packed."""
     plan, edges = node.plan, node.edges
-    places = list(plan.inputs or range(len(edges) if plan.all_inputs else 0))
+    places = [*plan.inputs, *range(len(edges) if plan.rest is None else plan.rest, len(edges))]
     inputs = node.saved[: len(places)]
     saved = [v.unpack(edges[i]) if isinstance(v, Packed) else v for v, i in zip(inputs, places)]
     return saved + [_unpack_arrays(v) for v in node.saved[len(places) :]], _unpack_arrays(node.details.aux)

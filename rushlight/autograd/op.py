@@ -622,6 +622,8 @@ def _link_view(o, base, t, static, index=None):
     if t._array.__class__ is _ndarray and t._array is not base._array and not np.may_share_memory(t._array, base._array):
         return
     t._storage = storage
+    if storage.views is not None:
+        storage.views.append(t)
     step = (o, static, index)
     if base._view is None or base._view.base is None:
         t._view = View(base, (step,), storage.version, state.grad)

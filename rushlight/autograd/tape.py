@@ -22,7 +22,7 @@ from . import mode
 from .mode import state
 
 _sequence = itertools.count()
-_SOON = 1 << 62  # added to AccumulateGrad's sequence: run as soon as its gradient is complete
+_SOON = 1 << 62  # AccumulateGrad's sequence: run as soon as its gradient is complete
 
 _TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -84,7 +84,7 @@ class Node:
         return self.hooks
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
+        return f"<{type(self).__name__} object at {hex(id(self))}>"
 
 
 def _as_function(edge):
@@ -102,7 +102,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor):
         # Not Node.__init__: a leaf is made for every parameter, and has no edges to speak of.
-        self.edges, self.hooks, self.sequence = (), None, _SOON + next(_sequence)
+        self.edges, self.hooks, self.sequence = (), None, _SOON
         self._variable = weakref.ref(variable)  # the leaf owns this node; a strong reference would be a cycle
 
     @property
@@ -137,7 +137,7 @@ class AccumulateGrad(Node):
         with self._lock:
             old = variable._grad
             if graph:
-                variable._grad = xp.clone(g) if old is None else old + g
+                variable._grad = _recorded_copy(g) if old is None else old + g
             elif old is None:
                 # Take the array over when nobody else holds it (3: ``g`` here, the caller's ``g``, getrefcount's own).
                 # The same test is what lets PyTorch steal a gradient.
@@ -156,6 +156,19 @@ class AccumulateGrad(Node):
             for hook in list(self.hooks.after_accumulate.values()):
                 hook(variable)
         return ()
+
+
+def _recorded_copy(g: Tensor) -> Tensor:
+    """A copy that is part of the graph: two leaves' gradients must not be one tensor."""
+    global _copy
+    if _copy is None:
+        from .op import differentiable, variant
+
+        _copy = variant(differentiable.clone, "CopyBackwards")
+    return _copy(g)
+
+
+_copy = None
 
 
 class Output(Node):
@@ -216,15 +229,17 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     captured: dict[Node, object] = {}
     for node, g in zip(roots, gradients):
         _deliver(node, g, pending, owned, graph)
-    ready = [(-node.sequence, node) for node in dict.fromkeys(roots) if not waiting[node]]
-    heapq.heapify(ready)
+    ready = []
+    for turn, node in enumerate(dict.fromkeys(roots)):
+        if not waiting[node]:
+            heapq.heappush(ready, (-node.sequence, turn, node))
 
     watched = mode.active and state.anomaly
     outer, outer_running = state.grad, state.running
     state.grad, state.running = graph, (waiting, useful)
     try:
         while ready:
-            node = heapq.heappop(ready)[1]
+            node = heapq.heappop(ready)[2]
             g = pending.pop(node, None)
             grads = ()
             if g is not None:
@@ -253,7 +268,8 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                 left = waiting[edge] - 1
                 waiting[edge] = left
                 if left == 0:
-                    heapq.heappush(ready, (-edge.sequence, edge))
+                    turn += 1  # leaves all have one sequence number: among them, the first to be complete
+                    heapq.heappush(ready, (-edge.sequence, turn, edge))
     finally:
         state.grad, state.running = outer, outer_running
     return captured

@@ -10,6 +10,8 @@ view's node is made again from it.
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from .. import dtypes
@@ -25,7 +27,7 @@ _ndarray = np.ndarray
 class CopySlices(Node):
     """The gradient of writing ``value`` into the part of a base that ``path`` leads to."""
 
-    __slots__ = ("path", "base_shape")
+    __slots__ = ("path",)
 
     def __init__(self, base: Tensor, value_node, path):
         super().__init__((base._node, value_node), base._array.shape, base._array.dtype, namespace_of(base._array))
@@ -67,7 +69,9 @@ def _write_by_position(xp, x, path, value, recorded):
     size = int(np.prod(x.shape))
     positions = read(numpy, np.arange(size).reshape(x.shape), path).reshape(-1)
     flat, value = xp.reshape(x, shape=(size,)), xp.reshape(value, shape=(positions.size,))
-    return xp.reshape(xp.put_at(flat, value, wrap(positions) if recorded else positions), shape=x.shape)
+    if recorded:
+        positions = wrap(namespace_of(x._array).asarray(positions))
+    return xp.reshape(xp.put_at(flat, value, positions), shape=x.shape)
 
 
 def layout(t: Tensor) -> np.ndarray:
@@ -89,6 +93,8 @@ def refresh(t: Tensor) -> None:
         view.refresh(t)
         return
     base._sync()
+    if base._view is not None and base._view.path:  # it became a view itself, see ``become``
+        view.base = base = base._view.base
     view.seen = t._storage.version
     if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
@@ -96,8 +102,26 @@ def refresh(t: Tensor) -> None:
         _regenerate(t)
 
 
+class AsStridedBackward0(Node):
+    """The gradient of a view that was made before its base was written: straight to the base as it is now."""
+
+    __slots__ = ("base_shape", "path")
+
+    def __init__(self, base: Tensor, t: Tensor):
+        super().__init__((base._node,), t._array.shape, t._array.dtype, namespace_of(t._array))
+        self.path, self.base_shape = t._view.path, base._array.shape
+
+    def apply(self, xp, g, graph, keep):
+        zeros = self.xp.zeros(self.base_shape, dtype=self.edges[0].dtype)
+        return (write(xp, wrap(zeros) if graph else zeros, self.path, g, recorded=graph),)
+
+
 def _regenerate(t: Tensor) -> None:
+    """Make a view's node again, from its base as it is now."""
     view = t._view
+    if view.base._node is not None and all(op.write is not None for op, _, _ in view.path):
+        t._node, view.node = AsStridedBackward0(view.base, t), view.base._node
+        return
     outer, state.grad = state.grad, True
     try:
         t._node = read(None, view.base, view.path, recorded=True)._node
@@ -114,10 +138,10 @@ def check_writable(
     storage = t._storage
     if storage is not None and storage.inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
-            "normal tensor before doing inplace update."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if t._array.__class__ is _ndarray and not t._array.flags.writeable:
+    if _overlaps(t):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -133,9 +157,31 @@ def check_writable(
     if view is not None and view.path:
         if type(view.base._node) is AccumulateGrad and view.recorded:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if view.recorded is False and view.base._node is not None:
+            raise RuntimeError(_MADE_WITHOUT_GRAD)
         if type(t._node) is Output and any(index is not None for _, _, index in view.path):
-            raise RuntimeError(f"Output {t._node.index} of {t._node.parent.name()} {_ONE_OF_SEVERAL}")
+            name = t._node.parent.name().split("Backward")[0]
+            raise RuntimeError(f"Output {t._node.index} of {name} {_ONE_OF_SEVERAL}")
 
+
+def _overlaps(t: Tensor) -> bool:
+    """Do several elements share one place in memory? Only expanded tensors and windows do."""
+    if t._array.__class__ is _ndarray:
+        if t._array.flags.writeable and (t._view is None or 0 not in t._array.strides):
+            return False
+        return any(step == 0 and n > 1 for n, step in zip(t._array.shape, t._array.strides))
+    if t._view is None or all(op.write is not None for op, _, _ in t._view.path):
+        return False
+    where = layout(t)
+    return any(step == 0 and n > 1 for n, step in zip(where.shape, where.strides))
+
+
+_MADE_WITHOUT_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
+    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked)."
+)
 
 _ONE_OF_SEVERAL = (
     "is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
@@ -159,28 +205,52 @@ def _alias_written(output: Output) -> str:
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
     check_writable(t)
-    result = function(snapshot(t) if _recording(t, args) else t, *args, **kwargs)
+    if not state.grad:
+        assign(t, function(t, *args, **kwargs))
+        return t
+    old = wrap(t._array)
+    old._node, old._storage = t._node, Storage()
+    old._storage.views = []
+    result = function(old, *args, **kwargs)
+    _check_assign(t, result)
+    _keep_old_values(old)
     assign(t, result)
     return t
 
 
-def _recording(t, args) -> bool:
-    return state.grad and (t._node is not None or any(isinstance(a, Tensor) and a._node is not None for a in args))
+def _keep_old_values(old: Tensor) -> None:
+    """Copy the values of a tensor about to be overwritten, if a rule saved it (3: the caller's, here, getrefcount's)."""
+    made = old._storage.views
+    old._storage.views = None
+    if old._array.__class__ is _ndarray and (made or sys.getrefcount(old) > 3):
+        old._array = old._array.copy()
+        for t in made:
+            t._array = read(namespace_of(old._array), old._array, t._view.path)
 
 
-def snapshot(t: Tensor) -> Tensor:
-    """The tensor as it is now, for rules that will want its old value after it has been overwritten."""
-    s = wrap(t._array.copy() if t._array.__class__ is _ndarray else t._array)
-    s._node = t._node
-    return s
+def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
+    """``t`` itself turns into the view ``function(t, …)`` of its memory."""
+    check_writable(t)
+    source = t
+    if t._view is None:
+        # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
+        source = wrap(t._array)
+        source._node, source._storage = t._node, t._storage
+    new = function(source, *args, **kwargs)
+    if t._storage is None:
+        t._storage = source._storage or Storage()
+    t._array, t._node, t._view = new._array, new._node, new._view
+    if t._node is not None:
+        t._node.__class__ = t._node.op.named(node)
+    t._storage.version += 1
+    if t._view is not None:
+        t._view.seen = t._storage.version
+    return t
 
 
 def assign(t: Tensor, result: Tensor) -> None:
     """Put ``result``'s values and history into ``t``. Shapes must agree, dtypes must be castable."""
-    if result._array.shape != t._array.shape:
-        raise RuntimeError(f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(result.shape)}")
-    if result._array.dtype != t._array.dtype:
-        _check_cast(result.dtype, t.dtype)
+    _check_assign(t, result)
     node = result._node if state.grad else None
     if node is not None and result._array.dtype != t._array.dtype:
         from .op import differentiable
@@ -189,7 +259,22 @@ def assign(t: Tensor, result: Tensor) -> None:
         node = result._node
     put(t, result._array)
     if state.grad and (node is not None or t._node is not None):
+        _guard_output(t, result)
         rebase(t, node)
+
+
+def _check_assign(t: Tensor, result: Tensor) -> None:
+    if result._array.shape != t._array.shape:
+        raise RuntimeError(f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(result.shape)}")
+    if result._array.dtype != t._array.dtype:
+        _check_cast(result.dtype, t.dtype)
+
+
+def _guard_output(t: Tensor, result: Tensor) -> None:
+    """A rule that saved the result as its output is to notice when ``t``, which now holds it, is written again."""
+    node = result._node
+    if getattr(node, "versions", None) and node.versions[-1][0] is result._storage:
+        node.versions[-1] = (t._storage, t._storage.version)
 
 
 def put(t: Tensor, array) -> None:

@@ -1,1 +1,3 @@
 """Helpers around the library: hooks' handles, checkpointing, data loading."""
+
+from . import checkpoint, hooks

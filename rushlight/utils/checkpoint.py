@@ -66,7 +66,7 @@ def checkpoint(
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return _Reentrant.apply(function, preserve, *args)
+        return CheckpointFunction.apply(function, preserve, *args)
     forward_context, recompute_context = context_fn()
     frame = _Frame(function, args, kwargs, preserve, recompute_context, early_stop and _early_stop, determinism_check)
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
@@ -165,7 +165,7 @@ class _Enough(Exception):
     """Raised inside a recomputation when everything needed is there."""
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     """The older way: no graph at all in forward; backward runs the block again and differentiates it in place."""
 
     @staticmethod
