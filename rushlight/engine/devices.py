@@ -47,6 +47,25 @@ def _device_of_place(place) -> device:
     return device(_TYPE.get(place.platform, place.platform), place.id)
 
 
+def check_same_device(arrays) -> None:
+    """Raise PyTorch's error unless all arrays with dimensions are in one place. Tracers may meet constants."""
+    if _key is not None:
+        return
+    places = {}
+    for array in arrays:
+        if isinstance(array, jax.core.Tracer):
+            return
+        if getattr(array, "ndim", 0):
+            place = "cpu" if isinstance(array, np.ndarray) else next(iter(array.devices()))
+            places.setdefault(place, array)
+    if len(places) > 1:
+        names = [p if p == "cpu" else str(_device_of_place(p)) for p in places]
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {names[0]} and {names[1]}! "
+            "Move one with .to(device)."
+        )
+
+
 def to_device(array, d: device):
     """``array`` (NumPy's or XLA's) as an XLA array on ``d``; a tracer stays what it is."""
     if isinstance(array, jax.core.Tracer):

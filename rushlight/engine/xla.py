@@ -7,6 +7,7 @@ make int32 where PyTorch has int64.
 from __future__ import annotations
 
 import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
+import math
 import sys
 
 import jax
@@ -61,11 +62,6 @@ def getitem(x, index):
 def is_traced(x) -> bool:
     """Is it a stand-in whose values are not known yet?"""
     return isinstance(x, jax.core.Tracer)
-
-
-def constant(x):
-    """A NumPy array as this namespace's own."""
-    return jnp.asarray(x)
 
 
 def windows(x, axis, size, step):
@@ -132,13 +128,28 @@ def right_shift(x, w):
 
 
 erf, erfc, erfinv, lgamma = jax_special.erf, jax_special.erfc, jax_special.erfinv, jax_special.gammaln
-digamma, zeta, igamma, igammac = jax_special.digamma, jax_special.zeta, jax_special.gammainc, jax_special.gammaincc
+digamma, igamma, igammac = jax_special.digamma, jax_special.gammainc, jax_special.gammaincc
 i0, i0e, i1, i1e = jax_special.i0, jax_special.i0e, jax_special.i1, jax_special.i1e
 ndtri, log_ndtr = jax_special.ndtri, jax_special.log_ndtr
 
 
 def polygamma(x, n):
-    return jax_special.polygamma(n, x)
+    return digamma(x) if n == 0 else (-1.0) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)
+
+
+def zeta(s, q):
+    """Hurwitz's zeta. JAX's is right for positive q only, so q is counted up to there first, at most 10,000 steps."""
+    s, q = jnp.broadcast_arrays(jnp.asarray(s, q.dtype) if isinstance(s, float) else s, q)
+
+    def count_up(state):
+        k, q, total = state
+        low = q < 1
+        return k + 1, jnp.where(low, q + 1, q), total + jnp.where(low, jnp.power(q, -s), 0)
+
+    state = 0, q, jnp.zeros_like(q)
+    _, above, total = jax.lax.while_loop(lambda state: (state[0] < 10_000) & jnp.any(state[1] < 1), count_up, state)
+    value = jnp.where((q <= 0) & (s != jnp.floor(s)), jnp.nan, total + jax_special.zeta(s, above))
+    return jnp.where((q <= 0) & (q == jnp.floor(q)) & (s > 1), jnp.inf, value)
 
 
 def erfcx(x):
