@@ -1,4 +1,4 @@
-"""Initializers: they fill a tensor in place, outside the graph, with PyTorch's formulas and PyTorch's random streams."""
+"""Initializers: they fill a tensor in place, outside the graph, by PyTorch's formulas and random streams."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def rebound(f: types.FunctionType):
 
 
 class _Globals(dict):
-    """A function's globals, each swapped for its counterpart. Filled at once: CPython's lookup skips ``__missing__``."""
+    """A function's globals, swapped for their counterparts. Filled at once: CPython's lookup skips ``__missing__``."""
 
     def __init__(self, names):
         super().__init__(names)

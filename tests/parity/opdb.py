@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import itertools
 import os
+import pathlib
 import random
 import sys
 import traceback
@@ -201,7 +202,9 @@ class _Comparison:
         return True
 
     def _compiled(self, f):
-        made = rushlight.compile(f)
+        from rushlight.compile import compile
+
+        made = compile(f)
         self._at("compile", lambda: self._ours(made))  # the first call runs eagerly, the next one is traced
         return made
 
@@ -257,9 +260,10 @@ class _Comparison:
                 self._fail(stage, f"fields {getattr(type(ours), '__match_args__', None)} instead of {fields}")
             for a, b in zip(ours, theirs):
                 self._structure(stage, a, b)
-        elif isinstance(theirs, (bool, int, float, complex)):
-            if type(ours) is not type(theirs) or not np.isclose(ours, theirs, equal_nan=True):
-                self._fail(stage, f"returned {ours!r} instead of {theirs!r}")
+        elif isinstance(theirs, (bool, int, float, complex)) and (
+            type(ours) is not type(theirs) or not np.isclose(ours, theirs, equal_nan=True)
+        ):
+            self._fail(stage, f"returned {ours!r} instead of {theirs!r}")
 
     def _numbers(self, stage, ours, theirs, where="", place=None):
         a, b = convert.array_of(ours), convert.to_numpy(theirs)
@@ -343,7 +347,7 @@ class _Comparison:
                 self._fail(stage, f"input {i}: {a.dtype} instead of {b.dtype}")
             self._numbers(stage, a, b, f"input {i}: ", (stage, i))
 
-    # -- the same thing by other names -----------------------------------------------------------------------------------
+    # -- the same thing by other names ---------------------------------------------------------------------------------
 
     def _variants(self, expected):
         op = self.op
@@ -533,12 +537,13 @@ def main(argv=None):
     parser.add_argument("--no-grad", action="store_true")
     parser.add_argument("-v", action="store_true", help="tracebacks")
     parser.add_argument("--score", action="store_true", help="only the score")
+    parser.add_argument("--update", action="store_true", help="write what fails to unsupported.txt")
     args = parser.parse_args(argv)
     options = Options(
         args.samples, args.dtype and getattr(torch, args.dtype), args.xla, args.compiled, not args.no_grad
     )
     chosen = _chosen(args)
-    score = Score()
+    score, failures = Score(), {}
     for name, op in chosen.items():
         try:
             count = check(op, options)
@@ -547,12 +552,33 @@ def main(argv=None):
                 print(f"ok   {name}: {count} samples")
         except Mismatch as error:
             score.add(name, False)
+            failures[name] = f"{error.stage}: {error}"
             if not args.score:
                 print(f"FAIL {name} [{error.sample}] {error.stage}: {error}", flush=True)
                 if args.v:
                     traceback.print_exception(error.__cause__ or error)
+    if args.update:
+        update_list(set(chosen), failures)
     print(score.text())
     return 0 if all(score.passed.values()) else 1
+
+
+LISTED = pathlib.Path(__file__).with_name("unsupported.txt")
+
+
+def unsupported() -> dict[str, str]:
+    """``{entry: reason}`` as listed, one ``entry: reason`` a line."""
+    lines = (line.partition(": ") for line in LISTED.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: reason for name, _, reason in lines}
+
+
+def update_list(checked, failures) -> None:
+    """Bring the list up to date for the entries ``checked``; reasons already written stay."""
+    listed = unsupported()
+    kept = {n: reason for n, reason in listed.items() if n in failures or n not in checked}
+    listed = failures | kept
+    head = [line for line in LISTED.read_text().splitlines() if line.startswith("#")]
+    LISTED.write_text("\n".join([*head, *(f"{n}: {listed[n]}" for n in SCORED if n in listed)]) + "\n")
 
 
 def _chosen(args):
