@@ -175,9 +175,7 @@ class FunctionNode(Node):
         self._check_dirty(results)
         recorded = state.grad and any(self.context.needs_input_grad)
         outputs = tuple(self._alias(args, r) for r in results)
-        self._outputs = tuple(
-            _OutputMeta(t) if isinstance(t, Tensor) else None for t in outputs
-        )
+        self._outputs = tuple(_OutputMeta(t) if isinstance(t, Tensor) else None for t in outputs)
         if recorded:
             self._save(outputs)
             for i, t in enumerate(outputs):

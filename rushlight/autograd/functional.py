@@ -64,7 +64,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
-            'Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`.'
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
         )
     if vectorize and strict:
         raise RuntimeError(
@@ -146,7 +146,14 @@ class _Call:
         if not pairs:
             return (None,) * len(self.inputs)
         gradients = None if v is None else [w for _, w in pairs]
-        return grad([o for o, _ in pairs], self.inputs, gradients, create_graph=create_graph, retain_graph=True, allow_unused=True)
+        return grad(
+            [o for o, _ in pairs],
+            self.inputs,
+            gradients,
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+        )
 
     def finish(self, grads, create_graph):
         if self.strict:
@@ -202,7 +209,9 @@ def _rows(call, index, output, create_graph):
     stack = PUBLIC["stack"]
     columns = zip(*per_element) if per_element else [()] * len(call.inputs)
     return tuple(
-        stack(list(c)).reshape(tuple(output.shape) + tuple(x.shape)) if c else _zeros_of(x, tuple(output.shape) + tuple(x.shape))
+        stack(list(c)).reshape(tuple(output.shape) + tuple(x.shape))
+        if c
+        else _zeros_of(x, tuple(output.shape) + tuple(x.shape))
         for c, x in zip(columns, call.inputs)
     )
 
@@ -231,8 +240,12 @@ def _tensors(value, what, name, whose=""):
     for i, t in enumerate(values):
         if not isinstance(t, Tensor):
             given = f"{what} {whose}"
-            found = f"the given {given}has type" if t is value else f"the value at index {i} of the given {given}has type"
-            raise TypeError(f"The {given}given to {name} must be either a Tensor or a tuple of Tensors but {found} {type(t)}.")
+            found = (
+                f"the given {given}has type" if t is value else f"the value at index {i} of the given {given}has type"
+            )
+            raise TypeError(
+                f"The {given}given to {name} must be either a Tensor or a tuple of Tensors but {found} {type(t)}."
+            )
     return values
 
 

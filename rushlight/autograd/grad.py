@@ -57,7 +57,9 @@ def grad(
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -86,7 +88,17 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_un
 
     batches = _tuple(grad_outputs)
     rows = [
-        grad(outputs, inputs, tuple(b[i] for b in batches), True, create_graph, True, allow_unused, False, materialize_grads)
+        grad(
+            outputs,
+            inputs,
+            tuple(b[i] for b in batches),
+            True,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize_grads,
+        )
         for i in range(len(batches[0]))
     ]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
@@ -119,7 +131,9 @@ def _roots(outputs, gradients, create_graph):
             if t._array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if t._array.dtype.kind == "c":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype)
+                )
             g = wrap(namespace_of(t._array).ones_like(t._array))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")

@@ -44,7 +44,9 @@ def gradcheck(
     True
     """
     if check_forward_ad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck(): rushlight has no forward-mode differentiation; pass check_forward_ad=False.")
+        raise NotImplementedError(
+            "gradcheck(): rushlight has no forward-mode differentiation; pass check_forward_ad=False."
+        )
     try:
         case = _Case(func, inputs, eps)
         if not case.outputs:
@@ -240,7 +242,9 @@ def _compare_projected(case, index, output, atol, rtol, nondet_tol, check_dtypes
 
 def _check_gradient(case, place, x, g, check_dtypes) -> None:
     if check_dtypes and g.dtype != _array(x).dtype:
-        raise GradcheckError(f"Gradient has dtype mismatch: input {case.places[place]} is {_array(x).dtype}, it is {g.dtype}")
+        raise GradcheckError(
+            f"Gradient has dtype mismatch: input {case.places[place]} is {_array(x).dtype}, it is {g.dtype}"
+        )
 
 
 def _check_repeatable(first, second, tolerance) -> None:
@@ -261,7 +265,9 @@ def _check_batched(case) -> None:
         for k, row in enumerate(rows):
             for one, all_rows in zip(case.vjp(index, row), together):
                 if all_rows is not None and not np.allclose(one, _array(all_rows)[k]):
-                    raise GradcheckError("A gradient computed in a batch differs from the same gradient computed alone.")
+                    raise GradcheckError(
+                        "A gradient computed in a batch differs from the same gradient computed alone."
+                    )
 
 
 def _check_undefined(case) -> None:
@@ -272,7 +278,9 @@ def _check_undefined(case) -> None:
         value = _array(case.outputs[index])
         for g in case.vjp(index, np.zeros_like(value)):
             if np.any(g):
-                raise GradcheckError("Expected backward function to handle undefined output grads: zero in gave non-zero out.")
+                raise GradcheckError(
+                    "Expected backward function to handle undefined output grads: zero in gave non-zero out."
+                )
 
 
 def _check_precision(index, t) -> None:

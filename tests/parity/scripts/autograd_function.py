@@ -55,7 +55,9 @@ mixed[0].sum().backward()
 attempt("list", function(lambda ctx, a: [a * 2], lambda ctx, g: g).apply, x)
 attempt("too many", function(lambda ctx, a, b: a * 2, lambda ctx, g: (g, g)).apply(x, 3).sum().backward)
 attempt("too few", function(lambda ctx, a, b: a * 2, lambda ctx, g: g).apply(x, 3).sum().backward)
-attempt("no backward", type("Half", (Function,), {"forward": staticmethod(lambda ctx, a: a * 2)}).apply(x).sum().backward)
+attempt(
+    "no backward", type("Half", (Function,), {"forward": staticmethod(lambda ctx, a: a * 2)}).apply(x).sum().backward
+)
 attempt("no forward", type("Half", (Function,), {}).apply, x)
 
 section("dirty and not differentiable")

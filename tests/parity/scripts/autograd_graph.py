@@ -123,7 +123,10 @@ section("names")
 y = (a * b).sum()
 node = y.grad_fn
 print(node.name(), node.metadata, [n.name() for n, _ in node.next_functions])
-print([n.name() for n, _ in node.next_functions[0][0].next_functions], y.grad_fn.next_functions[0][0].next_functions[0][0].variable is a)
+print(
+    [n.name() for n, _ in node.next_functions[0][0].next_functions],
+    y.grad_fn.next_functions[0][0].next_functions[0][0].variable is a,
+)
 u, v = (a * 2).unbind()
 print(u.grad_fn.name(), u.output_nr, v.output_nr, isinstance(node, torch.autograd.graph.Node))
 edge = get_gradient_edge(u)

@@ -111,8 +111,13 @@ section("gradcheck")
 d = torch.tensor([0.5, -1.5, 2.0], dtype=torch.double, requires_grad=True)
 z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
 for fast in (False, True):
-    print(gradcheck(lambda x: (x * x).sin(), d, fast_mode=fast), gradgradcheck(lambda x: (x * x).sin(), d, fast_mode=fast))
-    print(gradcheck(lambda z: (z * z.conj()).real.sum(), z, fast_mode=fast), gradcheck(lambda z: z.exp(), z, fast_mode=fast))
+    print(
+        gradcheck(lambda x: (x * x).sin(), d, fast_mode=fast), gradgradcheck(lambda x: (x * x).sin(), d, fast_mode=fast)
+    )
+    print(
+        gradcheck(lambda z: (z * z.conj()).real.sum(), z, fast_mode=fast),
+        gradcheck(lambda z: z.exp(), z, fast_mode=fast),
+    )
     print(gradgradcheck(lambda z: z.exp(), z, fast_mode=fast))
 
 

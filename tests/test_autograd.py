@@ -1,0 +1,231 @@
+"""Autograd without an oracle: memory, depth, engines, and what only rushlight promises."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.autograd import Function, grad, gradcheck, gradgradcheck
+from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.utils.checkpoint import checkpoint
+
+
+@pytest.fixture
+def without_collector():
+    """Whatever dies in the test dies by reference counting."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x * x
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return 2 * x * g
+
+
+class Both(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, z = x.sin(), x.cos()
+        ctx.save_for_backward(y, z)
+        return y, z
+
+    @staticmethod
+    def backward(ctx, gy, gz):
+        y, z = ctx.saved_tensors
+        return gy * z - gz * y
+
+
+def leaf(*shape):
+    return rushlight.rand(*(shape or (3,)), dtype=rushlight.float64).requires_grad_()
+
+
+GRAPHS = {
+    "ops": lambda x: (x.exp() * x).sum(),
+    "several outputs": lambda x: x.unbind()[0] * x.unbind()[1],
+    "views and in-place": lambda x: (x * 2)[1:].mul_(3).sum(),
+    "function": lambda x: Square.apply(x).sum(),
+    "function with two outputs": lambda x: Both.apply(x)[0].sum(),
+    "checkpoint": lambda x: checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum(),
+    "reentrant checkpoint": lambda x: checkpoint(lambda x: x.exp().sin(), x, use_reentrant=True).sum(),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_die_by_reference_counting(name, without_collector):
+    x = leaf()
+    y = GRAPHS[name](x)
+    node = weakref.ref(y.grad_fn)
+    y.backward(retain_graph=True)
+    del y
+    assert node() is None
+
+
+def test_hooks_and_retained_gradients_make_no_cycle(without_collector):
+    x = leaf()
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 2)
+    node = weakref.ref(y.grad_fn)
+    y.sum().backward()
+    del y
+    assert node() is None
+
+
+def test_graph_with_packed_tensors_dies(without_collector):
+    x = leaf()
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x.exp() * x
+    node = weakref.ref(y.grad_fn)
+    del y
+    assert node() is None
+
+
+def test_a_packed_tensor_is_not_kept():
+    x = leaf()
+    with saved_tensors_hooks(lambda t: t.tolist(), lambda v: rushlight.tensor(v, dtype=rushlight.float64)):
+        h = x * 2
+        y = h.exp() * h
+    alive = weakref.ref(h)
+    expected = (h.exp() * (1 + h) * 2).detach()
+    del h
+    assert alive() is None
+    y.sum().backward()
+    assert rushlight.allclose(x.grad, expected)
+
+
+def test_checkpoint_keeps_no_intermediate_value():
+    x, seen = leaf(), []
+
+    def block(x):
+        h = x.exp()
+        seen.append(weakref.ref(h))
+        return (h * h).sin()
+
+    y = checkpoint(block, x, use_reentrant=False)
+    assert seen[0]() is None
+    y.sum().backward()
+    e = x.detach().exp()
+    assert rushlight.allclose(x.grad, (e * e).cos() * 2 * e * e)
+
+
+def test_a_chain_of_100_000_ops_and_its_end():
+    x = rushlight.ones(1, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + x
+    y.backward()
+    assert x.grad.item() == 100_001
+    node = weakref.ref(y.grad_fn)
+    del y
+    assert node() is None
+
+
+def test_an_output_that_died_still_counts_in_second_order():
+    """The dead output's place is needed when backward itself is differentiated."""
+    x = leaf()
+    y, _ = Both.apply(x)
+    (g,) = grad(y.sum(), x, create_graph=True)
+    (h,) = grad(g.sum(), x)
+    assert rushlight.allclose(h, -x.detach().sin())
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_function_passes_both_checks(fast):
+    assert gradcheck(Square.apply, leaf(), fast_mode=fast)
+    assert gradcheck(Both.apply, leaf(), fast_mode=fast)
+    assert gradgradcheck(Both.apply, leaf(), fast_mode=fast)
+
+
+def test_function_works_on_xla_arrays():
+    jnp = pytest.importorskip("jax.numpy")
+    from rushlight.tensor import wrap
+
+    x = wrap(jnp.arange(3.0)).requires_grad_()
+    y = Square.apply(x)
+    (g,) = grad(y.sum(), x, create_graph=True)
+    (h,) = grad(g.sum(), x)
+    assert np.allclose(np.asarray(g._array), 2 * np.arange(3.0)) and np.allclose(np.asarray(h._array), 2)
+
+
+def test_threads_add_up_in_one_leaf():
+    x = rushlight.ones(1000, requires_grad=True)
+
+    def work():
+        for _ in range(20):
+            (x * 2).sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert (x.grad == 160).all()
+
+
+def test_modes_belong_to_a_thread():
+    seen = {}
+    inside, done = threading.Event(), threading.Event()
+
+    def work():
+        with rushlight.no_grad(), rushlight.autograd.set_detect_anomaly(True):
+            inside.set()
+            done.wait(5)
+        seen["after"] = rushlight.is_grad_enabled()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(5)
+    assert rushlight.is_grad_enabled() and not rushlight.is_anomaly_enabled()
+    done.set()
+    thread.join()
+    assert seen["after"]
+
+
+def test_a_failed_backward_leaves_the_mode_as_it_was():
+    x = leaf()
+    y = x * 2
+    y.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    assert rushlight.is_grad_enabled() and x.grad is None
+
+
+def test_gradcheck_finds_a_wrong_gradient_and_says_where():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(2)
+    with pytest.raises(
+        rushlight.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"
+    ):
+        gradcheck(Wrong.apply, x)
+    assert not gradcheck(Wrong.apply, x, raise_exception=False, fast_mode=True)
+    before = x.detach().clone()
+    gradcheck(Square.apply, x)
+    assert (x == before).all() and x._version == 0
+
+
+def test_forward_mode_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"autograd\.functional\.jvp"):
+        rushlight.autograd.forward_ad
