@@ -20,7 +20,7 @@ import numpy as np
 
 from .tensor import Tensor, wrap
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     *multiprocessing.__all__,
     "ProcessContext",
     "ProcessExitedException",

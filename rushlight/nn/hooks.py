@@ -10,38 +10,38 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 from ..tensor import Tensor
 from ..utils.hooks import BackwardHook, RemovableHandle, epoch
 
-TABLES = (
-    "forward_pre_hooks",
-    "forward_pre_hooks_with_kwargs",
-    "forward_hooks",
-    "forward_hooks_with_kwargs",
-    "forward_hooks_always_called",
-    "backward_pre_hooks",
-    "backward_hooks",
-    "state_dict_pre_hooks",
-    "state_dict_hooks",
-    "load_state_dict_pre_hooks",
-    "load_state_dict_post_hooks",
-)
+Table = OrderedDict[int, Any]
 
 
 class Hooks:
-    """All hooks of one module: a table of id to function for each kind. ``…_with_kwargs`` hold only ids.
+    """All hooks of one module: a table of id to function for each kind, and tables that hold only the ids of some."""
 
-    ``is_full_backward_hook`` is None until the first backward hook decides which of the two kinds the module has.
-    ``compiled`` is what ``Module.compile`` made, and is called in the module's place.
-    """
+    forward_pre_hooks: Table
+    forward_pre_hooks_with_kwargs: Table
+    forward_hooks: Table
+    forward_hooks_with_kwargs: Table
+    forward_hooks_always_called: Table
+    backward_pre_hooks: Table
+    backward_hooks: Table
+    state_dict_pre_hooks: Table
+    state_dict_hooks: Table
+    load_state_dict_pre_hooks: Table
+    load_state_dict_post_hooks: Table
 
-    __slots__ = (*TABLES, "compiled", "is_full_backward_hook")
+    # None until the first backward hook decides which of the two kinds the module has.
+    is_full_backward_hook: bool | None = None
+    # What Module.compile made; it is called in the module's place.
+    compiled: Callable | None = None
 
     def __init__(self):
         for name in TABLES:
             setattr(self, name, OrderedDict())
-        self.is_full_backward_hook = self.compiled = None
 
     def add(self, kind: str, hook, *, prepend: bool = False, flags=()) -> RemovableHandle:
         """Put ``hook`` into the table ``kind``, and its id into those of ``flags``."""
@@ -78,19 +78,22 @@ class Hooks:
     def calls_nothing(self) -> bool:
         return not (self.forward_hooks or self.forward_pre_hooks or self.backward_hooks or self.backward_pre_hooks)
 
-    def __getstate__(self) -> dict:
+    def to_state(self) -> dict:
         """Under PyTorch's names and without empty tables: what a pickled module carries."""
         state = {"_" + name: getattr(self, name) for name in TABLES if getattr(self, name)}
         if self.is_full_backward_hook is not None:
             state["_is_full_backward_hook"] = self.is_full_backward_hook
         return state
 
-    def __setstate__(self, state: dict) -> None:
-        self.__init__()
+    @classmethod
+    def from_state(cls, state: dict) -> Hooks:
+        hooks = cls()
         for name, value in state.items():
-            setattr(self, name[1:], value)
+            setattr(hooks, name[1:], value)
+        return hooks
 
 
+TABLES = tuple(name for name, kind in Hooks.__annotations__.items() if kind == "Table")
 STATE_NAMES = frozenset(["_" + name for name in (*TABLES, "is_full_backward_hook")])
 
 
@@ -111,9 +114,9 @@ class Everyone(Hooks):
     def calls_nothing(self) -> bool:
         return not self.observers and super().calls_nothing()
 
-    def add(self, kind: str, hook, **options) -> RemovableHandle:
+    def add(self, kind: str, hook, *, prepend: bool = False, flags=()) -> RemovableHandle:
         self.present = True
-        return super().add(kind, hook, **options)
+        return super().add(kind, hook, prepend=prepend, flags=flags)
 
 
 everyone = Everyone()
@@ -292,7 +295,8 @@ class WithModule:
         return {"hook": self.hook, "module": None if self.reference is None else self.reference()}
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__(state["hook"], state["module"])
+        module = state["module"]
+        self.hook, self.reference = state["hook"], None if module is None else weakref.ref(module)
 
 
 # -- hooks for all modules -------------------------------------------------------------------------------------------

@@ -49,7 +49,6 @@ __all__ = [
 
 T_destination = TypeVar("T_destination", bound=dict[str, Any])
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-_set = object.__setattr__
 
 
 class Module:
@@ -178,7 +177,7 @@ class Module:
         else:
             if name == "training" and state.get(name) is not value:
                 epoch.value += 1
-            _set(self, name, value)
+            super().__setattr__(name, value)
 
     def _set_parameter(self, name: str, value: Parameter) -> None:
         state = self.__dict__
@@ -204,7 +203,7 @@ class Module:
             raise AttributeError("cannot assign module before Module.__init__() call")
         if isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        _set(self, name, value)
+        super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         epoch.value += 1
@@ -226,7 +225,7 @@ class Module:
         state = self.__dict__.copy()
         hooks = state.pop("_hooks", None)
         if hooks is not None:
-            state.update(hooks.__getstate__())
+            state.update(hooks.to_state())
         return state
 
     def __setstate__(self, state: dict) -> None:
@@ -236,8 +235,7 @@ class Module:
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.pop("_compiled_call_impl", None)
         if any(tables.values()):
-            hooks = self.__dict__["_hooks"] = Hooks()
-            hooks.__setstate__(tables)
+            self.__dict__["_hooks"] = Hooks.from_state(tables)
 
     # -- registering -------------------------------------------------------------------------------------------------
 

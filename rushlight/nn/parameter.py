@@ -43,7 +43,7 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
 
-class _BufferType(type(Tensor)):
+class _BufferType(type):
     """Makes ``isinstance(t, Buffer)`` true for the plain tensors that ``Buffer(…)`` returns."""
 
     def __instancecheck__(cls, instance) -> bool:
@@ -55,11 +55,11 @@ class Buffer(Tensor, metaclass=_BufferType):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         t = (_empty() if data is None else data).detach().requires_grad_(data is not None and data.requires_grad)
-        t.persistent, t._is_buffer = persistent, True
+        t.__dict__.update(persistent=persistent, _is_buffer=True)
         return t
 
 
-class UninitializedTensorMixin:
+class UninitializedTensorMixin(Tensor):
     """A parameter or buffer whose shape is not known yet. Only ``materialize`` makes it usable."""
 
     cls_to_become: type
@@ -159,14 +159,14 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return _blank(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer whose shape the first forward pass will tell."""
 
     cls_to_become = Tensor
 
     def __new__(cls, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
         t = _blank(cls, requires_grad, device, dtype)
-        t.persistent, t._is_buffer = persistent, True
+        t.__dict__.update(persistent=persistent, _is_buffer=True)
         return t
 
 

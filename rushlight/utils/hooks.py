@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 import weakref
 from typing import Any
@@ -24,10 +23,11 @@ class RemovableHandle:
     """
 
     id: int
-    _ids = itertools.count()
+    next_id = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
-        self.id = next(RemovableHandle._ids)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         tables = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.extra_dict_ref = tuple(weakref.ref(table) for table in tables)
@@ -56,8 +56,7 @@ class RemovableHandle:
         self.hooks_dict_ref = _reference(table)
         self.extra_dict_ref = tuple(_reference(t) for t in extra[0]) if extra else ()
         # Ids given out from here on must not meet the ones that came in with a pickle.
-        upcoming = next(RemovableHandle._ids)
-        RemovableHandle._ids = itertools.count(max(upcoming, self.id + 1))
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
 
 def _reference(table):
