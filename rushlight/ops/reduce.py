@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from .. import dtypes
-from ..autograd.op import differentiable as xp, op, variant
+from ..autograd.op import differentiable as xp
+from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
 from .dims import wrap_dim, wrap_dims
@@ -174,6 +175,8 @@ def sum_to_size(self, *size):
     """The sum over the dimensions that broadcasting ``size`` to this shape would repeat."""
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     shape = self._array.shape
+    if not size:
+        return sum_(self)
     extra = len(shape) - len(size)
     if extra < 0 or builtins.any(n not in (1, m) for n, m in zip(size, shape[extra:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
@@ -567,17 +570,18 @@ def _norm_gradient(xp, g, x, y, ord, axis, keepdims, x_shape):
     if ord == 0:
         return xp.zeros_like(x)
     size = xp.abs(x)
-    direction = x / xp.where(xp.equal(size, 0), 1, size)
+    direction = xp.sign(x)
     if ord == 1:
         return g * direction
     if math.isinf(ord):
         share = xp.astype(_same(xp, size, y), dtype=numpy_dtype(size))
         return g * direction * share / xp.sum(share, axis=axis, keepdims=True)
-    safe = xp.where(xp.equal(y, 0), 1, y)
     if ord == 2:
-        return xp.where(xp.equal(y, 0), 0, g * (x / safe))
-    ratio = xp.where(xp.equal(size, 0), 1, size) / safe
-    return xp.where(xp.logical_or(xp.equal(y, 0), xp.equal(size, 0)), 0, g * direction * xp.power(ratio, ord - 1))
+        return g * xp.where(xp.equal(y, 0), 0, x / y)
+    if ord < 2:
+        slope = xp.where(xp.equal(size, 0), 0, xp.power(size, ord - 1))
+        return direction * slope * xp.where(xp.equal(y, 0), 0, g * xp.power(y, 1 - ord))
+    return x * xp.power(size, ord - 2) * xp.where(xp.equal(y, 0), 0, g / xp.power(y, ord - 1))
 
 
 @op(node="LinalgVectorNormBackward0", x=_norm_gradient)

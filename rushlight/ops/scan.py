@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..autograd.op import differentiable as xp, op
+from ..autograd.op import differentiable as xp
+from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
@@ -170,7 +171,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """The slope of ``input`` along each ``dim``: central differences inside, one-sided ones at the edges."""
     if edge_order not in (1, 2):
-        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2.")
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(input._array.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [axis_of(input, d) for d in dims]
     spacing = 1 if spacing is None else spacing
@@ -182,11 +183,10 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         )
     for axis in axes:
         if input._array.shape[axis] < edge_order + 1:
-            raise RuntimeError(
-                "torch.gradient expected each dimension size to be at least edge_order+1"
-            )
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     return tuple(
-        _slope_at(input, axis, step, edge_order) if isinstance(step, Tensor) and step._array.ndim
+        _slope_at(input, axis, step, edge_order)
+        if isinstance(step, Tensor) and step._array.ndim
         else _slope(input, axis, step, edge_order)
         for axis, step in zip(axes, steps)
     )

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from ..autograd.op import differentiable as xp, op, variant
+from ..autograd.op import differentiable as xp
+from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
@@ -337,7 +338,9 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
-    sequence = sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=sorter._array.ndim - 1)
+    sequence = (
+        sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=sorter._array.ndim - 1)
+    )
     if not isinstance(values, Tensor):
         values = PUBLIC["tensor"](values, dtype=sequence.dtype, device=sequence.device)
     if sequence._array.ndim != 1 and sequence._array.shape[:-1] != values._array.shape[:-1]:
@@ -354,9 +357,7 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """The index of the interval between ``boundaries`` that each element lies in."""
     if boundaries._array.ndim != 1:
-        raise RuntimeError(
-            f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"
-        )
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 
 from .. import dtypes
-from ..autograd.op import differentiable as xp, op
+from ..autograd.op import differentiable as xp
+from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
@@ -17,7 +19,7 @@ from .reduce import axes_of, count_of, kept, tensor_argument, type_word
 
 
 def _freedom(shape, axis, correction):
-    """What the sum of squares is divided by; NaN makes the variance of too few elements NaN or inf, as in PyTorch."""
+    """What the sum of squares is divided by."""
     return max(count_of(shape, axis) - correction, 0)
 
 
@@ -27,13 +29,16 @@ def _variance(xp, x, axis, keepdims, correction):
     off = xp.abs(x - mean)
     squares = xp.sum(off * off, axis=axis, keepdims=keepdims)
     mean = mean if keepdims else xp.reshape(mean, shape=squares.shape)
-    return xp.divide(squares, _freedom(x.shape, axis, correction)), mean
+    freedom = _freedom(x.shape, axis, correction)
+    if not freedom:  # division by zero, without NumPy's warning
+        return xp.where(xp.equal(squares, 0), math.nan, squares + math.inf), mean
+    return squares / freedom, mean
 
 
 def _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape):
     g = kept(xp, g, axis, keepdims, x_shape)
     freedom = _freedom(x_shape, axis, correction)
-    scale = 2.0 / freedom if freedom else float("nan")
+    scale = 2.0 / freedom if freedom else math.nan
     return g * scale * (x - xp.mean(x, axis=axis, keepdims=True))
 
 
@@ -210,9 +215,7 @@ def bincount(input, weights=None, minlength=0):
         lowest, length = int(low.item()), int(high.item()) + 1
     if lowest < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    counts = xp.count_in_bins(
-        xp.astype(input, dtype=np.dtype(np.int64)), weights, length=max(length, minlength)
-    )
+    counts = xp.count_in_bins(xp.astype(input, dtype=np.dtype(np.int64)), weights, length=max(length, minlength))
     if weights is None:
         return xp.astype(counts, dtype=np.dtype(np.int64))
     return xp.astype(counts, dtype=np.dtype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
@@ -226,7 +229,7 @@ def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
     x = xp.reshape(input.detach(), shape=(input._array.size,))
-    low, high = _range(x, (min, max) if min != max else None, default=(min, max))
+    low, high = _range(x, (min, max) if min != max else None, (min, max), 1)
     place = xp.astype(xp.floor((x - low) * bins / (high - low)), dtype=np.dtype(np.int64))
     place = xp.where(xp.equal(x, high), bins - 1, xp.where(x > high, bins, place))
     counts = xp.count_in_bins(place, None, length=int(bins))
@@ -250,7 +253,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     bins = [bins] * size if isinstance(bins, int) else list(bins)
     if len(bins) != size:
         raise RuntimeError(
-            f"histogramdd(): Expected {size} sequences of bin edges for a {size}-dimensional histogram but got {len(bins)}"
+            f"histogramdd(): Expected {size} sequences of bin edges for a {size}-dimensional histogram "
+            f"but got {len(bins)}"
         )
     edges = bins if isinstance(bins[0], Tensor) else _even_edges(x, bins, range)
     return returns.histogramdd((_histogram(x, edges, weight, density), tuple(edges)))
@@ -261,23 +265,22 @@ def _even_edges(x, bins, limits):
     edges = []
     for i, n in enumerate(bins):
         given = None if limits is None else limits[2 * i : 2 * i + 2]
-        low, high = _range(xp.select_part(x, axis=1, index=i), given, default=(0.0, 1.0))
-        steps = PUBLIC["linspace"](0, 1, n + 1, dtype=x.dtype, device=x.device)
-        edges.append(low + steps * (high - low))
+        low, high = _range(xp.select_part(x, axis=1, index=i), given, (0.0, 1.0), 0.5)
+        place = PUBLIC["arange"](n + 1, dtype=x.dtype, device=x.device)
+        step = (high - low) / n
+        # From both ends, so that both are met exactly.
+        edges.append(xp.where(place < (n + 1) / 2, low + place * step, high - (n - place) * step))
     return edges
 
 
-def _range(x, limits, default):
-    """(low, high): as given, or those of the data; one apart on each side where that is nothing."""
-    if limits is not None:
-        low, high = limits
-    elif x._array.size:
+def _range(x, limits, default, margin):
+    """(low, high): as given, or those of the data, with a margin where that is nothing."""
+    if limits is None and x._array.size:
         low, high = PUBLIC["aminmax"](x)
         flat = xp.equal(low, high)
-        return xp.where(flat, low - 1, low), xp.where(flat, high + 1, high)
-    else:
-        low, high = default
-    return (low - 1, high + 1) if low == high else (low, high)
+        return xp.where(flat, low - margin, low), xp.where(flat, high + margin, high)
+    low, high = limits or default
+    return (low - margin, high + margin) if low == high else (low, high)
 
 
 def _histogram(x, edges, weight, density):
@@ -285,9 +288,10 @@ def _histogram(x, edges, weight, density):
     place, inside = 0, None
     for i, (edge, n) in enumerate(zip(edges, size)):
         column = xp.select_part(x, axis=1, index=i)
+        first, last = (xp.select_part(edge, axis=0, index=j) for j in (0, n))
+        here = xp.logical_and(column >= first, column <= last)
         found = xp.searchsorted(edge, column, side="right") - 1
-        found = xp.where(xp.equal(column, xp.select_part(edge, axis=0, index=n)), n - 1, found)  # the last bin has both its edges
-        here = xp.logical_and(found >= 0, found < n)
+        found = xp.where(xp.equal(column, last), n - 1, found)  # the last bin has both its edges
         inside = here if inside is None else xp.logical_and(inside, here)
         place = place * n + found
     place = xp.where(inside, place, -1)
