@@ -141,6 +141,8 @@ def run(module, args: tuple, kwargs: dict):
     own = module._hooks or _nothing
     if everyone.present:
         everyone.present = not everyone.calls_nothing()
+        for observer in everyone.observers:
+            observer(module)
     elif own.calls_nothing():
         return module.forward(*args, **kwargs)
     owners = (everyone, own) if everyone.present else (own,)
