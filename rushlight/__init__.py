@@ -57,6 +57,7 @@ from . import random
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
+from . import optim
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
@@ -69,3 +70,13 @@ newaxis = None
 globals().update(ops.PUBLIC)
 
 from . import __future__, nn
+
+_LATER = ("multiprocessing",)  # modules of their own that few programs need: imported when first named
+
+
+def __getattr__(name):
+    if name in _LATER:
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

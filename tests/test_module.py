@@ -295,6 +295,37 @@ def test_parameters_are_replaced_on_conversion_only_if_asked():
         torch.__future__.set_overwrite_module_params_on_conversion(False)
 
 
+def test_to_xla_and_back_keeps_parameters_values_and_gradients():
+    pytest.importorskip("jax")
+    m = nn.Linear(2, 1)
+    m.register_buffer("count", torch.zeros(1, dtype=torch.int64))
+    m(torch.ones(1, 2)).sum().backward()
+    weight, values, state = m.weight, m.weight.tolist(), copy.deepcopy(m.state_dict())
+    m.to("xla")
+    assert m.weight is weight
+    assert [t.device.type for t in (m.weight, m.weight.grad, m.count)] == ["xla"] * 3
+    assert m.weight.tolist() == values
+    m.zero_grad(set_to_none=False)
+    assert m.weight.grad.tolist() == [[0.0, 0.0]]
+    with torch.no_grad():
+        m.weight.zero_()
+    assert repr(m.load_state_dict(state)) == "<All keys matched successfully>"
+    assert m.weight.device.type == "xla"
+    assert copy.deepcopy(m).cpu().weight.tolist() == values
+
+
+def test_a_tensor_without_gradient_passes_a_backward_hook_as_itself():
+    class Counts(nn.Module):
+        def forward(self, x, count):
+            count += 1
+            return x * 2
+
+    m, count = Counts(), torch.zeros(1)
+    m.register_full_backward_hook(lambda *_: None)
+    m(torch.ones(1, requires_grad=True), count)
+    assert count.item() == 1
+
+
 def test_a_deep_tree_is_walked_without_recursion():
     m = nn.Module()
     top = m

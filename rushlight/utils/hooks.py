@@ -113,14 +113,17 @@ def through_one_node(tensors):
     node = BackwardHookFunctionBackward(tensors)
     aliases, made = [], []
     for i, t in enumerate(tensors):
+        if t._node is None:  # nothing to see: stays itself
+            aliases.append(t)
+            made.append(None)
+            continue
         alias = wrap(t._array)
-        if t._storage is None:
-            t._storage = Storage()
-        alias._storage = t._storage  # so that a write to the original is noticed by what saved the alias
-        if t._node is not None:
-            alias._node = Output(node, i, t._array.shape, t._array.dtype)
+        alias._storage = t._storage = (
+            t._storage or Storage()
+        )  # a write to the original is noticed by who saved the alias
+        alias._node = Output(node, i, t._array.shape, t._array.dtype)
         aliases.append(alias)
-        made.append(None if alias._node is None else weakref.ref(alias._node))
+        made.append(weakref.ref(alias._node))
     node.outputs = tuple(made)
     return aliases, node
 

@@ -100,6 +100,16 @@ print([n for n, _ in m.named_parameters()], [n for n, _ in m.named_buffers()], l
 attempt("parameter back", setattr, m, "p", Parameter(torch.ones(2)))
 print(tables(m))
 
+m.kept = Buffer(torch.ones(1))
+for persistent in (False, True):
+    attempt(
+        f"buffer over buffer, persistent={persistent}", setattr, m, "kept", Buffer(torch.ones(2), persistent=persistent)
+    )
+    print(tables(m))
+m.kept = Buffer(torch.ones(2), persistent=False)
+m.kept = torch.ones(3)
+print(tables(m))
+
 section("deleting and listing")
 for name in ["p", "np", "n", "listed", "nothing"]:
     attempt(f"del {name}", delattr, m, name)
