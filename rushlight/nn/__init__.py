@@ -1,6 +1,6 @@
 """Neural networks: ``Module`` and everything built on it, under PyTorch's names."""
 
-from . import containers, layers, lazy, module, parameter  # noqa: F401
+from . import containers, functional, init, layers, lazy, module, parameter  # noqa: F401
 from .containers import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .lazy import LazyModuleMixin as LazyModuleMixin
