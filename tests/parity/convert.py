@@ -144,7 +144,7 @@ def strided_copy(t: torch.Tensor) -> np.ndarray:
         return np.empty(tuple(t.shape), dtype=to_numpy(t.new_empty(0)).dtype)
     flat = to_numpy(torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())).copy()
     strides = [s * flat.itemsize for s in t.stride()]
-    array = np.lib.stride_tricks.as_strided(flat[t.storage_offset() :], tuple(t.shape), strides)
+    array = np.ndarray(tuple(t.shape), flat.dtype, flat, t.storage_offset() * flat.itemsize, strides)
     if any(s == 0 and n > 1 for s, n in zip(strides, t.shape)):
         array.flags.writeable = False  # expanded: several elements in one place
     return array

@@ -307,7 +307,7 @@ class _Comparison:
         their_in = [t for t in convert.tensors(self.torch_args) if t.requires_grad]
         if not pairs or not their_in:
             return
-        second = self.op.supports_gradgrad
+        second = self.op.supports_gradgrad and not self.options.compiled  # compiled graphs are first order
         their_cotangents = [_cotangent(b, i, second) for i, (_, b) in enumerate(pairs)]
         theirs = _torch_grad([b for _, b in pairs], their_in, their_cotangents, second)
         if theirs is None:
