@@ -71,7 +71,9 @@ globals().update(ops.PUBLIC)
 
 from . import __future__, nn
 
-_LATER = ("multiprocessing",)  # modules of their own that few programs need: imported when first named
+from .compiler import compile
+
+_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit")  # modules of their own that few programs need: imported when first named
 
 
 def __getattr__(name):

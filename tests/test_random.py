@@ -125,7 +125,7 @@ def test_accelerators_draw_from_the_same_seed():
 
 def test_compiled_code_draws_new_numbers_at_every_call():
     pytest.importorskip("jax")
-    from rushlight.compile import compile
+    from rushlight import compile
 
     @compile
     def noisy(x):

@@ -121,7 +121,7 @@ class Module:
 
     def compile(self, *args, **kwargs) -> None:
         """From now on call ``rushlight.compile(self)`` in this module's place, hooks included."""
-        from ..compile import compile
+        from ..compiler import compile
 
         self._compiled_call_impl = compile(self._call_impl, *args, **kwargs)
 

@@ -202,7 +202,7 @@ class _Comparison:
         return True
 
     def _compiled(self, f):
-        from rushlight.compile import compile
+        from rushlight import compile
 
         made = compile(f)
         self._at("compile", lambda: self._ours(made))  # the first call runs eagerly, the next one is traced

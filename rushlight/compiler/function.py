@@ -1,10 +1,11 @@
-"""``compile`` and what it returns."""
+"""``Compiled``: what ``compile`` makes of a function."""
 
 from __future__ import annotations
 
 import functools
 import threading
 import warnings
+import weakref
 
 from ..autograd.mode import state as mode_state
 from ..device import cpu
@@ -16,19 +17,15 @@ from .program import Program, Slot
 from .trace import CompileError, trace
 from .tree import flatten, signature
 
-__all__ = ["Compiled", "CompileError", "compile"]
+__all__ = ["CompileError", "Compiled"]
 
 
-def compile(fn=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
-    """Compile a function, or a module's call, into XLA programs; also a decorator.
+_all: weakref.WeakSet = weakref.WeakSet()
 
-    The function may hold a whole training step. ``fallback=True`` runs it eagerly, with one warning, when it cannot
-    be traced. ``options`` go to XLA's compiler. PyTorch's own options (``mode``, ``fullgraph``, ``dynamic``,
-    ``backend``) are accepted and mean nothing here: there is one mode.
-    """
-    if fn is None:
-        return functools.partial(compile, fallback=fallback, options=options, **torch_options)
-    return Compiled(fn, fallback, options)
+
+def forget_all() -> None:
+    for compiled in _all:
+        compiled._entries.clear()
 
 
 class Compiled:
@@ -41,6 +38,7 @@ class Compiled:
         self._eager = False  # a trace failed and fallback is on
         self.compilations = 0
         functools.update_wrapper(self, fn, updated=())
+        _all.add(self)
 
     def __call__(self, *args, **kwargs):
         if self._eager or mode_state.interceptors:  # inside another trace this is a plain call
@@ -51,6 +49,10 @@ class Compiled:
                 if entry.fits():
                     return self._run(entry, args, kwargs)
             return self._first(key, args, kwargs)
+
+    def __get__(self, instance, owner=None):
+        """A compiled function in a class is a method."""
+        return self if instance is None else functools.partial(self, instance)
 
     def _first(self, key, args, kwargs):
         """Run eagerly and watch, so that the next call can be traced."""

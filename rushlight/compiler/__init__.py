@@ -1,0 +1,84 @@
+"""``compile``: run a function, up to a whole training step, as one XLA program.
+
+The first call with new argument shapes runs eagerly and watches which tensors survive it (``discover``). The second
+traces the same Python under ``jax.jit`` with those tensors as inputs and the written ones as outputs (``trace``).
+From then on a call is one XLA execution (``program``); state stays in XLA's buffers, packed if small, and eager code
+that looks at a tensor gets the new values (``residence``).
+
+Importing this package does not import JAX; calling ``compile`` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+__all__ = ["compile", "disable", "is_compiling", "is_exporting", "reset"]
+
+
+def compile(model=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
+    """Compile a function, or a module's call, into XLA programs; also a decorator.
+
+    The function may hold a whole training step. ``fallback=True`` runs it eagerly, with one warning, when it cannot
+    be traced. ``options`` go to XLA's compiler. PyTorch's own options (``mode``, ``fullgraph``, ``dynamic``,
+    ``backend``, ``disable``) are accepted; only ``disable=True`` means anything here.
+
+    >>> w = rushlight.ones(2, requires_grad=True)
+    >>> @rushlight.compile
+    ... def step(x):
+    ...     (w * x).sum().backward()
+    ...     with rushlight.no_grad():
+    ...         w.sub_(w.grad)
+    ...         w.grad = None
+    >>> step(rushlight.ones(2)), step(rushlight.ones(2)), w
+    (None, None, tensor([-1., -1.], requires_grad=True))
+    """
+    if model is None:
+        return functools.partial(compile, fallback=fallback, options=options, **torch_options)
+    unknown = set(torch_options) - {"mode", "fullgraph", "dynamic", "backend", "disable"}
+    if unknown:
+        raise TypeError(f"compile() got an unexpected keyword argument '{sorted(unknown)[0]}'")
+    if torch_options.get("disable"):
+        return model
+    from ..nn.module import Module
+    from .function import Compiled
+
+    if isinstance(model, Module):
+        from .module import OptimizedModule
+
+        return OptimizedModule(model, Compiled(model, fallback, options))
+    if not callable(model):
+        raise RuntimeError(f"compile() expects a callable, but got {type(model).__name__}")
+    return Compiled(model, fallback, options)
+
+
+def is_compiling() -> bool:
+    """Is this code being traced right now?"""
+    devices = sys.modules.get("rushlight.engine.devices")
+    return devices is not None and devices.is_tracing()
+
+
+is_exporting = is_dynamo_compiling = is_compiling
+
+
+def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
+    """Accepted for PyTorch programs; a trace goes through every function it calls."""
+    return (lambda f: f) if fn is None else fn
+
+
+def reset() -> None:
+    """Forget every compiled program of the process, XLA's in-memory cache included."""
+    import jax
+
+    from .function import forget_all
+
+    forget_all()
+    jax.clear_caches()
+
+
+def __getattr__(name):
+    if name in ("CompileError", "Compiled"):
+        from . import function
+
+        return getattr(function, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
