@@ -1,0 +1,67 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from ..engine import namespace_of
+from ..tensor import wrap
+from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, double, scalar
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(PureOptimizer):
+    """Steps scaled by the root of the sum of all squared gradients so far."""
+
+    dynamic = ("lr", "lr_decay", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_lr(lr)
+        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay)
+        check_not_negative(initial_accumulator_value=initial_accumulator_value, eps=eps)
+        check_fused(fused, foreach, differentiable)
+        defaults = dict(
+            lr=lr,
+            lr_decay=lr_decay,
+            eps=eps,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            foreach=foreach,
+            maximize=maximize,
+            differentiable=differentiable,
+            fused=fused,
+        )
+        super().__init__(params, defaults)
+        for group in self.param_groups:  # unlike the others', this state is there before the first step
+            for p in group["params"]:
+                self._start(group, p, self.state[p])
+
+    def initial(self, group, p):
+        value = group["initial_accumulator_value"]
+        value = complex(value, value) if p.dtype.is_complex else value
+        return {"sum": wrap(namespace_of(p._array).full_like(p._array, value))}
+
+    def share_memory(self) -> None:
+        """Accepted; state lives in ordinary memory."""
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        step = state["step"] + 1
+        g = -g if option["maximize"] else g
+        g = g + scalar(xp, option["weight_decay"], p) * p
+        size = option["lr"] / (1 + (double(xp, step) - 1) * option["lr_decay"])
+        total = state["sum"] + g * g
+        p = p - scalar(xp, size, p) * (g / (xp.sqrt(total) + scalar(xp, option["eps"], p)))
+        return p, {"step": step, "sum": total}

@@ -1,0 +1,179 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..tensor import Tensor
+from .fused import blocks, constant, scratch
+from .optimizer import PureOptimizer, check_betas, check_fused, check_lr, check_not_negative, double, scalar, zeros_like
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(PureOptimizer):
+    """Steps scaled by running means of the gradient and of its square: ``p ← p - lr · m̂ / (√v̂ + eps)``."""
+
+    dynamic = ("lr", "betas", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ):
+        check_lr(lr, foreach=foreach, capturable=capturable)
+        check_not_negative(eps=eps)
+        _check_tensor_betas(betas, foreach, capturable)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
+        check_fused(fused, foreach, differentiable)
+        defaults = dict(
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=decoupled_weight_decay,
+        )
+        super().__init__(params, defaults)
+
+    def initial(self, group, p):
+        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        return {name: zeros_like(p) for name in names}
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        beta1, beta2 = option["betas"]
+        lr, decay = option["lr"], option["weight_decay"]
+        step = state["step"] + 1
+        g = -g if option["maximize"] else g
+        if option["decoupled_weight_decay"]:
+            p = p * scalar(xp, 1 - lr * decay, p)
+        else:
+            g = g + scalar(xp, decay, p) * p
+        mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
+        square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+        state = {"step": step, "exp_avg": mean, "exp_avg_sq": square} | (
+            {"max_exp_avg_sq": xp.maximum(state["max_exp_avg_sq"], square)} if option["amsgrad"] else {}
+        )
+        t = double(xp, step)
+        size = lr / (1 - beta1**t)
+        correction = (1 - beta2**t) ** 0.5
+        denominator = xp.sqrt(state.get("max_exp_avg_sq", square)) / scalar(xp, correction, p) + scalar(
+            xp, option["eps"], p
+        )
+        return p - scalar(xp, size, p) * (mean / denominator), state
+
+    @staticmethod
+    def fused(p, g, state, option):
+        mean, square = state["exp_avg"]._array, state["exp_avg_sq"]._array
+        if option["amsgrad"] or mean.dtype != p.dtype or not (mean.flags.c_contiguous and square.flags.c_contiguous):
+            return False
+        count = state["step"]._array
+        if count.__class__ is not np.ndarray or mean.__class__ is not np.ndarray:
+            return False
+        beta1, beta2 = option["betas"]
+        lr, decay, dtype = option["lr"], option["weight_decay"], p.dtype
+        t = count.item() + 1
+        count[...] = t
+        correction = math.sqrt(1 - beta2**t)
+        # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
+        rate = np.asarray(-lr / (1 - beta1**t) * correction, dtype)
+        eps = np.asarray(option["eps"] * correction, dtype)
+        new1, keep2, new2 = constant(1 - beta1, dtype), constant(beta2, dtype), constant(1 - beta2, dtype)
+        shrink = constant(1 - lr * decay, dtype) if decay and option["decoupled_weight_decay"] else None
+        decay = constant(decay, dtype) if decay and shrink is None else None
+        maximize = option["maximize"]
+        for p, g, m, v in blocks(p, g, mean, square):
+            t = scratch(p)
+            if shrink is not None:
+                np.multiply(p, shrink, p)
+            if maximize or decay is not None:
+                u = scratch(p, 1)
+                g = np.negative(g, u) if maximize else g
+                if decay is not None:
+                    np.multiply(p, decay, t)
+                    g = np.add(g, t, u)
+            np.subtract(g, m, t)
+            np.multiply(t, new1, t)
+            np.add(m, t, m)
+            np.multiply(g, g, t)
+            np.multiply(t, new2, t)
+            np.multiply(v, keep2, v)
+            np.add(v, t, v)
+            np.sqrt(v, t)
+            np.add(t, eps, t)
+            np.divide(m, t, t)
+            np.multiply(t, rate, t)
+            np.add(p, t, p)
+        return True
+
+
+class AdamW(Adam):
+    """Adam with weight decay applied to the parameter itself, not to its gradient."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
+
+
+def _check_tensor_betas(betas, foreach, capturable) -> None:
+    tensors = [isinstance(b, Tensor) for b in betas]
+    if any(tensors) and not all(tensors):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if tensors[i] and foreach and not capturable:
+            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+        if tensors[i] and beta._array.size == 1:
+            continue
+        if tensors[i]:
+            bool(beta)  # raises: more than one value is ambiguous

@@ -1,0 +1,50 @@
+"""What in-place NumPy updates share: scratch memory, scalars as arrays, and blocks that stay in the cache."""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+import numpy as np
+
+# A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
+BLOCK = 1 << 14
+
+
+@functools.lru_cache(maxsize=256)
+def constant(value: float, dtype) -> np.ndarray:
+    """A number as a 0-dimensional array: a ufunc takes it in half the time it needs for a Python float."""
+    return np.asarray(value, dtype)
+
+
+def blocks(*arrays):
+    """The arrays themselves where they are small, else matching flat slices of ``BLOCK`` elements."""
+    size = arrays[0].size
+    if size <= BLOCK:
+        return (arrays,)
+    return _slices(size, [a.reshape(-1) for a in arrays])
+
+
+def scratch(like: np.ndarray, which: int = 0) -> np.ndarray:
+    """Memory of this thread to compute in, with the shape of ``like`` (at most ``BLOCK`` elements)."""
+    table = _memory.table
+    key = (which, like.shape, like.dtype)
+    found = table.get(key)
+    if found is None:
+        if len(table) > 512:
+            table.clear()
+        found = table[key] = np.empty(BLOCK, like.dtype)[: like.size].reshape(like.shape)
+    return found
+
+
+def _slices(size, arrays):
+    for start in range(0, size, BLOCK):
+        yield tuple(a[start : start + BLOCK] for a in arrays)
+
+
+class _Memory(threading.local):
+    def __init__(self):
+        self.table: dict = {}
+
+
+_memory = _Memory()

@@ -1,0 +1,74 @@
+"""NAdam: Adam with Nesterov momentum."""
+
+from __future__ import annotations
+
+from ..engine import namespace_of
+from ..tensor import wrap
+from .optimizer import PureOptimizer, _step_dtype, check_betas, check_lr, check_not_negative, double, scalar, zeros_like
+
+__all__ = ["NAdam"]
+
+
+class NAdam(PureOptimizer):
+    """Adam whose momentum looks one step ahead."""
+
+    dynamic = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = dict(
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum_decay=momentum_decay,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+        )
+        super().__init__(params, defaults)
+
+    def initial(self, group, p):
+        one = namespace_of(p._array).ones((), dtype=_step_dtype(p))
+        return {"mu_product": wrap(one), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        beta1, beta2 = option["betas"]
+        lr, decay, momentum_decay = option["lr"], option["weight_decay"], option["momentum_decay"]
+        step = state["step"] + 1
+        t = double(xp, step)
+        g = -g if option["maximize"] else g
+        if option["decoupled_weight_decay"]:
+            p = p * scalar(xp, 1 - lr * decay, p)
+        else:
+            g = g + scalar(xp, decay, p) * p
+        mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
+        square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+        mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
+        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1) * momentum_decay))
+        product = state["mu_product"] * scalar(xp, mu, state["mu_product"])
+        state = {"step": step, "mu_product": product, "exp_avg": mean, "exp_avg_sq": square}
+        denominator = xp.sqrt(square / scalar(xp, 1 - beta2**t, p)) + scalar(xp, option["eps"], p)
+        product = double(xp, product)
+        p = p - scalar(xp, lr * (1 - mu) / (1 - product), p) * (g / denominator)
+        return p - scalar(xp, lr * mu_next / (1 - product * mu_next), p) * (mean / denominator), state

@@ -1,0 +1,554 @@
+"""The base of all optimizers, and ``PureOptimizer``: an optimizer that is one pure update per parameter."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import warnings
+from collections import defaultdict
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd import mode
+from ..autograd.mode import enable_grad, no_grad, state as modes
+from ..autograd.views import put
+from ..engine import namespace_of, numpy as numpy_engine
+from ..tensor import Storage, Tensor, wrap
+from ..utils.hooks import RemovableHandle
+
+__all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
+
+_global_pre_hooks: dict = {}
+_global_post_hooks: dict = {}
+
+
+class _Required:
+    """Stands in ``defaults`` for an option that every group must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
+    """``hook(optimizer, args, kwargs) -> None | (args, kwargs)`` before every optimizer's step."""
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook) -> RemovableHandle:
+    """``hook(optimizer, args, kwargs)`` after every optimizer's step."""
+    return _register(_global_post_hooks, hook)
+
+
+class Optimizer:
+    """Parameters in groups with options, and state kept per parameter. Subclasses define ``step``."""
+
+    #: Options that only enter the arithmetic: compile passes them as inputs, so changing one never recompiles.
+    dynamic: tuple[str, ...] = ("lr", "weight_decay")
+
+    _traced_hyper: list | None = None  # while compile traces: what to read instead of the dynamic options
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)
+
+    def __init__(self, params, defaults: dict):
+        self.defaults = defaults
+        self._init_hooks()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + params.type()
+            )
+        self.state = defaultdict(dict)
+        self.param_groups: list[dict] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def _init_hooks(self) -> None:
+        self._optimizer_step_pre_hooks: dict = {}
+        self._optimizer_step_post_hooks: dict = {}
+        self._optimizer_state_dict_pre_hooks: dict = {}
+        self._optimizer_state_dict_post_hooks: dict = {}
+        self._optimizer_load_state_dict_pre_hooks: dict = {}
+        self._optimizer_load_state_dict_post_hooks: dict = {}
+
+    # -- stepping ----------------------------------------------------------------------------------------------------
+
+    def step(self, closure=None):
+        """One update of all parameters that have a gradient; ``closure`` computes the loss again where given."""
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p._grad = None
+                elif p._grad is not None:
+                    p._grad = p._grad.detach()
+                    xp = namespace_of(p._grad._array)
+                    put(p._grad, xp.zeros_like(p._grad._array))
+
+    def _evaluate(self, closure):
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
+    # -- options -----------------------------------------------------------------------------------------------------
+
+    def _hyper(self, group: dict) -> dict:
+        """The options of a group as the updates read them: numbers, or traced values while compiling."""
+        traced = self._traced_hyper
+        if traced is None:
+            for name in self.dynamic:
+                value = group.get(name)
+                if isinstance(value, Tensor) or value.__class__ is tuple and isinstance(value[0], Tensor):
+                    return _numbers(group)
+            return group
+        start = 0
+        for other in self.param_groups:
+            if other is group:
+                break
+            start += sum(1 for _ in _scalars(other, self.dynamic))
+        values = iter(traced[start:])
+        return {**group, **{name: _replaced(group[name], values) for name in self.dynamic if name in group}}
+
+    def _hyper_values(self) -> list[float]:
+        """All dynamic options of all groups, in the order of ``_traced_hyper``."""
+        return [float(v) for group in self.param_groups for v in _scalars(group, self.dynamic)]
+
+    # -- parameter groups --------------------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Add parameters, with options of their own where given."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, (set, frozenset)):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        named, param_group["params"] = _split_names(list(params))
+        if named is not None:
+            # Where PyTorch puts it: right after the parameters, before the options.
+            param_group["param_names"] = named
+        for p in param_group["params"]:
+            _check_parameter(p, self.defaults)
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        self._check_group(param_group)
+        self.param_groups.append(param_group)
+
+    def _check_group(self, group: dict) -> None:
+        params = group["params"]
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                "github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=4,
+            )
+        if any(("param_names" in other) != ("param_names" in group) for other in self.param_groups):
+            have = "with" if "param_names" in group else "without"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{have} names to the optimizer"
+            )
+        known = {p for other in self.param_groups for p in other["params"]}
+        if not known.isdisjoint(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+
+    # -- saving and loading ------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict:
+        """State and options, with parameters replaced by their number."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(p, len(numbers))
+            packed = {name: value for name, value in group.items() if name != "params"}
+            packed["params"] = [numbers[p] for p in group["params"]]
+            groups.append(packed)
+        packed_state = {numbers.get(p, p) if isinstance(p, Tensor) else p: value for p, value in self.state.items()}
+        result = {"state": packed_state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            replaced = hook(self, result)
+            result = result if replaced is None else replaced
+        return result
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take over what ``state_dict()`` gave, here or in PyTorch."""
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            state_dict = state_dict if replaced is None else replaced
+        groups, saved_groups = self.param_groups, copy.deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved_groups)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        parameters = {
+            number: (p, saved)
+            for group, saved in zip(groups, saved_groups)
+            for number, p in zip(saved["params"], group["params"])
+        }
+        loaded = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                p, saved = parameters[key]
+                loaded[p] = _fitted(p, value, saved)
+            else:
+                loaded[key] = copy.copy(value)
+        for group, saved in zip(groups, saved_groups):
+            saved["params"] = group["params"]
+            if "param_names" in group and "param_names" not in saved:
+                saved["param_names"] = group["param_names"]
+        self.__setstate__({"state": loaded, "param_groups": saved_groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def __getstate__(self) -> dict:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        if not hasattr(self, "_optimizer_step_pre_hooks"):
+            self._init_hooks()
+        for group in self.param_groups:  # options that a newer version has and an older file lacks
+            for name, default in getattr(self, "defaults", {}).items():
+                group.setdefault(name, default)
+        for values in self.state.values():
+            step = values.get("step") if isinstance(values, dict) else None
+            if step is not None and not isinstance(step, Tensor):
+                values["step"] = wrap(np.asarray(step, np.float32))
+
+    def __repr__(self) -> str:
+        lines = [f"{self.__class__.__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines += ["" if i else None, f"Parameter Group {i}"]
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join(line for line in lines if line is not None) + "\n)"
+
+    # -- hooks -------------------------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook) -> RemovableHandle:
+        """``hook(optimizer, args, kwargs) -> None | (args, kwargs)`` before each step."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook) -> RemovableHandle:
+        """``hook(optimizer, args, kwargs)`` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer)`` before ``state_dict``."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer, state_dict) -> None | state_dict`` after ``state_dict``."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer, state_dict) -> None | state_dict`` before loading."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+        """``hook(optimizer)`` after loading."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def _with_hooks(step):
+    if hasattr(step, "hooked"):
+        return step
+
+    @functools.wraps(step)
+    def hooked(self, *args, **kwargs):
+        self._opt_called = True  # what lr_scheduler warns about when it is missing
+        if mode.active:
+            mode.notify("optimizers", self)
+        pre = (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values())
+        for hook in pre:
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                if not isinstance(replaced, tuple) or len(replaced) != 2:
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                    )
+                args, kwargs = replaced
+        result = step(self, *args, **kwargs)
+        for hook in (*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    hooked.hooked = True
+    return hooked
+
+
+class PureOptimizer(Optimizer):
+    """An optimizer whose update of one parameter is a pure function, the same for every engine.
+
+    Subclasses define
+
+        initial(group, p)                  the state before the first step, as Tensors (``step`` is added here)
+        update(xp, p, g, state, option)    (new p, new state) from arrays of namespace ``xp``
+
+    and may define ``fused(p, g, state, option)``, an in-place NumPy body of the same formula that allocates nothing.
+    """
+
+    counts_steps = True
+    complex_error: str | None = None
+
+    def initial(self, group: dict, p: Tensor) -> dict:
+        return {}
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        raise NotImplementedError
+
+    fused = None
+
+    def step(self, closure=None):
+        """One update of all parameters that have a gradient."""
+        loss = self._evaluate(closure)
+        outer, modes.grad = modes.grad, False
+        try:
+            for group in self.param_groups:
+                self._step_group(group, self._hyper(group))
+        finally:
+            modes.grad = outer
+        return loss
+
+    def _step_group(self, group: dict, option: dict) -> None:
+        fused = self.fused if self._traced_hyper is None else None
+        states = self.state
+        for p in group["params"]:
+            g = p._grad
+            if g is None:
+                continue
+            state = states.get(p)
+            if not state:
+                state = {}
+                if self.counts_steps:
+                    self._start(group, p, state)
+            if group.get("differentiable"):
+                self._update_differentiable(p, g, state, option)
+            elif fused is not None and _plain(p, g) and fused(p._array, g._array, state, option):
+                storage = p._storage
+                if storage is None:
+                    storage = p._storage = Storage()
+                storage.version += 1
+            else:
+                self._update(p, g, state, option)
+            if state and p not in states:
+                states[p] = state
+
+    def _start(self, group: dict, p: Tensor, state: dict) -> None:
+        xp = namespace_of(p._array)
+        state["step"] = wrap(xp.zeros((), dtype=_step_dtype(p)))
+        state.update(self.initial(group, p))
+
+    def _update(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
+        """The pure formula on raw arrays, and its results written back."""
+        p._sync()
+        g._sync()
+        xp = namespace_of(p._array)
+        arrays = {name: value._array for name, value in state.items() if isinstance(value, Tensor)}
+        if xp is not numpy_engine:
+            arrays = {name: xp.asarray(a) for name, a in arrays.items()}  # a state loaded from a file
+        is_complex = p._array.dtype.kind == "c"
+        if is_complex:
+            self._check_complex()
+            new_p, new = self.update(xp, *_as_real(xp, (p._array, g._array)), _as_real(xp, arrays), option)
+            new_p, new = _as_complex(xp, new_p), {k: _as_complex_like(xp, v, arrays.get(k)) for k, v in new.items()}
+        else:
+            new_p, new = self.update(xp, p._array, g._array, arrays, option)
+        for name, array in new.items():
+            old = state.get(name)
+            if isinstance(old, Tensor):
+                put(old, np.asarray(array) if xp is numpy_engine else array)
+            else:
+                state[name] = wrap(array)
+        put(p, np.asarray(new_p) if xp is numpy_engine else new_p)
+
+    def _check_complex(self) -> None:
+        if self.complex_error:
+            raise RuntimeError(self.complex_error)
+
+    def _update_differentiable(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
+        """The same formula on Tensors, recorded: gradients flow through the step."""
+        from ..autograd.op import differentiable
+        from ..autograd.views import assign, check_writable
+
+        with enable_grad():
+            check_writable(p)
+            new_p, new = self.update(differentiable, p.clone(), g, dict(state), option)
+            state.update(new)
+            assign(p, new_p)
+
+
+def scalar(xp, value, like):
+    """A number computed from options and step counts, in the dtype of the arrays it will meet."""
+    return value if isinstance(value, (int, float)) else xp.astype(value, dtype=like.dtype)
+
+
+def double(xp, step):
+    """A step count in double precision: ``1 - beta ** step`` needs it."""
+    return xp.astype(step, dtype=np.float64)
+
+
+def zeros_like(p: Tensor) -> Tensor:
+    return wrap(namespace_of(p._array).zeros_like(p._array))
+
+
+def check_lr(lr, *, foreach=None, capturable=False, message="Invalid learning rate: {}", above_zero=False) -> None:
+    """The checks of ``lr`` that all optimizers share."""
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr._array.size != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    if not (lr > 0 if above_zero else lr >= 0):
+        raise ValueError(message.format(lr))
+
+
+def check_not_negative(**options) -> None:
+    """``Invalid name value: …`` for what must be at least 0; ``eps`` is called epsilon."""
+    for name, value in options.items():
+        if not value >= 0:
+            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
+
+
+def check_betas(betas) -> None:
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def check_fused(fused, foreach, differentiable) -> None:
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def _register(table: dict, hook, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        others = [(k, v) for k, v in table.items() if k != handle.id]
+        table.clear()
+        table.update([(handle.id, hook), *others])
+    return handle
+
+
+def _plain(p: Tensor, g: Tensor) -> bool:
+    """May a fused NumPy body write straight into this parameter?"""
+    a, b = p._array, g._array
+    return (
+        a.__class__ is np.ndarray
+        and b.__class__ is np.ndarray
+        and p._view is None
+        and g._view is None
+        and a.dtype.kind == "f"
+        and a.dtype == b.dtype
+        and a.dtype.itemsize >= 4
+        and a.flags.c_contiguous
+        and b.flags.c_contiguous
+    )
+
+
+def _step_dtype(p: Tensor):
+    return np.float64 if dtypes.get_default_dtype() is dtypes.float64 else np.float32
+
+
+def _scalars(group: dict, names):
+    for name in names:
+        if name in group:
+            value = group[name]
+            if isinstance(value, (tuple, list)):
+                yield from value
+            else:
+                yield value
+
+
+def _numbers(group: dict) -> dict:
+    def number(value):
+        if isinstance(value, (tuple, list)):
+            return tuple(number(v) for v in value)
+        return float(value) if isinstance(value, Tensor) else value
+
+    return {name: value if name == "params" else number(value) for name, value in group.items()}
+
+
+def _replaced(value, values):
+    return tuple(next(values) for _ in value) if isinstance(value, (tuple, list)) else next(values)
+
+
+def _split_names(params):
+    """(names or None, the tensors) of a list of parameters or of (name, parameter) pairs."""
+    with_names = [isinstance(p, tuple) for p in params]
+    if not any(with_names):
+        return None, params
+    if not all(with_names):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    return [name for name, _ in params], [p for _, p in params]
+
+
+def _check_parameter(p, defaults) -> None:
+    if not isinstance(p, Tensor):
+        raise TypeError("optimizer can only optimize Tensors, but one of the params is " + type(p).__name__)
+    if not defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+        raise ValueError("can't optimize a non-leaf Tensor")
+
+
+def _fitted(p: Tensor, value, group: dict, name=None):
+    """Loaded state, copied and brought to the parameter's dtype and device; step counts stay float32."""
+    if isinstance(value, Tensor):
+        xp = namespace_of(p._array)
+        value._sync()
+        array = xp.asarray(value._array)
+        if name != "step" and p.dtype.is_floating_point:
+            array = xp.astype(array, dtype=p._array.dtype)
+        return wrap(np.array(array) if xp is numpy_engine else array)
+    if isinstance(value, dict):
+        return {k: _fitted(p, v, group, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitted(p, v, group) for v in value)
+    return value
+
+
+def _as_real(xp, value):
+    """Complex arrays as real ones with a last axis of two, as PyTorch's updates see them."""
+    if isinstance(value, dict):
+        return {k: _as_real(xp, v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_as_real(xp, v) for v in value)
+    return xp.stack([xp.real(value), xp.imag(value)], axis=-1) if value.dtype.kind == "c" else value
+
+
+def _as_complex(xp, value):
+    return value[..., 0] + 1j * value[..., 1]
+
+
+def _as_complex_like(xp, value, old):
+    made_complex = old.dtype.kind == "c" if old is not None else value.ndim > 0
+    return _as_complex(xp, value) if made_complex else value

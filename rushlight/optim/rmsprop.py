@@ -1,0 +1,64 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from .optimizer import PureOptimizer, check_lr, check_not_negative, scalar, zeros_like
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(PureOptimizer):
+    """Steps scaled by a running root mean square of the gradient, optionally centered and with momentum."""
+
+    dynamic = ("lr", "alpha", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = dict(
+            lr=lr,
+            momentum=momentum,
+            alpha=alpha,
+            eps=eps,
+            centered=centered,
+            weight_decay=weight_decay,
+            capturable=capturable,
+            foreach=foreach,
+            maximize=maximize,
+            differentiable=differentiable,
+        )
+        super().__init__(params, defaults)
+
+    def initial(self, group, p):
+        names = ["square_avg"]
+        names += ["momentum_buffer"] if group["momentum"] > 0 else []
+        names += ["grad_avg"] if group["centered"] else []
+        return {name: zeros_like(p) for name in names}
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        keep, new = scalar(xp, option["alpha"], p), scalar(xp, 1 - option["alpha"], p)
+        g = -g if option["maximize"] else g
+        g = g + scalar(xp, option["weight_decay"], p) * p
+        made = {"step": state["step"] + 1, "square_avg": keep * state["square_avg"] + new * (g * g)}
+        variance = made["square_avg"]
+        if option["centered"]:
+            made["grad_avg"] = state["grad_avg"] + new * (g - state["grad_avg"])
+            variance = variance - made["grad_avg"] * made["grad_avg"]
+        direction = g / (xp.sqrt(variance) + scalar(xp, option["eps"], p))
+        if option["momentum"] > 0:
+            direction = made["momentum_buffer"] = option["momentum"] * state["momentum_buffer"] + direction
+        return p - scalar(xp, option["lr"], p) * direction, made

@@ -1,0 +1,114 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .fused import blocks, constant, scratch
+from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, scalar
+
+__all__ = ["SGD"]
+
+
+class SGD(PureOptimizer):
+    """``p ← p - lr · g``, with momentum, Nesterov momentum and weight decay.
+
+    >>> w = rushlight.ones(1, requires_grad=True)
+    >>> optimizer = rushlight.optim.SGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000], requires_grad=True)
+    """
+
+    counts_steps = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_lr(lr)
+        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_fused(fused, foreach, differentiable)
+        defaults = dict(
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+            foreach=foreach,
+            differentiable=differentiable,
+            fused=fused,
+        )
+        super().__init__(params, defaults)
+
+    @staticmethod
+    def update(xp, p, g, state, option):
+        g = -g if option["maximize"] else g
+        g = g + scalar(xp, option["weight_decay"], p) * p
+        momentum = option["momentum"]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            buffer = g if buffer is None else momentum * buffer + (1 - option["dampening"]) * g
+            state = {"momentum_buffer": buffer}
+            g = g + momentum * buffer if option["nesterov"] else buffer
+        return p - scalar(xp, option["lr"], p) * g, state
+
+    @staticmethod
+    def fused(p, g, state, option):
+        momentum, decay = option["momentum"], option["weight_decay"]
+        buffer = None
+        if momentum:
+            if "momentum_buffer" not in state or state["momentum_buffer"] is None:
+                return False  # the first step makes the buffer
+            buffer = state["momentum_buffer"]._array
+            if buffer.dtype != p.dtype or not buffer.flags.c_contiguous:
+                return False
+        dtype = p.dtype
+        rate = constant(-option["lr"] if not option["maximize"] or buffer is not None or decay else option["lr"], dtype)
+        if not decay and buffer is None:
+            for p, g in blocks(p, g):
+                t = scratch(p)
+                np.multiply(g, rate, t)
+                np.add(p, t, p)
+            return True
+        sign = constant(-1.0 if option["maximize"] else 1.0, dtype)
+        decay, momentum = constant(decay, dtype), constant(momentum, dtype)
+        keep = constant(1 - option["dampening"], dtype)
+        for p, g, *rest in blocks(p, g) if buffer is None else blocks(p, g, buffer):
+            t = scratch(p)
+            np.multiply(p, decay, t)
+            (np.subtract if option["maximize"] else np.add)(t, g, t)
+            if rest:
+                (b,) = rest
+                np.multiply(b, momentum, b)
+                if option["dampening"]:
+                    u = scratch(p, 1)
+                    np.multiply(t, keep, u)
+                    np.add(b, u, b)
+                else:
+                    np.add(b, t, b)
+                if option["nesterov"]:
+                    u = scratch(p, 1)
+                    np.multiply(b, momentum, u)
+                    np.add(t, u, t)
+                    np.multiply(t, rate, t)
+                else:
+                    np.multiply(b, rate, t)
+            else:
+                np.multiply(t, rate, t)
+            np.add(p, t, p)
+        return True
