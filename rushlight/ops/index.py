@@ -299,10 +299,19 @@ def _as_integers(p: Tensor) -> list:
 
 
 def _index(x, dims, indices):
+    indices = _beside(x, indices)
     try:
         return index_at(x, *indices, dims=_dims(dims))
     except (IndexError, ValueError) as error:
         raise _index_error(error, x, dims, indices) from None
+
+
+def _beside(x, indices) -> list:
+    """CPU indices moved to the tensor's device, as PyTorch allows them."""
+    if x._array.__class__ is _ndarray:
+        return indices
+    move = namespace_of(x._array).to_device
+    return [wrap(move(i._array, x.device)) if i._array.__class__ is _ndarray else i for i in indices]
 
 
 def _dims(dims):
@@ -336,7 +345,7 @@ def _index_put_(target, dims, indices, value, cast=False, accumulate=False):
 
 
 def _put(target, value, *, dims, indices, accumulate=False):
-    shape = _result_shape(target, dims, indices)
+    indices, shape = _beside(target, indices), _result_shape(target, dims, indices)
     value = _without_leading_ones(value, len(shape))
     try:
         if value._array.shape != shape:
@@ -356,6 +365,7 @@ def _put_masked(target, value, *, dim, mask):
     if _is_mask(mask) and mask._array.dtype.kind != "b":
         mask = mask != 0
     trailing = target._array.ndim - dim - mask._array.ndim
+    (mask,) = _beside(target, [mask])
     return put_masked(target, value, mask.reshape((*mask._array.shape, *[1] * trailing)))
 
 
@@ -585,4 +595,3 @@ def _clamped(input, indices):
 
 PUBLIC["_unsafe_masked_index"] = _unsafe_masked_index
 PUBLIC["_unsafe_masked_index_put_accumulate"] = _unsafe_masked_index_put_accumulate
-xp_.constant = wrap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 
@@ -260,7 +261,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         small, larger = divmod(length, where)
         where = [i * small + min(i, larger) for i in range(1, where)]
     edges = [0, *(as_int(i, "indices") for i in where), length]
-    parts = [slice(a, b).indices(length) for a, b in zip(edges, edges[1:])]
+    parts = [slice(a, b).indices(length) for a, b in itertools.pairwise(edges)]
     return tuple(slice_part(input, axis=axis, start=a, stop=max(a, b)) for a, b, _ in parts)
 
 
@@ -396,7 +397,13 @@ def meshgrid(*tensors, indexing=None):
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
         if t._array.dtype != tensors[0]._array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
-    if indexing not in (None, "ij", "xy"):
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
@@ -406,7 +413,7 @@ def meshgrid(*tensors, indexing=None):
     for i, t in enumerate(tensors):
         grids.append(t.view([-1 if d == i else 1 for d in range(len(shape))]).expand(shape))
     if swap:
-        grids = [g.swapaxes(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+        grids[:2] = grids[1], grids[0]
     return tuple(grids)
 
 
@@ -483,7 +490,7 @@ def block_diag(*tensors):
 
 def _chunk_cat(tensors, dim, num_chunks):
     """Each tensor cut into ``num_chunks`` (zero-padded) parts along ``dim``; the parts of a number joined together."""
-    rows = []
+    rows, dim = [], wrap_dim(dim, min(t._array.ndim for t in tensors))
     for t in tensors:
         shape = t._array.shape
         each = -(-shape[dim] // num_chunks)

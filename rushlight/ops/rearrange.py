@@ -150,13 +150,14 @@ def flip_(xp, x, *, axis):
 
 
 @public(out=False)
-def flip(input, *dims):
+def flip(input, *dims_, dims=None):
     """The given dimensions back to front; a copy.
 
     >>> rushlight.arange(3).flip(0)
     tensor([2, 1, 0])
     """
-    return flip_(input, axis=wrap_dims(sizes(dims, "dims"), input._array.ndim) if input._array.ndim else ())
+    given = sizes(dims_ if dims is None else (dims,), "dims")
+    return flip_(input, axis=wrap_dims(given, input._array.ndim) if input._array.ndim else ())
 
 
 @public(out=False)
@@ -232,14 +233,14 @@ def repeat_(xp, x, *, repeats):
 
 
 @public(function=False)
-def repeat(self, *repeats):
+def repeat(self, *counts, repeats=None):
     """The tensor side by side with itself, so many times along each dimension; a copy.
 
     >>> rushlight.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    repeats, shape = sizes(repeats, "repeats"), self._array.shape
+    repeats, shape = sizes(counts if repeats is None else (repeats,), "repeats"), self._array.shape
     if len(repeats) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in repeats):
@@ -251,9 +252,9 @@ def repeat(self, *repeats):
 
 
 @public(out=False)
-def tile(input, *dims):
+def tile(input, *dims_, dims=None):
     """``repeat``, with missing leading counts taken as 1."""
-    dims = sizes(dims, "dims")
+    dims = sizes(dims_ if dims is None else (dims,), "dims")
     return repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
 
@@ -320,17 +321,24 @@ def _positions(shape, strides, offset):
 @op(
     node="AsStridedBackward0",
     view=True,
-    x=lambda xp, g, x_shape, shape, strides, offset: xp.add_at_zeros(
-        xp.reshape(g, shape=(numel(shape),)), _flat_positions(xp, shape, strides, offset), shape=(numel(x_shape),)
+    write=lambda xp, x, value, shape, strides, offset: xp.put_strided(
+        x, value, shape=shape, strides=strides, offset=offset
+    ),
+    x=lambda xp, g, x_shape, shape, strides, offset: xp.add_strided(
+        g, into=x_shape, shape=shape, strides=strides, offset=offset
     ),
 )
 def strided(xp, x, *, shape, strides, offset):
     return xp.strided(x, shape=shape, strides=strides, offset=offset)
 
 
-def _flat_positions(xp, shape, strides, offset):
-    positions = _positions(shape, strides, offset).reshape(-1)
-    return xp.constant(positions)
+@op(x=lambda xp, g, shape, strides, offset: xp.strided(g, shape=shape, strides=strides, offset=offset))
+def add_strided(xp, x, *, into, shape, strides, offset):
+    """Zeros of shape ``into`` with ``x`` added where ``strided`` would read: what its gradient is."""
+    size, at = numel(into), _positions(shape, strides, offset)
+    inside = (at >= 0) & (at < size)  # a part of a larger storage can be read beyond its own ends
+    zeros = xp.zeros((size,), dtype=x.dtype)
+    return xp.reshape(xp.index_add(zeros, xp.getitem(x, index=inside), index=(at[inside],)), shape=into)
 
 
 @op(
@@ -370,17 +378,18 @@ def _strided(input, size, stride, storage_offset):
     base = input if input._view is None or input._view.base is None else input._view.base
     offset = input.storage_offset() if storage_offset is None else storage_offset
     last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else -1
-    if last >= base._array.size:
-        itemsize = base._array.dtype.itemsize
+    itemsize = base._array.dtype.itemsize
+    whole = base._owner() if base._array.__class__ is np.ndarray else base._array
+    if last >= whole.nbytes // itemsize:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
             f"requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size "
-            f"{base._array.size * itemsize}"
+            f"{whole.nbytes}"
         )
     layout = views.layout(base)
     if not layout.flags.c_contiguous:
         base = shapes.transpose_(base, axes=tuple(sorted(range(layout.ndim), key=lambda d: -layout.strides[d])))
-    return base, {"shape": size, "strides": stride, "offset": offset}
+    return base, {"shape": size, "strides": stride, "offset": offset - base.storage_offset()}
 
 
 # -- padding ---------------------------------------------------------------------------------------------------------
@@ -558,3 +567,25 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """``input`` with ``src`` in place of a strided part; a copy."""
     return _as_strided_scatter(input, src, size, stride, storage_offset)
+
+
+# -- views taken in place --------------------------------------------------------------------------------------------
+
+
+def _in_place_view(function, name, node):
+    """``Tensor.name``: the tensor itself becomes the view that ``function`` gives."""
+
+    def method(self, *args, **kwargs):
+        return views.become(self, function, node, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of :meth:`{name[:-1]}`."
+    setattr(Tensor, name, method)
+
+
+for _name, _node in {
+    "t": "TBackward1", "transpose": "TransposeBackward1", "swapaxes": "TransposeBackward1",
+    "swapdims": "TransposeBackward1", "unsqueeze": "UnsqueezeBackward1", "as_strided": "AsStridedBackward1",
+    "squeeze": "SqueezeBackward3",
+}.items():  # fmt: skip
+    _in_place_view(PUBLIC[_name], _name + "_", _node)

@@ -28,7 +28,7 @@ def _grid(index, axis) -> tuple:
 
 @op(exact=True, x=lambda xp, g, index, axis, x_shape: xp.scatter_zeros(g, index, axis=axis, shape=x_shape))
 def gather_(xp, x, index, *, axis):
-    return xp.getitem(x, index=_grid(index, axis)) if x.ndim else x
+    return xp.getitem(x, index=_grid(index, axis))
 
 
 @op(x=lambda xp, g, index, axis: xp.gather(g, index, axis=axis))
@@ -60,33 +60,27 @@ def _share(xp, x, index, src, y, axis):
     return own, theirs, xp.scatter_add(own, index, theirs, axis=axis)
 
 
-def _one_where_zero(xp, x):
-    return xp.where(x == 0, xp.ones_like(x), x)
-
-
-def _zero_count(xp, x, index, src, axis):
-    zeros = xp.astype(src == 0, dtype=src.dtype)
-    return xp.scatter_add(xp.astype(x == 0, dtype=x.dtype), index, zeros, axis=axis)
+def _one_where(xp, condition, x):
+    return xp.where(condition, xp.ones_like(x), x)
 
 
 def _reduce_rule_x(xp, g, x, index, src, y, axis, how):
     if how == "prod":
-        # The product of the others: y / x where nothing is zero, the rest's product where x is the only zero.
-        others = xp.scatter_reduce(_one_where_zero(xp, x), index, _one_where_zero(xp, src), axis=axis, how=how)
-        zeros = _zero_count(xp, x, index, src, axis)
-        alone = xp.where((zeros == 1) & (x == 0), others, xp.zeros_like(y))
-        return g * xp.conj(xp.where(zeros == 0, y / _one_where_zero(xp, x), alone))
+        # The product of all others: with a zero in x replaced by 1, the new product over the new x.
+        filled = _one_where(xp, x == 0, x)
+        return g * xp.conj(xp.scatter_reduce(filled, index, src, axis=axis, how=how) / filled)
     own, _, count = _share(xp, x, index, src, y, axis)
     return g * own / count
 
 
 def _reduce_rule_src(xp, g, x, index, src, y, axis, how):
     if how == "prod":
-        others = xp.scatter_reduce(_one_where_zero(xp, x), index, _one_where_zero(xp, src), axis=axis, how=how)
-        zeros = xp.gather(_zero_count(xp, x, index, src, axis), index, axis=axis)
-        alone = xp.where((zeros == 1) & (src == 0), xp.gather(others, index, axis=axis), xp.zeros_like(src))
-        whole = xp.gather(y, index, axis=axis) / _one_where_zero(xp, src)
-        return xp.gather(g, index, axis=axis) * xp.conj(xp.where(zeros == 0, whole, alone))
+        # y / src; where src is the only zero that went into y, the product of the others.
+        zeros = xp.scatter_add(xp.zeros_like(x), index, xp.astype(src == 0, dtype=x.dtype), axis=axis)
+        alone = (src == 0) & (xp.gather(zeros, index, axis=axis) == 1)
+        others = xp.scatter_reduce(x, index, _one_where(xp, alone, src), axis=axis, how=how)
+        ratio = xp.gather(y, index, axis=axis) / _one_where(xp, src == 0, src)
+        return xp.gather(g, index, axis=axis) * xp.conj(xp.where(alone, xp.gather(others, index, axis=axis), ratio))
     _, theirs, count = _share(xp, x, index, src, y, axis)
     return xp.gather(g / count, index, axis=axis) * theirs
 
@@ -134,7 +128,17 @@ def put_slices(xp, x, index, src, *, axis):
     return xp.index_put(x, src, index=_at(axis, index))
 
 
-_index_fill, _index_fill_tensor = variant(put_slices, "IndexFillBackward0"), variant(put_slices, "IndexFillBackward1")
+@op(
+    node="IndexFillBackward1",
+    exact=True,
+    x=lambda xp, g, index, axis: xp.fill_slices(g, index, 0, axis=axis),
+    value=lambda xp, g, index, axis: xp.sum(g - xp.fill_slices(g, index, 0, axis=axis), axis=None, keepdims=False),
+)
+def fill_slices(xp, x, index, value, *, axis):
+    return xp.index_put(x, value, index=_at(axis, index))
+
+
+_fill_with_number = variant(fill_slices, "IndexFillBackward0")
 
 # -- gather and scatter ----------------------------------------------------------------------------------------------
 
@@ -149,20 +153,24 @@ def gather(input, dim, index, *, sparse_grad=False):
     """
     axis = wrap_dim(dim, input._array.ndim)
     _check_long(index, "gather")
+    if not input._array.ndim:
+        return gather(input.reshape(1), 0, index.reshape(-1)).reshape(index._array.shape)
+    if not index._array.ndim:
+        return gather(input, 0, index.reshape(1)).reshape(())
     input, index = _checked(input, axis, index, "Size does not match at dimension {} expected index {} to be no larger "
                             "than self {} apart from dimension {}")  # fmt: skip
+    if not index._array.size:  # only its shape counts
+        return _gather_nothing(input, index.long())
     return gather_(input, index, axis=axis)
 
 
 def _check_long(index, name):
-    if index._array.dtype not in _LONG:
+    if index._array.dtype not in _LONG and index._array.size:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
 def _checked(input, axis, index, message):
     """Index and input of equal rank, with index within bounds and no larger than the input elsewhere."""
-    if index._array.ndim == 0 and input._array.ndim == 1:
-        index = index.reshape(1)
     have, want = index._array.shape, input._array.shape
     if len(have) != len(want) and index._array.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -192,6 +200,8 @@ def _prepared(input, dim, index, src, name):
     """What every scatter checks: returns the axis, the index, and src cut to the index's size."""
     axis = wrap_dim(dim, input._array.ndim)
     _check_long(index, name)
+    if index._array.ndim == 0 and input._array.ndim == 1:
+        index = index.reshape(1)
     message = _TOO_LARGE
     if isinstance(src, Tensor):
         if src._array.dtype != input._array.dtype:
@@ -334,7 +344,8 @@ def take_along_dim(input, indices, dim=None):
     shape = list(PUBLIC["broadcast_shapes"](*[[1 if d == axis else n for d, n in enumerate(s)] for s in (have, want)]))
     whole, picked = [*shape], [*shape]
     whole[axis : axis + 1], picked[axis : axis + 1] = have[axis : axis + 1], want[axis : axis + 1]
-    return gather(input.expand(whole), axis, indices.expand(picked))
+    check_bounds(indices, have[axis], axis, negative=True)
+    return gather(input.expand(whole), axis, (indices % have[axis]).expand(picked))
 
 
 # -- index_select and its kin ----------------------------------------------------------------------------------------
@@ -373,10 +384,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis)
     if alpha != 1:
         source = source * alpha
-    return _vectors(index_add_call, input, index, source, axis=axis)
-
-
-index_add_call = index_add_
+    return _vectors(index_add_, input, index, source, axis=axis)
 
 
 def _word(t) -> str:
@@ -439,7 +447,7 @@ def index_fill(input, dim, index, value):
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
     if isinstance(value, Tensor):
         value = value.to(input.dtype)
-    call = _index_fill_tensor if isinstance(value, Tensor) else _index_fill
+    call = fill_slices if isinstance(value, Tensor) else _fill_with_number
     return _vectors(call, input, index.reshape(-1), value, axis=axis)
 
 
@@ -470,7 +478,7 @@ def _flat(xp, x):
     return xp.reshape(x, shape=(numel(x.shape),))
 
 
-_take = variant(take_flat, "TakeBackward0")
+_take, _gather_nothing = variant(take_flat, "TakeBackward0"), variant(take_flat, "GatherBackward0")
 
 
 @public
@@ -516,6 +524,4 @@ def put(input, index, source, accumulate=False):
             f"{source._array.size}, index.numel() = {index._array.size}"
         )
     _check_flat(input, index)
-    if not index._array.size:
-        return xp_.clone(input)
     return put_flat(input, index, source.reshape(index._array.shape), accumulate=bool(accumulate))

@@ -290,13 +290,13 @@ _one_dim_t = variant(xp_.alias, "TBackward0")
 
 
 @public(out=False)
-def permute(input, *dims):
+def permute(input, *dims_, dims=None):
     """The dimensions in another order.
 
     >>> rushlight.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    dims = sizes(dims, "dims")
+    dims = sizes(dims_ if dims is None else (dims,), "dims")
     ndim = input._array.ndim
     if len(dims) != ndim:
         raise RuntimeError(
@@ -433,13 +433,15 @@ def broadcast_to_(xp, x, *, shape):
 
 
 @public(function=False)
-def expand(self, *size, implicit=False):
+def expand(self, *sizes_, size=None, implicit=False):
     """Dimensions of size 1 (and new ones in front) made larger without copying.
 
     >>> rushlight.zeros(3, 1).expand(2, 3, 4).shape
     torch.Size([2, 3, 4])
     """
-    return broadcast_to_(self, shape=_expanded(self._array.shape, sizes(size), f"torch.{self.dtype.char}"))
+    return broadcast_to_(
+        self, shape=_expanded(self._array.shape, sizes(sizes_ if size is None else (size,)), f"torch.{self.dtype.char}")
+    )
 
 
 @public
@@ -532,7 +534,7 @@ def _at(axis, index):
     ),
 )
 def select_part(xp, x, *, axis, index):
-    return x[_at(axis, index)]
+    return x[(*_at(axis, index), ...)]  # with the Ellipsis NumPy makes a view of a single element too, no scalar
 
 
 @op(
