@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import dtypes
 from ..autograd.mode import no_grad
 from ..device import device as Device
-from ..tensor import Tensor
+from ..tensor import Size, Tensor
 from ..utils.hooks import RemovableHandle, epoch
 from . import hooks as hooking
 from .hooks import (
@@ -738,13 +738,6 @@ class Module:
                     f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                     f"the shape in current model is {target.shape}."
                 )
-        if not assign and target.device.type == "meta" and value.device.type != "meta":
-            warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
-                "to their corresponding key in the module instead of copying them in place?)",
-                stacklevel=2,
-            )
         try:
             with no_grad():
                 if assign:
@@ -752,9 +745,10 @@ class Module:
                 else:
                     target.copy_(value)
         except Exception as error:
+            have = Size(target._array.shape)  # not target.shape, which a lazy one refuses
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {target.shape} and '
-                f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+                f'While copying the parameter named "{key}", whose dimensions in the model are {have} and whose '
+                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
         return None
 

@@ -40,7 +40,8 @@ class Parameter(Tensor):
         return _rebuild_parameter_with_state, (data, self.requires_grad, OrderedDict(), dict(attributes))
 
     def __repr__(self, *, tensor_contents=None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+        text = super().__repr__(tensor_contents=tensor_contents)
+        return f"Parameter containing:\n{text if type(self) is Parameter else f'Parameter({text})'}"
 
 
 class _BufferType(type):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from ...ops.creation import empty
-from ...ops.linalg import linear as _linear
-from .. import init
+from .. import functional, init
 from ..lazy import LazyModuleMixin
 from ..module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -54,7 +53,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
-        return _linear(input, self.weight, self.bias)
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -93,9 +92,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1, input2):
-        from ..functional import bilinear
-
-        return bilinear(input1, input2, self.weight, self.bias)
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (
