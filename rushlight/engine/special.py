@@ -291,7 +291,7 @@ def _upper_fraction(a, x):
         d = 1 / _not_zero(step * d + b)
         c = _not_zero(b + step / c)
         value = value * c * d
-        if np.all(np.abs(c * d - 1) < 1e-16):
+        if np.all(np.abs(c * d - 1) < 5e-16):
             break
     return value
 

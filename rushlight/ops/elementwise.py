@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from .. import dtypes
-from ..autograd.op import differentiable as xp_, op, variant
-from ..tensor import Tensor
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from ..tensor import Tensor, wrap
 from . import returns
 from .public import PUBLIC, public
 
@@ -79,11 +80,16 @@ def is_integral(*values) -> bool:
     return not (d.is_floating_point or d.is_complex)
 
 
+def type_word(d) -> str:
+    """A dtype as PyTorch's messages write it: Float, Long, ComplexDouble …"""
+    return d.char.removesuffix("Tensor")
+
+
 def refuse(kernel, wrong, *values):
     """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
     d = dtype_of(*values)
     if wrong(d):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.char.removesuffix('Tensor')}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(d)}'")
 
 
 def _not_integral(d):
@@ -143,7 +149,12 @@ def add_(xp, x, w):
 
 @op(node="AddBackward0", promote="common", x=lambda xp, g: g, w=lambda xp, g, alpha: g * alpha.conjugate())
 def add_scaled(xp, x, w, *, alpha):
-    return xp.add(x, xp.multiply(w, alpha))
+    return xp.add(x, _scaled(xp, w, alpha))
+
+
+def _scaled(xp, w, alpha):
+    """``w * alpha``; integers wrap around as PyTorch's do, where NumPy would refuse a negative alpha for uint8."""
+    return xp.multiply(w, np.asarray(alpha).astype(dtype_of(w).numpy) if is_integral(w) else alpha)
 
 
 def _check_subtract(x, w):
@@ -173,7 +184,7 @@ def subtract(xp, x, w):
     w=lambda xp, g, alpha: -g * alpha.conjugate(),
 )
 def subtract_scaled(xp, x, w, *, alpha):
-    return xp.subtract(x, xp.multiply(w, alpha))
+    return xp.subtract(x, _scaled(xp, w, alpha))
 
 
 @op(
@@ -184,7 +195,7 @@ def subtract_scaled(xp, x, w, *, alpha):
     w=lambda xp, g: g,
 )
 def rsub_(xp, x, w, *, alpha=1):
-    return xp.subtract(w, x if alpha == 1 else xp.multiply(x, alpha))
+    return xp.subtract(w, x if alpha == 1 else _scaled(xp, x, alpha))
 
 
 @op(
@@ -265,7 +276,7 @@ def reciprocal(xp, x):
     t2=lambda xp, g, t1, value: g * xp.conj(t1 * value),
 )
 def addcmul_(xp, x, t1, t2, *, value):
-    return x + (t1 * t2 if value == 1 else t1 * value * t2)
+    return x + (t1 * t2 if value == 1 else _scaled(xp, t1, value) * t2)
 
 
 @op(
@@ -804,7 +815,11 @@ def copysign(xp, x, w):
     return xp.copysign(x, w)
 
 
-@op(promote="common", x=lambda xp, g: g, w=zero)
+@op(
+    promote="common",
+    x=lambda xp, g, x, w: xp.where(x == w, 0.0, g),
+    w=zero,
+)
 def nextafter(xp, x, w):
     refuse("nextafter_cpu", _integral, x, w)
     return xp.nextafter(x, w)
@@ -908,7 +923,7 @@ unary(relu)
 
 @public(inplace=True)
 def logit(input, eps=None):
-    """``log(input / (1 - input))``, the inverse of sigmoid; input is first clamped to [eps, 1 - eps] if eps is given."""
+    """``log(input / (1 - input))``, the inverse of sigmoid; input clamped to [eps, 1 - eps] if eps is given."""
     return logit_(input, eps=eps)
 
 
@@ -1142,7 +1157,7 @@ def isclose_(xp, x, w, *, rtol, atol, equal_nan):
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype.char.removesuffix('Tensor')} did not match {other.dtype.char.removesuffix('Tensor')}")
+        raise RuntimeError(f"{type_word(input.dtype)} did not match {type_word(other.dtype)}")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -1170,7 +1185,7 @@ def _check_condition(condition):
     d = dtype_of(condition)
     if d is not dtypes.bool_ and d is not dtypes.uint8:
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {d.char.removesuffix('Tensor')}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {type_word(d)}"
         )
 
 
@@ -1204,6 +1219,9 @@ def where(condition, input=None, other=None):
     if input is None and other is None:
         return PUBLIC["nonzero"](condition, as_tuple=True)
     _check_condition(condition)
+    if not (isinstance(input, Tensor) or isinstance(other, Tensor)):
+        dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))
+        input = wrap(np.asarray(input, dtype.numpy))
     return where_(condition, input, other)
 
 
@@ -1221,13 +1239,13 @@ def masked_fill(input, mask, value):
     """``input`` with ``value`` where ``mask`` is True."""
     if mask.dtype is not dtypes.bool_:
         kind = {"int64": "long int", "float32": "float", "float64": "double", "uint8": "unsigned char"}
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {kind.get(mask.dtype.name, mask.dtype.name)}"
-        )
+        word = kind.get(mask.dtype.name, mask.dtype.name)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {word}")
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.ndim} dimension(s)."
             )
         return masked_fill_(input, mask, value)
     if isinstance(value, complex) and not is_complex(input):
@@ -1424,17 +1442,27 @@ def view_as_complex(input):
     if not dtype_of(input).is_floating_point:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{input.dtype.char.removesuffix('Tensor')}"
+            f"{type_word(input.dtype)}"
+        )
+    if input.dtype.itemsize == 2:
+        raise RuntimeError(
+            "view_as_complex: rushlight has no half-precision complex dtype; convert with .float() first"
         )
     if not input.ndim or input.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2" if input.ndim else "Input tensor must have one or more dimensions")
+        raise RuntimeError(
+            "Tensor must have a last dimension of size 2"
+            if input.ndim
+            else "Input tensor must have one or more dimensions"
+        )
     return view_as_complex_(input)
 
 
 def _check_parts(real, imag):
-    names = [d.char.removesuffix("Tensor") for d in (real.dtype, imag.dtype)]
+    names = [type_word(d) for d in (real.dtype, imag.dtype)]
     if not (real.dtype.is_floating_point and imag.dtype.is_floating_point):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+        )
     if real.dtype is not imag.dtype:
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..autograd import views
-from ..autograd.op import differentiable as xp, operator
+from ..autograd.op import differentiable as xp
+from ..autograd.op import operator
 from ..tensor import Tensor
 from . import elementwise
 from .public import PUBLIC
@@ -37,7 +38,7 @@ def _in_place(function):
 _OPERANDS = (Tensor, int, float, complex, *elementwise.NUMPY_NUMBERS)
 _public = PUBLIC.__getitem__
 
-# The four that training loops live on are ops themselves; the rest go through PyTorch's functions, for their node names.
+# What training loops live on are ops themselves; where node names differ, PyTorch's functions choose among variants.
 Tensor.__add__ = Tensor.__radd__ = operator(xp.add)
 Tensor.__sub__ = operator(xp.subtract)
 Tensor.__mul__ = Tensor.__rmul__ = operator(xp.multiply)

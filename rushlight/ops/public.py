@@ -23,9 +23,10 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
     def publish(f):
         parameters = inspect.signature(f).parameters
+        f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
         named = _numpy_named(f) if "dim" in parameters else f
         called = _with_out(named) if out and "out" not in parameters else named
-        for name in (f.__name__.rstrip("_") if f.__name__ not in _KEEP else f.__name__, *aliases):
+        for name in (f.__name__, *aliases):
             if function:
                 PUBLIC[name] = called
             if method:
@@ -44,7 +45,7 @@ def _with_out(f):
     @functools.wraps(f)
     def called(*args, out=None, **kwargs):
         result = f(*args, **kwargs)
-        return result if out is None else write_out(out, result)
+        return result if out is None else write_out(out, result, f.__name__.rstrip("_"))
 
     return called
 
@@ -70,18 +71,19 @@ def _in_place(f, name):
     return method
 
 
-def write_out(out, result):
+def write_out(out, result, name):
     """Copy a result into ``out=``, resizing it as PyTorch does."""
     if isinstance(result, tuple):
         pairs = list(zip(out, result))
         for target, value in pairs:
-            write_out(target, value)
+            write_out(target, value, name)
         return type(result)(out) if not hasattr(result, "_fields") else type(result)(*out)
     if not isinstance(out, Tensor):
-        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if result._node is not None or (out._node is not None and views.state.grad):
         raise RuntimeError(
-            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )
     if out.shape != result.shape:
         if out._array.size != 0:

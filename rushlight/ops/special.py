@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..autograd.op import differentiable as xp_, op, variant
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
 from ..engine import special as series
 from ..tensor import Tensor
-from .elementwise import binary, is_integral, no_gradient, require_number, unary
+from .elementwise import binary, no_gradient, require_number, unary
 from .public import PUBLIC, public
 
 SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports
@@ -277,7 +278,15 @@ def _series(name):
     return _special_unary(op(promote="float")(forward))
 
 
-for _name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai", "modified_bessel_k0", "modified_bessel_k1"):
+for _name in (
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
+    "airy_ai",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+):
     _series(_name)
 _series("scaled_modified_bessel_k0")
 _series("scaled_modified_bessel_k1")
