@@ -37,7 +37,7 @@ m.register_full_backward_hook(lambda m, gi, go: print("    hook", gi, go))
 x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
 out = m(Pair(x, y), extra=3)
 print(type(out).__name__, out._fields, out.left.grad_fn.name())
-(out.left + out.right).sum().backward()
+attempt("backward", lambda: (out.left + out.right).sum().backward())
 print(x.grad, y.grad)
 
 
