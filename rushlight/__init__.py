@@ -81,4 +81,8 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype"):
+        from . import amp
+
+        return getattr(amp, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

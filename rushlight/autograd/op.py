@@ -357,6 +357,7 @@ def modified_in_place(value, node, version, expected) -> str:
 def _caller(o: Op, node_type=None, operator=False):
     """The function that is the op: ``_general_caller``, behind a short cut where one or two arrays are all there is."""
     general = _general_caller(o, node_type, operator)
+    general.op = o  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.static or o.aux is not None or o.view or len(o.arrays) > 2:
         return general
     return (_single_caller if len(o.arrays) == 1 else _pair_caller)(o, node_type or o.node_type, general)
@@ -625,7 +626,7 @@ def _link_view(o, base, t, static, index=None):
     if storage.views is not None:
         storage.views.append(t)
     step = (o, static, index)
-    if base._view is None or base._view.base is None:
+    if base._view is None or base._view.recorded is None:
         t._view = View(base, (step,), storage.version, state.grad)
     else:
         t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)

@@ -97,7 +97,7 @@ class LBFGS(Optimizer):
                 or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
-        memory.save(state)
+        memory.save(state, group["lr"])
         state["prev_loss"] = previous_loss
         return first_loss
 
@@ -152,7 +152,7 @@ class _Memory:
         self.size = size
         self.changes, self.steps, self.inverse = arrays("old_dirs"), arrays("old_stps"), arrays("ro")
         self.scale, self.current = array("H_diag"), array("d")
-        self.previous_gradient, self.t, self.al = array("prev_flat_grad"), state.get("t"), state.get("al")
+        self.previous_gradient, self.t = array("prev_flat_grad"), float(state.get("t") or 0)
 
     def direction(self, xp, gradient, fresh):
         if fresh:
@@ -181,8 +181,8 @@ class _Memory:
             q = q + s * (weights.pop() - xp.dot(y, q) * r)
         return q
 
-    def save(self, state):
-        state["d"], state["t"] = wrap(self.current), self.t
+    def save(self, state, lr):
+        state["d"], state["t"] = wrap(self.current), lr.new_tensor(self.t) if isinstance(lr, Tensor) else self.t
         state["old_dirs"], state["old_stps"] = [wrap(a) for a in self.changes], [wrap(a) for a in self.steps]
         state["ro"] = [wrap(a) for a in self.inverse]
         state["H_diag"] = self.scale if isinstance(self.scale, int) else wrap(self.scale)

@@ -13,6 +13,7 @@ from .. import dtypes
 from ..autograd import mode
 from ..autograd.mode import enable_grad, no_grad, state as modes
 from ..autograd.views import put
+from ..config import epoch
 from ..engine import namespace_of, numpy as numpy_engine
 from ..tensor import Storage, Tensor, wrap
 from ..utils.hooks import RemovableHandle
@@ -154,6 +155,7 @@ class Optimizer:
             param_group.setdefault(name, default)
         self._check_group(param_group)
         self.param_groups.append(param_group)
+        epoch.value += 1
 
     def _check_group(self, group: dict) -> None:
         params = group["params"]
@@ -232,6 +234,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
+        epoch.value += 1  # compiled steps must look for the new state
         if not hasattr(self, "_optimizer_step_pre_hooks"):
             self._init_hooks()
         for group in self.param_groups:  # options that a newer version has and an older file lacks

@@ -1,0 +1,14 @@
+"""Mixed precision: ``autocast`` chooses each op's dtype, ``GradScaler`` keeps small gradients from vanishing."""
+
+from .autocast_mode import (
+    autocast,
+    custom_bwd,
+    custom_fwd,
+    get_autocast_dtype,
+    is_autocast_available,
+    is_autocast_enabled,
+    set_autocast_dtype,
+)
+from .grad_scaler import GradScaler
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "GradScaler"]
