@@ -327,17 +327,29 @@ class Tensor:
         if self._storage is None:
             self._storage = Storage()
         t._storage = self._storage
-        if self._array.__class__ is not _ndarray:
-            self._share_xla(t)
+        if self._array.__class__ is not _ndarray or self.is_leaf:  # compiled code may move a leaf's values away
+            self._share_values(t)
         return t
+
+    def detach_(self) -> Tensor:
+        """Leave the graph, in place."""
+        if self._is_view():
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+            )
+        self._node = None
+        return self
 
     @property
     def data(self) -> Tensor:
-        self._sync()
+        self._come_home()
         t = wrap(self._array)
         if self._array.__class__ is not _ndarray:
             t._storage = self._storage = self._storage or Storage()
-            self._share_xla(t)
+            self._share_values(t)
         return t
 
     @data.setter
@@ -347,10 +359,19 @@ class Tensor:
         value._sync()
         self._array, self._view, self._storage = value._array, None, None
 
-    def _share_xla(self, t: Tensor) -> None:
-        """Make ``t`` follow this tensor's in-place changes although XLA arrays are immutable."""
-        base, path = (self, ()) if self._view is None else (self._view.base, self._view.path)
+    def _share_values(self, t: Tensor) -> None:
+        """Make ``t`` follow this tensor's changes where memory does not: XLA arrays, and values in compiled programs."""
+        base, path = (self, ()) if self._view is None or self._view.base is None else (self._view.base, self._view.path)
         t._view = View(base, path, self._storage.version, recorded=None)
+
+    def _come_home(self) -> None:
+        """Have the values in this tensor's own memory for good: somebody is about to be handed that memory."""
+        self._sync()
+        owner = self if self._view is None or self._view.base is None else self._view.base
+        if owner is not self and owner._view is not None:
+            owner._come_home()
+        elif owner._view is not None and owner._view.base is None:
+            owner._view = None
 
     @property
     def _version(self) -> int:

@@ -290,9 +290,11 @@ def put(t: Tensor, array) -> None:
         xp = namespace_of(array) if t._array.__class__ is _ndarray else namespace_of(t._array)
         array = xp.astype(array, dtype=t._array.dtype)
         t._array = array
-        if view is not None and view.base is not None:
+        while view is not None and view.base is not None:
             base = view.base
-            base._array = write(xp, base._array, view.path, array)
+            base._array = array = write(xp, base._array, view.path, array)
+            view = base._view  # a detached tensor's views write to it, and it to what it was detached from
+        view = t._view
     t._storage.version += 1
     if view is not None:
         view.seen = t._storage.version

@@ -32,7 +32,7 @@ class Resident:
 
     base = node = None  # what a View has and a resident tensor has not
     path = ()
-    recorded = False
+    recorded = None
 
     def __init__(self):
         self.seen = self.version = -1
@@ -73,13 +73,6 @@ def settle(t: Tensor) -> Resident:
     if t._view.__class__ is not Resident:
         t._view = Resident()
     return t._view
-
-
-def evict(t: Tensor) -> None:
-    """Bring the tensor home for good: its memory is about to be handed out (``.data``, ``.numpy()``)."""
-    if t._view.__class__ is Resident:
-        t._sync()
-        t._view = None
 
 
 def current(t: Tensor, place):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import traceback
 
 import jax
 import numpy as np
@@ -14,6 +16,16 @@ from ..engine.devices import KEY_WORDS, tracing
 from ..tensor import Storage, Tensor, wrap
 from .discover import Watch
 from .tree import flatten, unflatten
+
+
+_NEEDS_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class CompileError(RuntimeError):
@@ -75,7 +87,7 @@ def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device) -> tuple[T
     shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
     try:
         learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
-    except jax.errors.ConcretizationTypeError as error:
+    except _NEEDS_VALUE as error:
         raise CompileError(_explain(error)) from error
     learned.uses_rng = _uses(learned.jaxpr.jaxpr, learned.jaxpr.jaxpr.invars[-1])
     known = {id(t) for t in inputs}
@@ -217,10 +229,12 @@ def trace_backward(tail: Tail):
     return jax.jit(body)
 
 
-def _explain(error) -> str:
-    import traceback
+def _internal(filename: str) -> bool:
+    return filename.startswith((_OURS, os.path.dirname(jax.__file__) + os.sep))
 
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/rushlight/" not in f.filename and "/jax/" not in f.filename]
+
+def _explain(error) -> str:
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _internal(f.filename)]
     where = f'"{frames[-1].filename}", line {frames[-1].lineno}: {frames[-1].line}' if frames else "an unknown line"
     return (
         f"compile: a traced value was needed as a Python number at {where}\n"

@@ -71,7 +71,7 @@ def numpy(self, *, force=False):
 
 
 def _host(t) -> np.ndarray:
-    t._sync()
+    t._come_home()
     return t._array if t._array.__class__ is _ndarray else namespace_of(t._array).to_numpy(t._array)
 
 
@@ -98,7 +98,7 @@ Tensor.__array__, Tensor.__array_wrap__ = _as_ndarray, _wrap_ndarray
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    self._sync()
+    self._come_home()
     if self._array.__class__ is not _ndarray:
         return self._array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     return self._array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)

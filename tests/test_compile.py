@@ -1,0 +1,277 @@
+"""compile: whole training steps as one program, equal to eager code, with state found and put back."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compiler import CompileError
+
+OPTIMIZERS = {
+    "sgd": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3),
+    "adam": lambda p: optim.Adam(p, lr=0.01),
+    "adamw": lambda p: optim.AdamW(p, lr=0.01),
+    "rmsprop": lambda p: optim.RMSprop(p, lr=0.01, momentum=0.5),
+}
+
+
+def problem(make_optimizer, device="cpu"):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)).to(device)
+    x, y = torch.randn(5, 4).to(device), torch.randn(5, 3).to(device)
+    optimizer = make_optimizer(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        error = torch.tanh(model(x)) - y
+        loss = (error * error).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step, x, y
+
+
+def values(model):
+    return [p.detach().cpu().numpy().copy() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("device", ["cpu", "xla"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_step_equals_eager(name, device):
+    eager_model, _, eager, x, y = problem(OPTIMIZERS[name])
+    expected = [eager(x, y).item() for _ in range(20)]
+    model, _, step, x, y = problem(OPTIMIZERS[name], device)
+    compiled = torch.compile(step)
+    got = [compiled(x, y).item() for _ in range(20)]
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+    for a, b in zip(values(model), values(eager_model)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for p in model.parameters():
+        assert p.grad is not None and p.grad.shape == p.shape
+    assert compiled.compilations == 1
+
+
+def test_changed_lr_does_not_compile_again():
+    _, optimizer, eager, x, y = problem(OPTIMIZERS["adam"])
+    expected = []
+    for i in range(12):
+        optimizer.param_groups[0]["lr"] = 0.01 / (i + 1)
+        expected.append(eager(x, y).item())
+    _, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+    compiled, got = torch.compile(step), []
+    for i in range(12):
+        optimizer.param_groups[0]["lr"] = 0.01 / (i + 1)
+        got.append(compiled(x, y).item())
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+    assert compiled.compilations == 1
+
+
+def test_new_shape_compiles_once_more():
+    _, _, step, x, y = problem(OPTIMIZERS["sgd"])
+    compiled = torch.compile(step)
+    for n in (5, 5, 3, 3, 5, 3):
+        compiled(x[:n].clone(), y[:n].clone())
+    assert compiled.compilations == 2
+
+
+def test_eager_code_sees_and_changes_compiled_state():
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        model, _, step, x, y = problem(OPTIMIZERS["adam"])
+        step = wrap(step)
+        for i in range(6):
+            step(x, y)
+            with torch.no_grad():
+                model[0].weight.mul_(0.9)
+                model[1].bias.data[0] = float(i)
+            if i == 3:
+                model[1].weight.detach().numpy()[0, 0] = 0.5
+        results.append(values(model))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_views_and_detached_tensors_follow():
+    model, _, step, x, y = problem(OPTIMIZERS["sgd"])
+    step = torch.compile(step)
+    alias, row = model[0].weight.detach(), model[0].weight.detach()[1]
+    for _ in range(4):
+        step(x, y)
+    np.testing.assert_array_equal(alias.numpy(), model[0].weight.detach().numpy())
+    np.testing.assert_array_equal(row.numpy(), model[0].weight.detach().numpy()[1])
+
+
+def test_train_and_eval_are_different_programs():
+    torch.manual_seed(0)
+
+    class Switch(nn.Module):
+        def forward(self, x):
+            return x * 2 if self.training else x * 3
+
+    model = Switch()
+    run = torch.compile(lambda x: model(x))
+    x = torch.ones(2)
+    for flag, expected in [(True, 2), (True, 2), (False, 3), (False, 3), (True, 2), (False, 3)]:
+        model.train(flag)
+        assert run(x).tolist() == [expected] * 2
+
+
+def test_hooks_are_traced_and_their_change_noticed():
+    model, x = nn.Linear(2, 2), torch.ones(1, 2)
+    run = torch.compile(lambda x: model(x))
+    plain = [run(x).detach().numpy() for _ in range(2)][1]
+    handle = model.register_forward_hook(lambda module, args, output: output + 10)
+    np.testing.assert_allclose([run(x).detach().numpy() for _ in range(3)][2], plain + 10, rtol=1e-6)
+    handle.remove()
+    np.testing.assert_allclose(run(x).detach().numpy(), plain, rtol=1e-6)
+
+
+def test_backward_outside_a_compiled_module():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    compiled = torch.compile(model)
+    x = torch.randn(5, 3, requires_grad=True)
+    gradients = []
+    for run in (model, compiled, compiled, compiled):
+        model.zero_grad()
+        x.grad = None
+        torch.tanh(run(x)).sum().backward()
+        gradients.append([x.grad.numpy().copy(), *(p.grad.numpy().copy() for p in model.parameters())])
+    for others in gradients[1:]:
+        for a, b in zip(others, gradients[0]):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert list(compiled.state_dict()) == ["_orig_mod." + k for k in model.state_dict()]
+
+
+def test_argument_written_in_place():
+    @torch.compile
+    def increment(x):
+        x.add_(1)
+
+    x = torch.zeros(3)
+    for _ in range(4):
+        increment(x)
+    assert x.tolist() == [4.0] * 3
+
+
+def test_buffers_are_state():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(2))
+
+        def forward(self, x):
+            self.total += x
+            return self.total * 1
+
+    model = Counter()
+    run = torch.compile(lambda x: model(x))
+    got = [run(torch.ones(2)).tolist()[0] for _ in range(5)]
+    assert got == [1, 2, 3, 4, 5] and model.total.tolist() == [5, 5]
+
+
+def test_value_needed_raises_and_changes_nothing():
+    model, _, _, x, y = problem(OPTIMIZERS["sgd"])
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    calls = []
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        calls.append(1)
+        if len(calls) > 1 and loss.item() > 0:  # the line in the message
+            return loss * 2
+        return loss
+
+    compiled = torch.compile(step)
+    compiled(x)
+    before, gradients = values(model), [p.grad.numpy().copy() for p in model.parameters()]
+    with pytest.raises(CompileError, match=r"the line in the message"):
+        compiled(x)
+    for a, b in zip(values(model), before):
+        np.testing.assert_array_equal(a, b)
+    for p, g in zip(model.parameters(), gradients):
+        np.testing.assert_array_equal(p.grad.numpy(), g)
+
+
+def test_fallback_runs_eagerly_with_one_warning():
+    @torch.compile(fallback=True)
+    def sign(x):
+        return x if x.sum() > 0 else -x
+
+    x = torch.tensor([-1.0, -2.0])
+    sign(x)
+    with pytest.warns(UserWarning, match="eagerly"):
+        assert sign(x).tolist() == [1.0, 2.0]
+    assert sign(-x).tolist() == [1.0, 2.0]
+
+
+def test_random_numbers_differ_between_calls_and_follow_the_seed():
+    run = torch.compile(lambda x: x + torch.rand(3).to(x.device))
+    x = torch.zeros(3)
+    run(x)
+    first, second = run(x).tolist(), run(x).tolist()
+    assert first != second
+    torch.manual_seed(1)
+    a = run(x).tolist()
+    torch.manual_seed(1)
+    assert run(x).tolist() == a
+
+
+def test_two_threads():
+    model, _, step, x, y = problem(OPTIMIZERS["sgd"])
+    compiled = torch.compile(step)
+    compiled(x, y)
+    threads = [threading.Thread(target=lambda: [compiled(x, y) for _ in range(10)]) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    eager_model, _, eager, x, y = problem(OPTIMIZERS["sgd"])
+    for _ in range(21):
+        eager(x, y)
+    for a, b in zip(values(model), values(eager_model)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_deleting_frees_state():
+    model, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+    compiled = torch.compile(step)
+    for _ in range(3):
+        compiled(x, y)
+    gone = weakref.ref(model[0].weight)
+    del model, optimizer, step, compiled
+    gc.collect()
+    assert gone() is None
+
+
+def test_loaded_optimizer_state_is_used():
+    model, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+    compiled = torch.compile(step)
+    for _ in range(3):
+        compiled(x, y)
+    weights, saved = {k: v.clone() for k, v in model.state_dict().items()}, optimizer.state_dict()
+    import copy
+
+    saved = copy.deepcopy(saved)
+    expected = [compiled(x, y).item() for _ in range(3)]
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(saved)
+    np.testing.assert_allclose([compiled(x, y).item() for _ in range(3)], expected, rtol=1e-5)
+
+
+def test_import_does_not_bring_jax():
+    import subprocess
+    import sys
+
+    code = "import rushlight, sys; assert not {'jax', 'torch', 'scipy', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
