@@ -450,7 +450,8 @@ class Module:
             if set_to_none:
                 parameter._grad = None
             else:
-                parameter._grad = grad = grad if grad.grad_fn is None else grad.detach()
+                if grad.grad_fn is not None:
+                    grad.detach_()
                 grad.requires_grad_(False).zero_()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:

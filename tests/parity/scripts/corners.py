@@ -79,10 +79,12 @@ print(lin.weight.grad, inputs.grad)
 
 section("gradients in a graph")
 lin = count_up(nn.Linear(1, 1), torch)
-lin(torch.ones(1, 1)).pow(2).sum().backward(create_graph=True)
+(grad,) = torch.autograd.grad(lin(torch.ones(1, 1)).pow(2).sum(), lin.weight, create_graph=True)
+lin.weight.grad = grad * 1
 print(lin.weight.grad.requires_grad)
+grad = lin.weight.grad
 attempt("zero_grad", lambda: lin.zero_grad(set_to_none=False))
-print(lin.weight.grad, lin.weight.grad.requires_grad)
+print(grad is lin.weight.grad, grad, lin.weight.grad.requires_grad)
 
 section("handles")
 table = OrderedDict()
