@@ -223,13 +223,18 @@ def _complex(input, axes, sizes, norm, inverse):
     x = _sized(promoted(input), axes, sizes)
     scale = _scale(x, axes, norm, inverse)
     if x.dtype.is_complex or len(axes) != 1:
-        return xp.fft_c2c(promoted(x, to_complex=True), axes=axes, scale=scale, inverse=inverse) if axes else promoted(x, to_complex=True)
+        return (
+            xp.fft_c2c(promoted(x, to_complex=True), axes=axes, scale=scale, inverse=inverse)
+            if axes
+            else promoted(x, to_complex=True)
+        )
     return xp.fft_r2c(x, axes=axes, scale=scale, inverse=inverse, onesided=False)
 
 
 def _from_real(name, input, axes, sizes, norm, inverse):
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {input.dtype.char.removesuffix('Tensor')}")
+        real = "real-valued" if name.endswith("n") else "real"
+        raise RuntimeError(f"{name} expects a {real} input tensor, but got {input.dtype.char.removesuffix('Tensor')}")
     if not axes:
         raise RuntimeError(f"{name} must transform at least one axis")
     x = _sized(promoted(input), axes, sizes)

@@ -78,7 +78,9 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     """The solution, and an info per matrix that is zero where it could be computed."""
     result, info = _solve_ex("linalg.solve", A, B, left)
     if check_errors:
-        check_info("torch.linalg.solve_ex", info, lambda code: "The solver failed because the input matrix is singular.")
+        check_info(
+            "torch.linalg.solve_ex", info, lambda code: "The solver failed because the input matrix is singular."
+        )
     return returns.linalg_solve_ex((result, info))
 
 
@@ -131,9 +133,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     B = xp.expand_dims(B, axis=-1) if vector else B
     m, n = A._array.shape[-2:]
     if B._array.shape[-2] != m:
-        raise RuntimeError(
-            f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2})"
-        )
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2})")
     driver = driver or "gelsy"
     rcond = np.finfo(A._array.dtype).eps * max(m, n) if rcond is None else rcond
     values = svdvals(A.detach())
@@ -292,6 +292,7 @@ def lu(A, *, pivot=True):
 def lu_factor(A, *, pivot=True):
     """LU packed into one matrix, and the pivots."""
     packed, pivots, info = _lu_factor("linalg.lu_factor", A, pivot)
+    check_info("torch.linalg.lu_factor", info, _zero_pivot, RuntimeError)
     return returns.linalg_lu_factor((packed, pivots))
 
 
@@ -300,7 +301,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False):
     """LU packed, the pivots, and an info per matrix: the first zero pivot."""
     packed, pivots, info = _lu_factor("linalg.lu_factor_ex", A, pivot)
     if check_errors:
-        check_info("torch.linalg.lu_factor_ex", info, _zero_pivot)
+        check_info("torch.linalg.lu_factor_ex", info, _zero_pivot, RuntimeError)
     return returns.linalg_lu_factor_ex((packed, pivots, info))
 
 
@@ -372,7 +373,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     from .ops.reduce import check_norm_not_empty
 
     x = _norm_input("linalg.vector_norm", x, dtype)
-    axis = tuple(range(x.ndim)) if dim is None or (not isinstance(dim, int) and not len(dim)) else wrap_dims(dim, x.ndim)
+    axis = (
+        tuple(range(x.ndim)) if dim is None or (not isinstance(dim, int) and not len(dim)) else wrap_dims(dim, x.ndim)
+    )
     if ord < 0 or math.isinf(ord):
         check_norm_not_empty(x, axis, ord)
     return xp.vector_norm(x, ord=ord, axis=axis if x.ndim else None, keepdims=keepdim)
@@ -426,9 +429,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if len(dims) == 2 if dims is not None else A.ndim == 2:
         return matrix_norm(A, ord, tuple(dims or (0, 1)), keepdim, dtype=dtype)
     if isinstance(ord, str):
-        raise RuntimeError(
-            f"linalg.norm: If ord is a str, dim must be a 2-tuple or the input 2D. Got ord={ord} for a vector."
-        )
+        return matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)  # which says why not
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
@@ -441,8 +442,9 @@ def _norm_input(name, A, dtype):
 @_function
 def cond(A, p=None):
     """The condition number with respect to the norm ``p``."""
-    check_matrices("linalg.cond", A, square=p not in (None, 2, -2))
-    if p in (None, 2, -2):
+    spectral = p in (None, 2, -2)
+    check_matrices("linalg.cond" if spectral else f"linalg.cond(ord={p})", A, square=not spectral)
+    if spectral:
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         return last / first if p == -2 else first / last
@@ -531,9 +533,7 @@ def cross(input, other, *, dim=-1):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = wrap_dim(dim, len(a))
     if a[axis] != 3 or b[axis] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}"
-        )
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
     return xp.cross(input, other, axis=axis)
 
 
@@ -691,7 +691,7 @@ def _range_basis(A, q, niter):
     """Orthonormal columns that nearly span the range of A (Halko, Martinsson and Tropp, algorithm 4.4)."""
     from .ops.random import randn
 
-    start = xp.astype(randn(A._array.shape[-1], q), dtype=A._array.dtype)
+    start = randn(A._array.shape[-1], q, dtype=A.dtype, device=A.device)
     basis = qr(matmul(A, start))[0]
     for _ in range(niter):
         basis = qr(matmul(_mH(A), basis))[0]

@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 __all__ = [
-    "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "ldl_factor_ex", "ldl_solve", "lu_factor_ex", "lu_permutation",
-    "matrix_exp", "qr", "slogdet", "solve_ex", "solve_triangular", "svd",
+    "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "ldl_factor_ex", "ldl_solve", "lu_factor_ex",
+    "lu_permutation", "matrix_exp", "qr", "slogdet", "solve_ex", "solve_triangular", "svd",
 ]  # fmt: skip
 
 det = np.linalg.det
@@ -56,7 +56,9 @@ def _first_bad_minor(a) -> int:
 
 
 def solve_ex(a, b):
-    return _unless_singular(lambda: np.linalg.solve(a, b), a, np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:])
+    return _unless_singular(
+        lambda: np.linalg.solve(a, b), a, np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:]
+    )
 
 
 def inv_ex(a):
@@ -100,7 +102,9 @@ def _back_substitution(a, b):
     x = np.array(np.broadcast_to(b, np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:]))
     with np.errstate(all="ignore"):
         for i in reversed(range(n)):
-            x[..., i, :] = (x[..., i, :] - (a[..., i, None, i + 1 :] @ x[..., i + 1 :, :])[..., 0, :]) / a[..., i, i, None]
+            x[..., i, :] = (x[..., i, :] - (a[..., i, None, i + 1 :] @ x[..., i + 1 :, :])[..., 0, :]) / a[
+                ..., i, i, None
+            ]
     return x
 
 

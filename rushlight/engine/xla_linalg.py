@@ -8,10 +8,13 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg
+import numpy as np
+
+from . import numpy_linalg
 
 __all__ = [
-    "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "lu_factor_ex", "lu_permutation", "matrix_exp", "qr",
-    "slogdet", "solve_ex", "solve_triangular", "svd",
+    "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "ldl_factor_ex", "ldl_solve", "lu_factor_ex",
+    "lu_permutation", "matrix_exp", "qr", "slogdet", "solve_ex", "solve_triangular", "svd",
 ]  # fmt: skip
 
 det = jnp.linalg.det
@@ -38,7 +41,8 @@ def slogdet(x):
 
 
 def geqrf(x):
-    return jax.lax.linalg.geqrf(x)
+    reflectors, tau = jnp.linalg.qr(x, mode="raw")
+    return reflectors.mT, tau
 
 
 def cholesky_ex(x, upper=False):
@@ -87,6 +91,23 @@ def lu_factor_ex(x):
     diagonal = jnp.diagonal(lu, axis1=-2, axis2=-1) == 0
     first_zero = jnp.where(diagonal.any(axis=-1), diagonal.argmax(axis=-1) + 1, 0) if diagonal.shape[-1] else 0
     return lu, pivots + 1, jnp.broadcast_to(jnp.asarray(first_zero, dtype=jnp.int32), x.shape[:-2])
+
+
+def ldl_factor_ex(x, hermitian=False):
+    shapes = (x.shape, x.dtype), (x.shape[:-1], np.int32), (x.shape[:-2], np.int32)
+    return _on_host(lambda x: numpy_linalg.ldl_factor_ex(x, hermitian), shapes, x)
+
+
+def ldl_solve(factors, pivots, b, hermitian=False):
+    shape = jnp.broadcast_shapes(factors.shape[:-2], b.shape[:-2]) + b.shape[-2:]
+    solve = lambda *arrays: (numpy_linalg.ldl_solve(*arrays, hermitian),)
+    return _on_host(solve, [(shape, b.dtype)], factors, pivots, b)[0]
+
+
+def _on_host(function, results, *arrays):
+    """NumPy's function within a program of XLA's, for what XLA has no kernel for."""
+    results = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in results)
+    return tuple(jax.pure_callback(lambda *a: function(*map(np.asarray, a)), results, *arrays))
 
 
 def lu_permutation(pivots, size):

@@ -55,9 +55,8 @@ def _cholesky_x(xp, g, y, upper):
     if upper:
         g, factor = adjoint(xp, g), adjoint(xp, factor)
     inner = xp.matmul(adjoint(xp, factor), g)
-    inner = xp.tril(inner, k=0) + xp.tril(inner, k=-1)
-    inner = inner + adjoint(xp, inner)
-    left = xp.solve_triangular(adjoint(xp, factor), inner * 0.25, upper=True)
+    inner = 0.5 * (xp.tril(inner, k=0) + adjoint(xp, xp.tril(inner, k=-1)))
+    left = xp.solve_triangular(adjoint(xp, factor), inner, upper=True)
     return adjoint(xp, xp.solve_triangular(adjoint(xp, factor), adjoint(xp, left), upper=True))
 
 
@@ -536,19 +535,20 @@ def check_matrices(name, a, *, square=False, argument="A", low_precision=False):
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.char.removesuffix('Tensor')}")
 
 
-def check_info(name, info, reason) -> None:
+def check_info(name, info, reason, error=LinAlgError) -> None:
     """Raise if LAPACK reported a failure; XLA reports none, its results are then nan."""
     array = info._array
     if not hasattr(array, "flags") or not array.any():
         return
     batch = int(array.reshape(-1).nonzero()[0][0])
     where = f"(Batch element {batch}): " if array.ndim else ""
-    raise LinAlgError(f"{name}: {where}{reason(int(array.reshape(-1)[batch]))}")
+    raise error(f"{name}: {where}{reason(int(array.reshape(-1)[batch]))}")
 
 
 def singular(code) -> str:
     return (
-        f"The diagonal element {code} is zero, the inversion could not be completed because the input matrix is singular."
+        f"The diagonal element {code} is zero, the inversion could not be completed because the input matrix is "
+        "singular."
     )
 
 

@@ -55,11 +55,8 @@ def _parse(equation, operands):
     left, arrow, right = equation.replace(" ", "").partition("->")
     parts = left.split(",")
     if len(parts) != len(operands):
-        few = "fewer" if len(operands) > len(parts) else "more"
-        raise RuntimeError(
-            f"einsum(): {few} subscripts were specified in the equation ({len(parts)}) than operands were provided "
-            f"({len(operands)})"
-        )
+        few = "more" if len(operands) > len(parts) else "fewer"
+        raise RuntimeError(f"einsum(): {few} operands were provided than specified in the equation")
     covered = [_covered(i, part, t) for i, (part, t) in enumerate(zip(parts, operands))]
     widest = max(covered)
     inputs = [_expand(part, n, widest) for part, n in zip(parts, covered)]
@@ -82,7 +79,10 @@ def _covered(i, part, t) -> int:
     names = part.replace("...", "", 1)
     for c in names:
         if c not in _LETTERS:
-            raise RuntimeError(f"einsum(): invalid subscript given at index {part.index(c)} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {part.index(c)} in the equation string, subscripts must "
+                "be in [a-zA-Z]"
+            )
     n = t.ndim - len(names)
     if n < 0 or ("..." not in part and n):
         hint = " and no ellipsis was given" if "..." not in part else ""
@@ -107,8 +107,8 @@ def _check_sizes(inputs, operands) -> None:
                 sizes[label] = n
             elif n not in (1, sizes[label]):
                 raise RuntimeError(
-                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with previously "
-                    f"seen size {sizes[label]}"
+                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                    f"previously seen size {sizes[label]}"
                 )
 
 

@@ -197,6 +197,8 @@ def matmul(input, other):
 @public
 def mm(input, mat2):
     """The product of two matrices."""
+    if not isinstance(mat2, Tensor):
+        raise TypeError(f"mm(): argument 'mat2' (position 2) must be Tensor, not {type(mat2).__name__}")
     _expect_dim(input, 2, "self must be a matrix")
     _expect_dim(mat2, 2, "mat2 must be a matrix")
     return matmul(input, mat2)

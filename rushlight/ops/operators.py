@@ -44,7 +44,6 @@ Tensor.__sub__ = operator(xp.subtract)
 Tensor.__mul__ = Tensor.__rmul__ = operator(xp.multiply)
 Tensor.__truediv__ = Tensor.__div__ = operator(xp.divide)
 Tensor.__neg__ = xp.negative
-Tensor.__matmul__ = xp.matmul
 
 Tensor.__rsub__ = _guarded(_public("rsub"))
 Tensor.__rtruediv__ = Tensor.__rdiv__ = _guarded(lambda self, other: xp.reciprocal(self) * other)
@@ -54,7 +53,6 @@ Tensor.__mod__ = _guarded(_public("remainder"))
 Tensor.__rmod__ = _reflected(xp.remainder)
 Tensor.__floordiv__ = operator(xp.floor_divide)
 Tensor.__rfloordiv__ = _reflected(xp.floor_divide)
-Tensor.__rmatmul__ = lambda self, other: xp.matmul(other, self)
 
 Tensor.__pos__ = _public("positive")
 Tensor.__abs__ = _public("abs")
