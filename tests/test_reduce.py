@@ -116,7 +116,7 @@ def test_shapes_that_depend_on_values_cannot_be_traced():
 
 _floats = arrays.arrays(
     np.float32,
-    arrays.array_shapes(min_dims=1, max_dims=2, max_side=6),
+    st.sampled_from([(5,), (3, 4)]),  # few shapes: XLA compiles for each
     elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan]),
 )
 
@@ -134,7 +134,7 @@ def test_sort_is_stable_and_puts_nan_above_all(array, descending):
     assert np.atleast_2d(found).tolist() == expected
 
 
-@settings(max_examples=15, deadline=None)  # every new shape is compiled
+@settings(max_examples=15, deadline=None)
 @given(_floats)
 def test_engines_agree_on_order(array):
     from rushlight.engine import xla

@@ -308,12 +308,12 @@ def picked(xp, x, index, axis, keepdims):
 
 @op(node="MaxBackward0", x=picked_gradient)
 def _max_and_index(xp, x, *, axis, keepdims=False):
-    return picked(xp, x, xp.argmax(x, axis=axis, keepdims=True), axis, keepdims)
+    return xp.max(x, axis=axis, keepdims=keepdims), xp.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @op(node="MinBackward0", x=picked_gradient)
 def _min_and_index(xp, x, *, axis, keepdims=False):
-    return picked(xp, x, xp.argmin(x, axis=axis, keepdims=True), axis, keepdims)
+    return xp.min(x, axis=axis, keepdims=keepdims), xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
 _HINT = "Specify the reduction dim with the 'dim' argument."
@@ -506,7 +506,7 @@ def logsumexp(input, dim, keepdim=False):
 
 @op(x=lambda xp, g, y, axis: xp.softmax_backward_data(g, y, axis=axis))
 def _softmax(xp, x, *, axis):
-    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    e = xp.exp(x - _top(xp, x, axis))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
@@ -522,7 +522,7 @@ def _softmax_backward_data(xp, grad, out, *, axis):
 
 @op(x=lambda xp, g, y, axis: xp.log_softmax_backward_data(g, y, axis=axis))
 def _log_softmax(xp, x, *, axis):
-    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    shifted = x - _top(xp, x, axis)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
@@ -532,6 +532,10 @@ def _log_softmax(xp, x, *, axis):
 )
 def _log_softmax_backward_data(xp, grad, out, *, axis):
     return grad - xp.exp(out) * xp.sum(grad, axis=axis, keepdims=True)
+
+
+def _top(xp, x, axis):
+    return xp.max(x, axis=axis, keepdims=True) if math.prod(x.shape) else 0
 
 
 @public
