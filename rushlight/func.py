@@ -9,7 +9,7 @@ from .autograd.grad import grad as _grad
 from .autograd.mode import enable_grad
 from .tensor import Tensor
 
-__all__ = ["grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functional_call"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp"]
 
 
 def grad(func, argnums=0, has_aux=False):

@@ -228,4 +228,4 @@ def test_gradcheck_finds_a_wrong_gradient_and_says_where():
 
 def test_forward_mode_says_what_to_use():
     with pytest.raises(AttributeError, match=r"autograd\.functional\.jvp"):
-        rushlight.autograd.forward_ad
+        _ = rushlight.autograd.forward_ad

@@ -12,22 +12,89 @@ from ..autograd.op import differentiable
 from ..device import device
 from ..tensor import Tensor
 
-__all__ = ["autocast", "custom_fwd", "custom_bwd", "is_autocast_available"]
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 # By the names of rushlight's ops: products and convolutions, which accelerators are fast at …
 _LOWER = frozenset(
-    "matmul linear bilinear add_matmul add_matmul_sum add_matvec matvec vecmat conv conv_transpose "
-    "scaled_dot_product_attention attention lstm gru rnn".split()
+    [
+        "matmul",
+        "linear",
+        "bilinear",
+        "add_matmul",
+        "add_matmul_sum",
+        "add_matvec",
+        "matvec",
+        "vecmat",
+        "conv",
+        "conv_transpose",
+        "scaled_dot_product_attention",
+        "attention",
+        "lstm",
+        "gru",
+        "rnn",
+    ]
 )
 # … and what loses too much in half precision, everywhere,
 _SINGLE = frozenset(
-    "cdist dist det slogdet svd eig eigh qr lu lu_factor_ex cholesky_ex inv_ex solve_ex solve_triangular lstsq pinv matrix_exp "
-    "fft_c2c fft_c2r fft_r2c nansum median_and_index kthvalue renorm".split()
+    [
+        "cdist",
+        "dist",
+        "det",
+        "slogdet",
+        "svd",
+        "eig",
+        "eigh",
+        "qr",
+        "lu",
+        "lu_factor_ex",
+        "cholesky_ex",
+        "inv_ex",
+        "solve_ex",
+        "solve_triangular",
+        "lstsq",
+        "pinv",
+        "matrix_exp",
+        "fft_c2c",
+        "fft_c2r",
+        "fft_r2c",
+        "nansum",
+        "median_and_index",
+        "kthvalue",
+        "renorm",
+    ]
 )
 # and on accelerators only, as in PyTorch.
 _SINGLE_ON_ACCELERATORS = frozenset(
-    "arccos arcsin cosh erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sinh tan power softplus layer_norm group_norm "
-    "vector_norm cosine_similarity cumprod cumsum logcumsumexp logsumexp softmax log_softmax prod sum".split()
+    [
+        "arccos",
+        "arcsin",
+        "cosh",
+        "erfinv",
+        "exp",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "reciprocal",
+        "rsqrt",
+        "sinh",
+        "tan",
+        "power",
+        "softplus",
+        "layer_norm",
+        "group_norm",
+        "vector_norm",
+        "cosine_similarity",
+        "cumprod",
+        "cumsum",
+        "logcumsumexp",
+        "logsumexp",
+        "softmax",
+        "log_softmax",
+        "prod",
+        "sum",
+    ]
 )
 
 _default_dtypes = {"cpu": dtypes.bfloat16}
@@ -82,7 +149,9 @@ class autocast(mode._Switch):
         return call(*args, **static)
 
     def _lowered(self, a):
-        eligible = isinstance(a, Tensor) and a.dtype.is_floating_point and a.dtype not in (self.fast_dtype, dtypes.float64)
+        eligible = (
+            isinstance(a, Tensor) and a.dtype.is_floating_point and a.dtype not in (self.fast_dtype, dtypes.float64)
+        )
         return differentiable.astype(a, dtype=self.fast_dtype.numpy) if eligible and self._here(a) else a
 
     def _raised(self, a):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ..autograd.mode import no_grad
-from ..engine import namespace_of
 from ..autograd.views import put
+from ..engine import namespace_of
 from ..ops import PUBLIC
 from ..tensor import Tensor
 
@@ -188,7 +188,7 @@ class GradScaler:
 class _PerOptimizer:
     """What happened to one optimizer since the last update."""
 
-    __slots__ = ("unscaled", "stepped", "found_inf")
+    __slots__ = ("found_inf", "stepped", "unscaled")
 
     def __init__(self):
         self.unscaled = self.stepped = False

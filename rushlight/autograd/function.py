@@ -85,7 +85,8 @@ class Function:
     def __init__(self, *_, **__):
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future version "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version "
             "of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
@@ -94,7 +95,8 @@ class Function:
     def __call__(self, *_, **__):
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
@@ -148,7 +150,7 @@ class Function:
 class FunctionNode(Node):
     """The graph node of one ``apply``. Attributes it lacks are looked up in the ``ctx`` of forward and backward."""
 
-    __slots__ = ("context", "_inputs", "_outputs")
+    __slots__ = ("_inputs", "_outputs", "context")
     _forward_cls: type[Function]
 
     def __init__(self, args, context_type):
@@ -275,7 +277,8 @@ class FunctionNode(Node):
             grads = grads[:expected]
         if len(grads) != expected:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(grads)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+                f"{len(grads)})"
             )
         return [self._fitting(i, g, graph) for i, g in enumerate(grads)]
 
@@ -302,7 +305,7 @@ class FunctionNode(Node):
 class _OutputMeta:
     """What is left of an output when its tensor is gone."""
 
-    __slots__ = ("shape", "dtype", "xp", "node")
+    __slots__ = ("dtype", "node", "shape", "xp")
 
     def __init__(self, t: Tensor):
         self.shape, self.dtype, self.xp, self.node = t._array.shape, t._array.dtype, namespace_of(t._array), None
@@ -311,7 +314,7 @@ class _OutputMeta:
 class _Saved:
     """One tensor that ``save_for_backward`` keeps: an input or intermediate, an output's array, or a packed form."""
 
-    __slots__ = ("value", "storage", "version", "node", "index")
+    __slots__ = ("index", "node", "storage", "value", "version")
 
     def __init__(self, value, storage, version, node, index):
         self.value, self.storage, self.version, self.node, self.index = value, storage, version, node, index

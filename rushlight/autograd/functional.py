@@ -7,7 +7,7 @@ from ..tensor import Tensor, wrap
 from . import mode
 from .grad import grad
 
-__all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -64,11 +64,13 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            "`vectorize=True`."
         )
     if vectorize and strict:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+            "Please "
             "either set `strict=False` or `vectorize=False`."
         )
     with mode.enable_grad():
@@ -200,7 +202,8 @@ def _rows(call, index, output, create_graph):
         if call.strict and any(g is None for g in grads):
             i = next(i for i, g in enumerate(grads) if g is None)
             raise RuntimeError(
-                f"Output {index} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+                f"Output {index} of the user-provided function is independent of input {i}. This is not allowed in "
+                f"strict mode."
             )
         grads = tuple(_zeros(x) if g is None else g for g, x in zip(grads, call.inputs))
         if create_graph:
@@ -254,10 +257,11 @@ def _vector(v, like, name, whose, alone, what="output"):
     if v is None:
         if len(like) != 1 or like[0].shape.numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+                "The vector v can only be None if the user-provided function returns a single Tensor with a single "
+                "element."
                 if what == "output"
-                else "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-                "single element."
+                else "The vector v can only be None if the input to the user-provided function is a single Tensor "
+                "with a single element."
             )
         return (wrap(namespace_of(like[0]._array).ones_like(like[0]._array)),)
     v = _tensors(v, "v", name)
@@ -276,8 +280,10 @@ def _check_twice(gradients) -> None:
     for i, g in enumerate(gradients):
         if not g.requires_grad:
             raise RuntimeError(
-                f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} "
-                "is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+                f"While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {i} "
+                "is independent of the input. This is not allowed in strict mode. You should ensure that your "
+                "function is "
                 "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
                 "function for example)."
             )

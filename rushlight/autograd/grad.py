@@ -68,7 +68,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
     results = []
-    for i, (t, node) in enumerate(zip(inputs, nodes)):
+    for i, node in enumerate(nodes):
         if node in found:
             results.append(found[node] if create_graph else wrap(found[node]))
         elif materialize_grads:
@@ -139,7 +139,8 @@ def _roots(outputs, gradients, create_graph):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.shape != t.shape:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
             )
         g._sync()
         nodes.append(t._node)

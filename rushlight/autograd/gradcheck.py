@@ -10,7 +10,7 @@ from ..tensor import Tensor, wrap
 from .grad import grad
 from .mode import enable_grad, no_grad
 
-__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -182,7 +182,7 @@ class _Case:
 
     def check_no_gradient(self):
         """No output requires grad: then finite differences must be zero too."""
-        for place, x in enumerate(self.wanted):
+        for x in self.wanted:
             flat = x.detach()
             for position in np.ndindex(*flat.shape):
                 original = _array(flat)[position].copy()
@@ -251,7 +251,8 @@ def _check_repeatable(first, second, tolerance) -> None:
     for i, (a, b) in enumerate(zip(first, second)):
         if a.size and np.max(np.abs(a - b)) > tolerance:
             raise GradcheckError(
-                f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                f"gives "
                 f"different values, although analytical gradient matches numerical gradient (input {i}). The tolerance "
                 f"for nondeterminism was {tolerance}."
             )
@@ -286,7 +287,8 @@ def _check_undefined(case) -> None:
 def _check_precision(index, t) -> None:
     if t.dtype.itemsize < (16 if t.dtype.is_complex else 8):
         warnings.warn(
-            f"Input #{index} requires gradient and is not a double precision floating point or complex. This check will "
+            f"Input #{index} requires gradient and is not a double precision floating point or complex. This check "
+            f"will "
             "likely fail if all the inputs are not of double precision floating point or complex.",
             stacklevel=4,
         )

@@ -11,14 +11,14 @@ from .mode import state
 from .tape import Node, Output
 
 __all__ = [
-    "Node",
     "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
-    "saved_tensors_hooks",
     "save_on_cpu",
-    "disable_saved_tensors_hooks",
+    "saved_tensors_hooks",
 ]
 
 
@@ -53,7 +53,8 @@ def increment_version(tensor) -> None:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
-    """``fn(grads)`` once all gradients of ``tensors`` that a backward pass computes are there; ``mode="any"``: the first.
+    """``fn(grads)`` once all gradients of ``tensors`` that a backward pass computes are there; ``mode="any"``: the "
+    "first.
 
     >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
     >>> handle = rushlight.autograd.graph.register_multi_grad_hook([a, b], print)
@@ -173,7 +174,7 @@ class disable_saved_tensors_hooks:
 class Packed:
     """A saved tensor in the form that the pack hook gave it."""
 
-    __slots__ = ("item", "_unpack_hook")
+    __slots__ = ("_unpack_hook", "item")
 
     def __init__(self, tensor: Tensor):
         pack_hook, self._unpack_hook = state.saved_hooks[-1]

@@ -32,17 +32,17 @@ class Adagrad(PureOptimizer):
         check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay)
         check_not_negative(initial_accumulator_value=initial_accumulator_value, eps=eps)
         check_fused(fused, foreach, differentiable)
-        defaults = dict(
-            lr=lr,
-            lr_decay=lr_decay,
-            eps=eps,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-            fused=fused,
-        )
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
         for group in self.param_groups:  # unlike the others', this state is there before the first step
             for p in group["params"]:

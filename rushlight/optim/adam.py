@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..tensor import Tensor
-from .fused import blocks, constant, scratch
+from .fused import add_scaled, blend, blocks, constant, scratch
 from .optimizer import PureOptimizer, check_betas, check_fused, check_lr, check_not_negative, double, scalar, zeros_like
 
 __all__ = ["Adam", "AdamW"]
@@ -40,19 +40,19 @@ class Adam(PureOptimizer):
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay)
         check_fused(fused, foreach, differentiable)
-        defaults = dict(
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
         super().__init__(params, defaults)
 
     def initial(self, group, p):
@@ -96,34 +96,25 @@ class Adam(PureOptimizer):
         count[...] = t
         correction = math.sqrt(1 - beta2**t)
         # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
-        rate = np.asarray(-lr / (1 - beta1**t) * correction, dtype)
+        rate = -lr / (1 - beta1**t) * correction
         eps = np.asarray(option["eps"] * correction, dtype)
-        new1, keep2, new2 = constant(1 - beta1, dtype), constant(beta2, dtype), constant(1 - beta2, dtype)
-        shrink = constant(1 - lr * decay, dtype) if decay and option["decoupled_weight_decay"] else None
-        decay = constant(decay, dtype) if decay and shrink is None else None
-        maximize = option["maximize"]
-        for p, g, m, v in blocks(p, g, mean, square):
+        decoupled, flipped = option["decoupled_weight_decay"], option["maximize"]
+        for p, g, m, v in blocks(p, g, mean, square):  # noqa: B020 (from here on, the block's)
             t = scratch(p)
-            if shrink is not None:
-                np.multiply(p, shrink, p)
-            if maximize or decay is not None:
-                u = scratch(p, 1)
-                g = np.negative(g, u) if maximize else g
-                if decay is not None:
-                    np.multiply(p, decay, t)
-                    g = np.add(g, t, u)
-            np.subtract(g, m, t)
-            np.multiply(t, new1, t)
-            np.add(m, t, m)
-            np.multiply(g, g, t)
-            np.multiply(t, new2, t)
-            np.multiply(v, keep2, v)
-            np.add(v, t, v)
+            if decay and decoupled:
+                np.multiply(p, constant(1 - lr * decay, dtype), p)
+            elif decay:
+                step = np.multiply(p, constant(decay, dtype), scratch(p, 1))
+                g = (np.subtract if flipped else np.add)(step, g, step)
+            if flipped and (decoupled or not decay):
+                g = np.negative(g, scratch(p, 1))
+            blend(m, g, beta1, 1 - beta1, t)
+            u = np.multiply(g, g, scratch(p, 2))
+            blend(v, u, beta2, 1 - beta2, t)
             np.sqrt(v, t)
             np.add(t, eps, t)
-            np.divide(m, t, t)
-            np.multiply(t, rate, t)
-            np.add(p, t, p)
+            np.divide(m, t, u)
+            add_scaled(p, u, rate, t)
         return True
 
 

@@ -7,8 +7,11 @@ import threading
 
 import numpy as np
 
+from ..engine import blas
+
 # A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
-BLOCK = 1 << 14
+BLOCK = 1 << 16
+_WORTH_BLAS = 1 << 12  # below, the call costs more than NumPy's second pass
 
 
 @functools.lru_cache(maxsize=256)
@@ -35,6 +38,25 @@ def scratch(like: np.ndarray, which: int = 0) -> np.ndarray:
             table.clear()
         found = table[key] = np.empty(BLOCK, like.dtype)[: like.size].reshape(like.shape)
     return found
+
+
+def add_scaled(y, x, factor: float, t) -> None:
+    """``y += factor · x``, with ``t`` to compute in."""
+    if y.size >= _WORTH_BLAS and blas.available():
+        blas.axpy(factor, x, y)
+    else:
+        np.multiply(x, constant(factor, y.dtype), t)
+        np.add(y, t, y)
+
+
+def blend(y, x, keep: float, new: float, t) -> None:
+    """``y = keep · y + new · x``, with ``t`` to compute in."""
+    if y.size >= _WORTH_BLAS and blas.available():
+        blas.axpby(new, x, keep, y)
+    else:
+        np.multiply(y, constant(keep, y.dtype), y)
+        np.multiply(x, constant(new, y.dtype), t)
+        np.add(y, t, y)
 
 
 def _slices(size, arrays):

@@ -31,15 +31,15 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ):
         check_lr(lr)
-        defaults = dict(
-            lr=lr,
-            max_iter=max_iter,
-            max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
-            tolerance_grad=tolerance_grad,
-            tolerance_change=tolerance_change,
-            history_size=history_size,
-            line_search_fn=line_search_fn,
-        )
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
@@ -193,7 +193,7 @@ class _Memory:
 class _Point:
     """The objective along the search direction, at step ``t``: value, gradient, and slope along the direction."""
 
-    __slots__ = ("t", "value", "gradient", "slope")
+    __slots__ = ("gradient", "slope", "t", "value")
 
     def __init__(self, t, value, gradient, slope):
         self.t, self.value, self.gradient, self.slope = t, value, gradient, slope
@@ -261,7 +261,8 @@ def _strong_wolfe(at, origin, t, reach, decrease=1e-4, curvature=0.9, tolerance=
 
 
 def _cubic_minimum(a, b, low, high):
-    """Where the cubic through two points and slopes is lowest, kept within [low, high]; the middle if it has no minimum."""
+    """Where the cubic through two points and slopes is lowest, kept within [low, high]; the middle if it has no "
+    "minimum."""
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)
     inside = d1 * d1 - a.slope * b.slope
     if not inside >= 0:

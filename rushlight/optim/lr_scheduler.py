@@ -17,33 +17,37 @@ from ..tensor import Tensor
 from .optimizer import Optimizer
 
 __all__ = [
-    "LambdaLR",
-    "MultiplicativeLR",
-    "StepLR",
-    "MultiStepLR",
-    "ConstantLR",
-    "LinearLR",
-    "ExponentialLR",
-    "SequentialLR",
-    "CosineAnnealingLR",
     "ChainedScheduler",
-    "ReduceLROnPlateau",
-    "CyclicLR",
+    "ConstantLR",
+    "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
     "PolynomialLR",
-    "LRScheduler",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
 ]
 
 _EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is "
-    "used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is "
+    "used instead of the new chainable form, where available. Please open an issue if you are unable to replicate "
+    "your use "
     "case: https://github.com/pytorch/pytorch/issues/new/choose."
 )
 _TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in "
-    "the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping "
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in "
+    "the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch "
+    "skipping "
     "the first value of the learning rate schedule. See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
@@ -65,9 +69,12 @@ class LRScheduler:
             for i, group in enumerate(optimizer.param_groups):
                 if "initial_lr" not in group:
                     raise KeyError(
-                        f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch "
-                        ">= 0.\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but "
-                        "haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training "
+                        f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                        f"last_epoch "
+                        ">= 0.\nThis typically happens when:\n1. You're trying to resume training from a checkpoint "
+                        "but "
+                        "haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh "
+                        "training "
                         "run (not recommended)"
                     )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
@@ -460,7 +467,8 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """One rise to ``max_lr`` and a long fall to almost nothing, a batch at a time, with momentum going the other way."""
+    """One rise to ``max_lr`` and a long fall to almost nothing, a batch at a time, with momentum going the other "
+    "way."""
 
     def __init__(
         self,
@@ -600,7 +608,8 @@ class ReduceLROnPlateau(LRScheduler):
                 raise RuntimeError(
                     "The number of param groups in the `optimizer` "
                     f"({len(groups)}) differs from when `ReduceLROnPlateau` was initialized "
-                    f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify "
+                    f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
+                    f"modify "
                     "the `min_lrs` field to match the length of the `optimizer` param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
@@ -630,7 +639,8 @@ class SequentialLR(LRScheduler):
         _check_schedulers(self, optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                "milestone "
                 f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
                 f"{len(milestones)}"
             )
@@ -711,7 +721,8 @@ def _check_schedulers(self, optimizer, schedulers) -> None:
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified "
                 f"when calling `step`, but got one at index {i} in the given schedulers sequence."
             )
         if optimizer is not scheduler.optimizer:
@@ -733,7 +744,8 @@ def _per_group(name, optimizer, value) -> list:
         return [value] * count
     if len(value) != count:
         raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has "
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has "
             f"{count}."
         )
     return list(value)

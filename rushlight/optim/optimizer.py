@@ -5,23 +5,25 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 
 import numpy as np
 
 from .. import dtypes
 from ..autograd import mode
-from ..autograd.mode import enable_grad, no_grad, state as modes
+from ..autograd.mode import enable_grad
+from ..autograd.mode import state as modes
 from ..autograd.views import put
 from ..config import epoch
-from ..engine import namespace_of, numpy as numpy_engine
+from ..engine import namespace_of
+from ..engine import numpy as numpy_engine
 from ..tensor import Storage, Tensor, wrap
 from ..utils.hooks import RemovableHandle
 
-__all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-_global_pre_hooks: dict = {}
-_global_post_hooks: dict = {}
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
 
 
 class _Required:
@@ -76,12 +78,12 @@ class Optimizer:
             self.add_param_group(dict(group))
 
     def _init_hooks(self) -> None:
-        self._optimizer_step_pre_hooks: dict = {}
-        self._optimizer_step_post_hooks: dict = {}
-        self._optimizer_state_dict_pre_hooks: dict = {}
-        self._optimizer_state_dict_post_hooks: dict = {}
-        self._optimizer_load_state_dict_pre_hooks: dict = {}
-        self._optimizer_load_state_dict_post_hooks: dict = {}
+        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
+        self._optimizer_state_dict_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_state_dict_post_hooks: OrderedDict = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks: OrderedDict = OrderedDict()
 
     # -- stepping ----------------------------------------------------------------------------------------------------
 
@@ -114,7 +116,7 @@ class Optimizer:
         if traced is None:
             for name in self.dynamic:
                 value = group.get(name)
-                if isinstance(value, Tensor) or value.__class__ is tuple and isinstance(value[0], Tensor):
+                if isinstance(value, Tensor) or (value.__class__ is tuple and isinstance(value[0], Tensor)):
                     return _numbers(group)
             return group
         start = 0
@@ -161,7 +163,8 @@ class Optimizer:
         params = group["params"]
         if len(params) != len(set(params)):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see "
                 "github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=4,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fused import blocks, constant, scratch
+from .fused import add_scaled, blend, blocks, constant, scratch
 from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, scalar
 
 __all__ = ["SGD"]
@@ -42,17 +42,17 @@ class SGD(PureOptimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         check_fused(fused, foreach, differentiable)
-        defaults = dict(
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-            maximize=maximize,
-            foreach=foreach,
-            differentiable=differentiable,
-            fused=fused,
-        )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
 
     @staticmethod
@@ -77,38 +77,27 @@ class SGD(PureOptimizer):
             buffer = state["momentum_buffer"]._array
             if buffer.dtype != p.dtype or not buffer.flags.c_contiguous:
                 return False
-        dtype = p.dtype
-        rate = constant(-option["lr"] if not option["maximize"] or buffer is not None or decay else option["lr"], dtype)
+        flipped = option["maximize"]
+        rate, damped = -option["lr"], 1 - option["dampening"]
         if not decay and buffer is None:
-            for p, g in blocks(p, g):
-                t = scratch(p)
-                np.multiply(g, rate, t)
-                np.add(p, t, p)
+            for p, g in blocks(p, g):  # noqa: B020
+                add_scaled(p, g, -rate if flipped else rate, scratch(p))
             return True
-        sign = constant(-1.0 if option["maximize"] else 1.0, dtype)
-        decay, momentum = constant(decay, dtype), constant(momentum, dtype)
-        keep = constant(1 - option["dampening"], dtype)
-        for p, g, *rest in blocks(p, g) if buffer is None else blocks(p, g, buffer):
+        arrays = (p, g) if buffer is None else (p, g, buffer)
+        for p, g, *rest in blocks(*arrays):
             t = scratch(p)
-            np.multiply(p, decay, t)
-            (np.subtract if option["maximize"] else np.add)(t, g, t)
-            if rest:
-                (b,) = rest
-                np.multiply(b, momentum, b)
-                if option["dampening"]:
-                    u = scratch(p, 1)
-                    np.multiply(t, keep, u)
-                    np.add(b, u, b)
-                else:
-                    np.add(b, t, b)
-                if option["nesterov"]:
-                    u = scratch(p, 1)
-                    np.multiply(b, momentum, u)
-                    np.add(t, u, t)
-                    np.multiply(t, rate, t)
-                else:
-                    np.multiply(b, rate, t)
+            if decay or flipped:
+                step = np.multiply(p, constant(decay, p.dtype), scratch(p, 1))
+                (np.subtract if flipped else np.add)(step, g, step)
             else:
-                np.multiply(t, rate, t)
-            np.add(p, t, p)
+                step = g
+            if rest:
+                blend(rest[0], step, momentum, damped, t)
+                if option["nesterov"]:
+                    np.copyto(scratch(p, 2), step)
+                    step = scratch(p, 2)
+                    add_scaled(step, rest[0], momentum, t)
+                else:
+                    step = rest[0]
+            add_scaled(p, step, rate, t)
         return True

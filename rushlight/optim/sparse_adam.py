@@ -15,8 +15,13 @@ class SparseAdam(Optimizer):
         if not eps > 0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
-        places = [[i, j] for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"]) if p.dtype.is_complex]
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        places = [
+            [i, j]
+            for i, group in enumerate(self.param_groups)
+            for j, p in enumerate(group["params"])
+            if p.dtype.is_complex
+        ]
         if places:
             raise ValueError(f"Complex params at indices {places}: SparseAdam does not support complex parameters")
 

@@ -13,13 +13,13 @@ from ..ops import PUBLIC
 from .lr_scheduler import LRScheduler, _per_group
 
 __all__ = [
-    "AveragedModel",
-    "update_bn",
     "SWALR",
-    "get_ema_multi_avg_fn",
-    "get_swa_multi_avg_fn",
+    "AveragedModel",
     "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
     "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
 ]
 
 

@@ -11,7 +11,7 @@ from ..autograd.graph import saved_tensors_hooks
 from ..autograd.mode import enable_grad, state
 from ..tensor import Tensor
 
-__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 
 class CheckpointError(RuntimeError):
@@ -78,7 +78,8 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can "
+            "pass "
             "use_reentrant=True.",
             stacklevel=2,
         )
@@ -136,15 +137,13 @@ class _Frame:
             return len(found) - 1
 
         hooks = saved_tensors_hooks(keep, found.__getitem__)
-        with enable_grad(), _restored(self.random), hooks, self.context:
-            try:
-                self.function(*self.args, **self.kwargs)
-            except _Enough:
-                pass
+        with enable_grad(), _restored(self.random), hooks, self.context, contextlib.suppress(_Enough):
+            self.function(*self.args, **self.kwargs)
         if len(found) != len(self.described):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.described)}\nNumber of tensors saved "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.described)}\nNumber of tensors "
+                f"saved "
                 f"during recomputation: {len(found)}."
             )
         if self.determinism_check == "default":

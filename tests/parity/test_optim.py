@@ -75,7 +75,7 @@ class Side:
     def numbers(self):
         values = [p.detach().numpy() for p in self.params]
         for p in self.params:
-            for key, value in sorted(self.optimizer.state.get(p, {}).items()):
+            for _, value in sorted(self.optimizer.state.get(p, {}).items()):
                 if hasattr(value, "numpy"):
                     values.append(value.detach().numpy())
         return values
@@ -90,7 +90,7 @@ def assert_same(a, b, rtol=2e-5, atol=2e-6):
 
 def tolerance(name):
     # Muon's direction is computed in bfloat16 on both sides; LBFGS amplifies rounding from step to step.
-    return {"Muon": dict(rtol=1e-2, atol=5e-3), "LBFGS": dict(rtol=1e-3, atol=1e-4)}.get(name, {})
+    return {"Muon": {"rtol": 1e-2, "atol": 5e-3}, "LBFGS": {"rtol": 1e-3, "atol": 1e-4}}.get(name, {})
 
 
 @pytest.mark.parametrize(("name", "kwargs"), CASES)
@@ -100,7 +100,9 @@ def test_fifty_steps_of_every_configuration(name, kwargs):
         a.step()
         b.step()
     assert_same(a.numbers(), b.numbers(), **tolerance(name))
-    assert [sorted(a.optimizer.state.get(p, {})) for p in a.params] == [sorted(b.optimizer.state.get(p, {})) for p in b.params]
+    assert [sorted(a.optimizer.state.get(p, {})) for p in a.params] == [
+        sorted(b.optimizer.state.get(p, {})) for p in b.params
+    ]
     assert repr(a.optimizer) == repr(b.optimizer)
 
 
@@ -201,9 +203,15 @@ SCHEDULES = {
     "CyclicLR exp_range": lambda L, o: L.CyclicLR(o, 0.01, [0.2, 0.3], 15, mode="exp_range", gamma=0.99),
     "CyclicLR scale_fn": lambda L, o: L.CyclicLR(o, 0.01, 0.2, 15, scale_fn=lambda x: 1 / x, cycle_momentum=False),
     "OneCycleLR": lambda L, o: L.OneCycleLR(o, 0.3, 220),
-    "OneCycleLR linear, three phases": lambda L, o: L.OneCycleLR(o, [0.3, 0.2], epochs=22, steps_per_epoch=10, anneal_strategy="linear", three_phase=True),
-    "SequentialLR": lambda L, o: L.SequentialLR(o, [L.ConstantLR(o, 0.1, 10), L.ExponentialLR(o, 0.95), L.CosineAnnealingLR(o, 20)], [10, 60]),
-    "ChainedScheduler": lambda L, o: L.ChainedScheduler([L.ConstantLR(o, 0.1, 10), L.ExponentialLR(o, 0.99), L.StepLR(o, 50)]),
+    "OneCycleLR linear, three phases": lambda L, o: L.OneCycleLR(
+        o, [0.3, 0.2], epochs=22, steps_per_epoch=10, anneal_strategy="linear", three_phase=True
+    ),
+    "SequentialLR": lambda L, o: L.SequentialLR(
+        o, [L.ConstantLR(o, 0.1, 10), L.ExponentialLR(o, 0.95), L.CosineAnnealingLR(o, 20)], [10, 60]
+    ),
+    "ChainedScheduler": lambda L, o: L.ChainedScheduler(
+        [L.ConstantLR(o, 0.1, 10), L.ExponentialLR(o, 0.99), L.StepLR(o, 50)]
+    ),
     "SWALR": lambda L, o: swa(L).SWALR(o, [0.05, 0.01], 20),
     "SWALR linear": lambda L, o: swa(L).SWALR(o, 0.05, 20, "linear"),
 }
@@ -250,7 +258,9 @@ def test_two_hundred_steps_of_every_schedule(name, kind):
     assert set(a_state) == set(b_state)
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "max", "threshold_mode": "abs"}, {"cooldown": 4, "min_lr": [0.01, 0.02]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "max", "threshold_mode": "abs"}, {"cooldown": 4, "min_lr": [0.01, 0.02]}]
+)
 def test_plateau(options):
     losses = np.random.RandomState(0).rand(200).tolist()
     rows = []
@@ -266,7 +276,16 @@ def test_plateau(options):
 
 
 def test_closed_forms():
-    for name in ("StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR", "CosineAnnealingLR", "LambdaLR"):
+    for name in (
+        "StepLR",
+        "MultiStepLR",
+        "ConstantLR",
+        "LinearLR",
+        "ExponentialLR",
+        "PolynomialLR",
+        "CosineAnnealingLR",
+        "LambdaLR",
+    ):
         values = []
         for package in (torch, rushlight):
             scheduler = SCHEDULES[name](package.optim.lr_scheduler, two_groups(package))

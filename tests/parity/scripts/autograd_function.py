@@ -1,7 +1,5 @@
 """autograd.Function: what forward and backward see, what is checked, what the graph looks like."""
 
-import warnings
-
 import torch
 from helpers import attempt, section
 from torch.autograd import Function
