@@ -28,6 +28,8 @@ class Converter:
             return self.memo[id(value)][1]
         if isinstance(value, torch.Size):
             return rushlight.Size(value)
+        if isinstance(value, torch.nn.utils.rnn.PackedSequence):
+            return rushlight.nn.utils.rnn.PackedSequence(*(self(v) for v in value))
         if isinstance(value, (list, tuple)):
             return type(value)(self(v) for v in value)
         if isinstance(value, dict):

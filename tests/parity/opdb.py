@@ -290,11 +290,14 @@ class _Comparison:
         if place is None or self.exact is None:
             return False
         if not self.exact:
-            self.exact = _Exact(self).places or None
+            self.exact = self._double() or None
         reference = self.exact and self.exact.get(place)
         if reference is None or reference.shape != a.shape or not np.isfinite(reference).all():
             return False
         return np.abs(a - reference).max() <= 4 * np.abs(b - reference).max() + atol
+
+    def _double(self):
+        return _Exact(self).places
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -425,8 +428,11 @@ class _Exact:
         except Exception:
             pass  # no float64 version of this sample, or of its gradients
 
+    def result(self, x, args, kwargs):
+        return self.op.op(x, *args, **kwargs)
+
     def run(self, x, args, kwargs):
-        result = self.op.op(x, *args, **kwargs)
+        result = self.result(x, args, kwargs)
         processed = self.process(result)
         self.keep("value", convert.tensors(processed if self.op.name in AMBIGUOUS else result))
         outputs = [t for t in convert.tensors(processed) if t.requires_grad]
@@ -566,19 +572,19 @@ def main(argv=None):
 LISTED = pathlib.Path(__file__).with_name("unsupported.txt")
 
 
-def unsupported() -> dict[str, str]:
+def unsupported(listed_in=LISTED) -> dict[str, str]:
     """``{entry: reason}`` as listed, one ``entry: reason`` a line."""
-    lines = (line.partition(": ") for line in LISTED.read_text().splitlines() if line and not line.startswith("#"))
+    lines = (line.partition(": ") for line in listed_in.read_text().splitlines() if line and not line.startswith("#"))
     return {name: reason for name, _, reason in lines}
 
 
-def update_list(checked, failures) -> None:
+def update_list(checked, failures, listed_in=LISTED, order=SCORED) -> None:
     """Bring the list up to date for the entries ``checked``; reasons already written stay."""
-    listed = unsupported()
+    listed = unsupported(listed_in)
     kept = {n: reason for n, reason in listed.items() if n in failures or n not in checked}
     listed = failures | kept
-    head = [line for line in LISTED.read_text().splitlines() if line.startswith("#")]
-    LISTED.write_text("\n".join([*head, *(f"{n}: {listed[n]}" for n in SCORED if n in listed)]) + "\n")
+    head = [line for line in listed_in.read_text().splitlines() if line.startswith("#")]
+    listed_in.write_text("\n".join([*head, *(f"{n}: {listed[n]}" for n in order if n in listed)]) + "\n")
 
 
 def _chosen(args):
