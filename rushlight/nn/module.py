@@ -731,7 +731,10 @@ class Module:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(value)}"
             )
-        if not is_lazy(target):
+        if is_lazy(target):
+            if is_lazy(value) and not assign:
+                return None  # neither has values yet
+        else:
             if target.ndim == 0 and value.shape == (1,):
                 value = value[0]  # scalars were saved with one dimension before PyTorch 0.4
             if value.shape != target.shape:
