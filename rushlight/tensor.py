@@ -322,12 +322,14 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, outside the graph."""
-        self._sync()
-        t = wrap(self._array)
-        if self._storage is None:
-            self._storage = Storage()
-        t._storage = self._storage
-        if self._array.__class__ is not _ndarray or self.is_leaf:  # compiled code may move a leaf's values away
+        if self._view is not None:
+            self._sync()
+        array, node, storage = self._array, self._node, self._storage
+        if storage is None:
+            storage = self._storage = Storage()
+        t = _new(Tensor)  # spelled out: state_dict() does this for every tensor of a model
+        t._array, t._node, t._grad, t._storage, t._view = array, None, None, storage, None
+        if array.__class__ is not _ndarray or node is None or node.is_leaf:  # compiled code may move a leaf's values away
             self._share_values(t)
         return t
 
@@ -361,17 +363,18 @@ class Tensor:
 
     def _share_values(self, t: Tensor) -> None:
         """Make ``t`` follow this tensor's changes where memory does not: XLA arrays, and values in compiled programs."""
-        base, path = (self, ()) if self._view is None or self._view.base is None else (self._view.base, self._view.path)
-        t._view = View(base, path, self._storage.version, recorded=None)
+        view = self._view
+        if view is None or view.base is None:
+            t._view = View(self, (), self._storage.version, None)
+        else:
+            t._view = View(view.base, view.path, self._storage.version, None)
 
     def _come_home(self) -> None:
         """Have the values in this tensor's own memory for good: somebody is about to be handed that memory."""
         self._sync()
-        owner = self if self._view is None or self._view.base is None else self._view.base
-        if owner is not self and owner._view is not None:
-            owner._come_home()
-        elif owner._view is not None and owner._view.base is None:
-            owner._view = None
+        view = self._view
+        if view is not None:
+            view.leave(self) if view.base is None else view.base._come_home()
 
     @property
     def _version(self) -> int:

@@ -95,8 +95,9 @@ def refresh(t: Tensor) -> None:
     base._sync()
     if base._view is not None and base._view.path:  # it became a view itself, see ``become``
         view.base = base = base._view.base
+    t._storage = base._storage
     view.seen = t._storage.version
-    if t._array.__class__ is not _ndarray:
+    if base._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
     if view.recorded and base._node is not view.node:
         _regenerate(t)
@@ -281,9 +282,12 @@ def put(t: Tensor, array) -> None:
     """Write raw values into ``t`` and count the write."""
     if mode.active:
         mode.notify("writers", t)
+    view = t._view
+    if view is not None and view.base is None:  # its values are with a compiled program: no longer
+        view.leave(t)
+        view = None
     if t._storage is None:
         t._storage = Storage()
-    view = t._view
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
         np.copyto(t._array, array, casting="unsafe")
     else:

@@ -22,6 +22,7 @@ class Watch:
         self._tensors: dict[int, weakref.ref] = {}
         self.optimizers: list = []
         self._modules: dict[int, object] = {}
+        self.views: list[Tensor] = []  # views of state, found by ``survivors``
 
     def note(self, t: Tensor) -> None:
         key = id(t)
@@ -69,10 +70,13 @@ class Watch:
         def add(t):
             if not isinstance(t, Tensor):
                 return
-            if t._view is not None and t._view.base is not None:
-                add(t._view.base)
+            if t._view is not None and t._view.base is not None:  # a view: its base is the state
+                self.views.append(t)
+                t = t._view.base
             if id(t) in excluded or id(t) in found:
                 return
+            if t._view is not None and t._view.base is not None:
+                return add(t)
             found[id(t)] = t
             if type(t._node) is AccumulateGrad:
                 add(t._grad)

@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from ..utils.hooks import epoch
 from .discover import Watch
 from .program import Program, Slot
-from .trace import CompileError, trace
+from .trace import CompileError, is_traced, trace
 from .tree import flatten, signature
 
 __all__ = ["CompileError", "Compiled"]
@@ -81,28 +81,29 @@ class Compiled:
         return entry.program(given)
 
     def _compile(self, entry, args, kwargs, given) -> Program:
-        state = entry.state
+        state, views = entry.state, entry.views
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
-        place = place_of(device)
         for _ in range(8):
-            learned, missed = trace(
-                self._fn, args, kwargs, [*given, *state], entry.optimizers, device
-            )
-            if not missed:
+            learned, watch = trace(self._fn, args, kwargs, [*given, *state], views, entry.optimizers, device)
+            known = {id(t) for t in [*given, *state]}
+            missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not is_traced(t)]
+            unseen = [t for t in watch.views if not any(t is v for v in views)]
+            if not missed and not unseen:
                 break
-            state = [*state, *missed]
+            state, views = [*state, *missed], [*views, *unseen]
         else:
             raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
         self.compilations += 1
         entry.state = state
-        return Program(learned, len(given), entry.slots(given), entry.optimizers, place, self._options)
+        return Program(learned, len(given), entry.slots(given), entry.optimizers, place_of(device), self._options)
 
 
 class Entry:
     """One set of argument shapes and flags: first only what was seen in the eager run, later also the program."""
 
     def __init__(self, watch: Watch, state):
-        self.state, self.optimizers, self.modules = state, watch.optimizers, watch.modules
+        self.state, self.views = state, watch.views
+        self.optimizers, self.modules = watch.optimizers, watch.modules
         self.program: Program | None = None
         self._leaves = [t for t in state if t.requires_grad]
         self._had_grad = [t._grad is not None for t in self._leaves]

@@ -1,8 +1,10 @@
 """Where a tensor's values are while XLA programs own them.
 
 A resident tensor keeps its array (so that shape, dtype and memory stay what they were), but the current values are
-in an XLA buffer: one of its own if it is large, a place in a flat ``Pack`` if it is small. ``Resident`` sits in the
-tensor's ``_view`` slot, so the same test that notices a stale view notices a stale resident, and brings it home.
+in an XLA buffer: one of its own if it is large, a place in a ``Group``'s flat buffer if it is small. ``Resident``
+sits in the tensor's ``_view`` slot, so the same test that notices a stale view notices a stale resident, and
+``refresh`` brings the values home. All members of a group share one ``Storage``: one count marks them all stale,
+however many they are. Whoever writes to a resident tensor ends its residence first (``leave``).
 """
 
 from __future__ import annotations
@@ -16,71 +18,117 @@ from ..tensor import Storage, Tensor
 SMALL = 32 * 1024  # bytes; below this a buffer of its own costs more than packing
 
 
-class Pack:
-    """One flat buffer that holds many small tensors of one dtype between calls."""
+class Group:
+    """Small tensors that travel together: one flat buffer per dtype. ``intact`` until a member leaves."""
 
-    __slots__ = ("array",)
+    def __init__(self, place):
+        self.place = place
+        self.storage = Storage()
+        self.buffers: dict = {}  # dtype's name -> flat XLA array
+        self.intact = True
 
-    def __init__(self, array):
-        self.array = array
+    def gather(self, members: list[tuple[Tensor, int]]) -> None:
+        """Pack the tensors, each from its start in its dtype's buffer on, and take them in."""
+        parts: dict = {}
+        for t, _ in members:
+            parts.setdefault(t._array.dtype.name, []).append(current(t, self.place))
+        for dtype, values in parts.items():
+            if self.place.platform == "cpu":
+                flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])
+            else:
+                flat = jnp.concatenate([jnp.reshape(v, -1) for v in values])
+            self.buffers[dtype] = jax.device_put(flat, self.place)
+        for t, start in members:
+            end_residence(t)
+            if t._storage is not None:
+                t._storage.version += 1  # aliases look again, and find the group
+            t._storage = self.storage
+            t._view = Resident(self, start=start)
+            t._view.seen = self.storage.version
+
+    def replace(self, buffers) -> None:
+        """A program has computed all members' new values."""
+        self.buffers = buffers
+        self.storage.version += 1
 
 
 class Resident:
-    """The current value of one tensor: ``array``, or ``size`` elements of ``pack`` from ``start`` on."""
+    """The current value of one tensor: ``array``, or a part of ``group``'s buffer of its dtype from ``start`` on."""
 
-    __slots__ = ("seen", "version", "array", "pack", "start", "host")
+    __slots__ = ("array", "group", "seen", "start")
 
-    base = node = None  # what a View has and a resident tensor has not
+    base = node = recorded = None  # what a View has and a resident tensor has not
     path = ()
-    recorded = None
 
-    def __init__(self):
-        self.seen = self.version = -1
-        self.array = self.pack = self.host = None
-        self.start = 0
+    def __init__(self, group: Group | None = None, array=None, start: int = 0):
+        self.group, self.array, self.start, self.seen = group, array, start, -1
 
-    def value(self, shape):
-        """The value as an XLA array of its own."""
-        if self.pack is None:
+    def value(self, like):
+        """The value as an XLA array of its own, shaped like ``like``."""
+        if self.group is None:
             return self.array
-        size = int(np.prod(shape))
-        return jnp.reshape(self.pack.array[self.start : self.start + size], shape)
+        flat = self.group.buffers[like.dtype.name]
+        return jnp.reshape(flat[self.start : self.start + like.size], like.shape)
 
     def refresh(self, t: Tensor) -> None:
         """Bring the value home to ``t``: into its own memory on NumPy, as its array on XLA."""
-        if t._array.__class__ is not np.ndarray:
-            t._array = self.value(t._array.shape)
-        elif self.pack is None:
-            np.copyto(t._array, np.asarray(self.array))
+        array = t._array
+        if array.__class__ is not np.ndarray:
+            t._array = self.value(array)
+        elif self.group is None:
+            np.copyto(array, np.asarray(self.array))
         else:
-            flat = np.asarray(self.pack.array)
-            np.copyto(t._array, flat[self.start : self.start + t._array.size].reshape(t._array.shape))
+            flat = np.asarray(self.group.buffers[array.dtype.name])
+            np.copyto(array, flat[self.start : self.start + array.size].reshape(array.shape))
         self.seen = t._storage.version
 
+    def leave(self, t: Tensor) -> None:
+        """``t`` is about to be written, or its memory handed out: from now on its own array is what counts."""
+        if self.seen != t._storage.version:
+            self.refresh(t)
+        t._view = None
+        if self.group is not None:
+            self.group.intact = False
+            if t._array.__class__ is not np.ndarray:
+                t._storage.version += 1  # XLA arrays are not shared: aliases must look again
+            t._storage = Storage()
 
-def resident(t: Tensor) -> Resident | None:
-    """The tensor's residence if what it holds is current: nothing was written to the tensor since."""
-    view = t._view
-    if view.__class__ is Resident and view.version == t._storage.version:
-        return view
-    return None
 
-
-def settle(t: Tensor) -> Resident:
-    """Give ``t`` a residence, empty for now."""
-    if t._storage is None:
-        t._storage = Storage()
-    if t._view.__class__ is not Resident:
-        t._view = Resident()
-    return t._view
+def end_residence(t: Tensor) -> None:
+    if t._view.__class__ is Resident:
+        t._view.leave(t)
 
 
 def current(t: Tensor, place):
     """The tensor's value as an XLA array on ``place``, wherever it is now."""
-    view = resident(t)
-    if view is not None:
-        return view.value(t._array.shape)
+    if t._view.__class__ is Resident:
+        return t._view.value(t._array)
     t._sync()
     array = t._array
     # device_put may keep NumPy's memory, which eager code goes on writing to: hand over a copy.
     return jax.device_put(np.array(array) if array.__class__ is np.ndarray else array, place)
+
+
+def own_buffer(t: Tensor, place):
+    """The tensor's value in an XLA buffer of its own, where it now resides."""
+    view = t._view
+    if view.__class__ is Resident and view.group is None:
+        return view.array
+    value = current(t, place)
+    end_residence(t)
+    move(t, value)
+    t._view.seen = t._storage.version
+    return value
+
+
+def move(t: Tensor, value) -> None:
+    """``value`` is what ``t`` holds from now on; its memory is brought up to date when somebody looks."""
+    storage = t._storage
+    if storage is None:
+        storage = t._storage = Storage()
+    view = t._view
+    if view.__class__ is Resident and view.group is None:
+        view.array = value
+    else:
+        t._view = Resident(array=value)
+    storage.version += 1

@@ -71,16 +71,16 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
-def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device) -> tuple[Traced, list[Tensor]]:
+def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizers, device) -> tuple[Traced, Watch]:
     """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
 
-    Returns what was learned, and tensors it met that are state but were not among the inputs: trace again with them.
+    ``views`` are tensors that view an input. Returns what was learned, and a watch of what the trace met.
     """
     learned, watch = Traced(), Watch()
     hyper = [v for o in optimizers for v in o._hyper_values()]
 
     def body(arrays, hyper_values, rng):
-        with _installed(inputs, arrays), _hyper(optimizers, hyper_values), tracing(device, rng), watch.watching():
+        with _installed(inputs, views, arrays), _hyper(optimizers, hyper_values), tracing(device, rng), watch.watching():
             result = fn(*args, **kwargs)
             return _collect(learned, result, inputs, arrays)
 
@@ -90,40 +90,37 @@ def trace(fn, args, kwargs, inputs: list[Tensor], optimizers, device) -> tuple[T
     except _NEEDS_VALUE as error:
         raise CompileError(_explain(error)) from error
     learned.uses_rng = _uses(learned.jaxpr.jaxpr, learned.jaxpr.jaxpr.invars[-1])
-    known = {id(t) for t in inputs}
-    missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not _traced(t)]
-    return learned, missed
+    return learned, watch
 
 
 def _uses(jaxpr, variable) -> bool:
     return any(v is variable for equation in jaxpr.eqns for v in equation.invars)
 
 
-def _traced(t: Tensor) -> bool:
+def is_traced(t: Tensor) -> bool:
     return isinstance(t._array, jax.core.Tracer)
 
 
 @contextlib.contextmanager
-def _installed(inputs, arrays):
+def _installed(inputs, views, arrays):
     """Put tracers into the input tensors, and everything back afterwards, whatever happens."""
-    before = [(t, t._array, t._node, t._grad, t._view, t._storage, t._version) for t in inputs]
+    before = [(t, t._array, t._node, t._grad, t._view, t._storage, t._version) for t in [*inputs, *views]]
+    seen = [(t._view, t._view.seen) for t in [*inputs, *views] if t._view is not None]
     try:
         for t, array in zip(inputs, arrays):
-            t._array = array
-            if t._view is not None and t._view.base is None:
-                t._view = None
-            t._storage = t._storage or Storage()
-        for t in inputs:
-            if t._view is not None:
-                t._view.seen = -1  # a view of an input reads its tracer
+            t._array, t._view = array, None
+            t._storage = Storage()
+        for t in views:
+            t._storage = t._view.base._storage
+            t._view.seen = -1  # it will read its part of the base's tracer
         yield
     finally:
         for t, array, node, grad, view, storage, version in before:
             t._array, t._node, t._grad, t._view, t._storage = array, node, grad, view, storage
             if storage is not None:
                 storage.version = version
-                if view is not None:
-                    view.seen = view.seen if view.base is None else version
+        for view, version in seen:
+            view.seen = version
 
 
 @contextlib.contextmanager
@@ -197,7 +194,7 @@ def _slots(node: OpNode):
             stand_in = wrap(value._array)
             stand_in._node = value._node
             node.saved[i] = stand_in
-            if _traced(stand_in):
+            if is_traced(stand_in):
                 found.append((lambda s=stand_in: s._array, lambda v, s=stand_in: setattr(s, "_array", v)))
         elif isinstance(value, jax.core.Tracer):
             found.append((lambda n=node, i=i: n.saved[i], lambda v, n=node, i=i: n.saved.__setitem__(i, v)))

@@ -1,4 +1,8 @@
-"""XLA's devices, and the random keys of compiled and accelerated code."""
+"""XLA's devices, and the random keys of compiled and accelerated code.
+
+Importing this module imports JAX and switches its 64-bit types on, for the whole process: without them JAX would
+make int32 where PyTorch has int64.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import jax
 import numpy as np
 
 from ..device import device
+
+jax.config.update("jax_enable_x64", True)
 
 _PLATFORM = {"cpu": "cpu", "xla": "cpu", "cuda": "gpu", "tpu": "tpu"}  # rushlight's device type -> JAX's platform
 _TYPE = {"cpu": "xla", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}

@@ -1,8 +1,4 @@
-"""The XLA engine: ``jax.numpy``, and the names it lacks or spells differently from NumPy.
-
-Importing this module imports JAX and switches its 64-bit types on, for the whole process: without them JAX would
-make int32 where PyTorch has int64.
-"""
+"""The XLA engine: ``jax.numpy``, and the names it lacks or spells differently from NumPy."""
 
 from __future__ import annotations
 
@@ -18,11 +14,10 @@ import numpy as np
 from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from . import special
 from .fallback import lookup
+from .kernels import ctc
 from .kernels.xla_conv import conv, conv_input, conv_weight
 from .kernels.xla_windows import max_windows, pick, spread, sum_windows
 from .xla_linalg import *
-
-jax.config.update("jax_enable_x64", True)
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
@@ -212,6 +207,24 @@ def linear_scan(a, b, axis, reverse=False):
     return jax.lax.associative_scan(compose, (a, b), reverse=reverse, axis=axis)[1]
 
 
+def scan(step, carry, *xs):
+    """The carries ``carry = step(carry, *x)`` for x in zip(*xs), stacked."""
+
+    def advance(carry, x):
+        after = step(carry, *x)
+        return after, after
+
+    return jax.lax.scan(advance, carry, xs)[1]
+
+
+def ctc_paths(x, targets, input_lengths, target_lengths, blank):
+    return ctc.paths(jnp, scan, x, targets, input_lengths, target_lengths, blank)
+
+
+def ctc_gradient(g, x, targets, input_lengths, target_lengths, alpha, loss, blank):
+    return ctc.gradient(jnp, scan, g, x, targets, input_lengths, target_lengths, alpha, loss, blank)
+
+
 def argsort(x, axis=-1):
     """The order that sorts, NaN last, equal elements as they came."""
     return jnp.argsort(x, axis=axis, stable=True)
@@ -220,6 +233,11 @@ def argsort(x, axis=-1):
 def top_order(x, k, axis):
     """Where the ``k`` largest elements along ``axis`` are, in no particular order; NaN is the largest."""
     return jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[1].astype(np.int64), -1, axis)
+
+
+def add_rows(value, index, size):
+    """Zeros with ``size`` rows, with each row of ``value`` added to the one that ``index`` names."""
+    return jnp.zeros((size, *value.shape[1:]), value.dtype).at[index].add(value)
 
 
 def add_along_axis(value, index, axis, size, unique=False):
