@@ -71,6 +71,8 @@ globals().update(ops.PUBLIC)
 
 from . import __future__, nn
 
+globals().update(ops.PUBLIC)  # again: nn.functional has added names that PyTorch has here too, such as celu
+
 from .compiler import compile
 
 _LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit")  # modules of their own that few programs need: imported when first named

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import special
 from .fallback import lookup
+from .kernels import attention as _attention, ctc, layers, rnn as _rnn
 from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta  # noqa: F401
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.windows import (
@@ -109,6 +110,22 @@ def linear_scan(a, b, axis, reverse=False):
     return np.moveaxis(y, 0, axis)
 
 
+def scan(step, carry, *xs):
+    """The carries ``carry = step(carry, *x)`` for x in zip(*xs), stacked."""
+    out = np.empty((len(xs[0]), *carry.shape), carry.dtype)
+    for i, x in enumerate(zip(*xs)):
+        out[i] = carry = step(carry, *x)
+    return out
+
+
+def ctc_paths(x, targets, input_lengths, target_lengths, blank):
+    return ctc.paths(np, scan, x, targets, input_lengths, target_lengths, blank)
+
+
+def ctc_gradient(g, x, targets, input_lengths, target_lengths, alpha, loss, blank):
+    return ctc.gradient(np, scan, g, x, targets, input_lengths, target_lengths, alpha, loss, blank)
+
+
 def argsort(x, axis=-1):
     """The order that sorts, NaN last, equal elements as they came."""
     return np.argsort(x, axis=axis, kind="stable")
@@ -140,6 +157,17 @@ def _top_few(x, k, axis):
         np.put_along_axis(left, found[-1], -np.inf, axis)
     found = np.concatenate(found, axis)
     return None if (np.take_along_axis(x, found, axis) == -np.inf).any() else found
+
+
+def add_rows(value, index, size):
+    """Zeros with ``size`` rows, with each row of ``value`` added to the one that ``index`` names."""
+    out = np.zeros((size, *value.shape[1:]), value.dtype)
+    if len(index):
+        order = np.argsort(index, kind="stable")
+        ordered = index[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        out[ordered[starts]] = np.add.reduceat(value[order], starts, axis=0)
+    return out
 
 
 def add_along_axis(value, index, axis, size, unique=False):
@@ -252,8 +280,12 @@ def _linear_backward(g, edges, saved):
     return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
 
 
+BODIES.update(layers.BODIES)
+BACKWARD.update(layers.BACKWARD)
 BACKWARD["max_pool"], BACKWARD["sum_pool"] = max_windows_backward, sum_windows_backward
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
+BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
+BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 
 
 def real(x):

@@ -14,7 +14,7 @@ import numpy as np
 from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from . import special
 from .fallback import lookup
-from .kernels import ctc
+from .kernels import ctc, xla_attention, xla_rnn
 from .kernels.xla_conv import conv, conv_input, conv_weight
 from .kernels.xla_windows import max_windows, pick, spread, sum_windows
 from .xla_linalg import *
@@ -294,6 +294,8 @@ def irfftn(x, s, axes, norm=None):
     return jnp.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
 
+BODIES["recurrent"], BACKWARD["recurrent"] = xla_rnn.recurrent, xla_rnn.recurrent_backward
+BODIES["attention"], BACKWARD["attention"] = xla_attention.attention, xla_attention.attention_backward
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant
 
 

@@ -7,6 +7,8 @@ from . import decompositions, einsum, fft
 from . import creation, convert, interop
 from . import random
 from . import operators
+from . import activation, embedding, loss, norm
+from . import attention, rnn
 from .public import PUBLIC
 
 __all__ = list(PUBLIC)

@@ -456,6 +456,17 @@ def native_dropout(input, p, train):
     return xp_.native_dropped(input, wrap(mask), scale=scale), wrap(mask)
 
 
+def rrelu_noise(input: Tensor, lower: float, upper: float) -> Tensor:
+    """The slopes of ``rrelu``: drawn where ``input`` is not positive, 1 elsewhere."""
+    array = _values(input)
+    if array.__class__ is np.ndarray and not _tracing():
+        noise, drawn = np.ones_like(array), array <= 0
+        noise[drawn] = streams.uniform01(default_generator, int(np.count_nonzero(drawn))) * (upper - lower) + lower
+        return wrap(noise)
+    noise = _draw("uniform", tuple(input.shape), input.dtype, input.device, None, low=lower, high=upper)
+    return wrap(namespace_of(array).where(array <= 0, noise, namespace_of(array).ones_like(noise)))
+
+
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
 

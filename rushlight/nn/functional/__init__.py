@@ -1,6 +1,9 @@
 """Layers as functions, under PyTorch's names; one family per file, each file's ``__all__`` a part of this namespace."""
 
 from .activation import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .sparse import *  # noqa: F403

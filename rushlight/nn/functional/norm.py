@@ -1,0 +1,231 @@
+"""Normalization."""
+
+from __future__ import annotations
+
+import math
+
+from ... import dtypes
+from ...autograd.mode import no_grad
+from ...autograd.op import differentiable as xp
+from ...ops import norm as _ops
+from ...ops.elementwise import refuse
+from ...ops.public import PUBLIC
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
+
+
+# -- per channel -------------------------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
+):
+    """Each channel (dimension 1) normalized with the batch's mean and variance (``training``) or the running ones.
+
+    In training the running ones, where given, move by ``momentum`` towards the batch's.
+    """
+    if input.ndim < 2 and not input.numel():
+        return input.clone()
+    if training:
+        size = input.shape[0] * math.prod(input.shape[2:])
+        if size == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    _check_channels(input, running_mean, running_var, weight, bias, training)
+    if not training:
+        return _ops_by(input, weight, bias, running_mean, running_var, eps)
+    return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)[0]
+
+
+def _ops_by(input, weight, bias, mean, variance, eps):
+    affine = _ops.channel_first(input.shape)
+    return xp.normalized_by(input, weight, bias, mean, variance, affine=affine, eps=eps)
+
+
+def _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps):
+    """(y, mean, 1 / standard deviation), the running statistics updated."""
+    y, mean, scale, variance = _ops.batch_norm_stats(input, weight, bias, eps)
+    size = input.shape[0] * math.prod(input.shape[2:])
+    _update(running_mean, mean, momentum)
+    _update(running_var, variance * (size / max(size - 1, 1)) if running_var is not None else None, momentum)
+    return y, mean, scale
+
+
+def _update(running, now, momentum):
+    if running is not None:
+        with no_grad():
+            running.copy_((1 - momentum) * running + momentum * now.to(running.dtype))
+
+
+def _check_channels(input, running_mean, running_var, weight, bias, training):
+    if input.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but "
+            "got 1)"
+        )
+    channels = input.shape[1]
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    for name, t in named:
+        if t is None:
+            if not training and name.startswith("running"):
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif t.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    refuse("batch_norm", lambda d: not d.is_floating_point, input)
+    if weight is not None and weight.dtype is not input.dtype and input.dtype.itemsize >= 4:
+        raise RuntimeError(
+            f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.char.removesuffix('Tensor')}"
+        )
+
+
+def instance_norm(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+):
+    """Each channel of each sample normalized on its own."""
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        _check_channels(input, running_mean, running_var, weight, bias, training=False)
+        return _ops_by(input, weight, bias, running_mean, running_var, eps)
+    size = math.prod(input.shape[2:])
+    if size == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != input.shape[1]:
+            n = input.shape[0]
+            raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
+    y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
+    if running_mean is not None:
+        _update(running_mean, mean.detach().mean(0).reshape(-1), momentum)
+    if running_var is not None:
+        _update(running_var, (variance.detach() * (size / (size - 1))).mean(0).reshape(-1), momentum)
+    return y
+
+
+# -- per sample --------------------------------------------------------------------------------------------------------
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """The last dimensions, of shape ``normalized_shape``, normalized together.
+
+    >>> F.layer_norm(rushlight.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    normalized_shape = _checked_shape("layer_norm", input, normalized_shape, weight, bias)
+    refuse("LayerNormKernelImpl", lambda d: not d.is_floating_point, input)
+    return _ops.layer_norm_stats(input, normalized_shape, weight, bias, eps)[0]
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """The last dimensions, of shape ``normalized_shape``, divided by the root of their mean square."""
+    normalized_shape = _checked_shape("rms_norm", input, normalized_shape, weight, None)
+    refuse("rms_norm", lambda d: not (d.is_floating_point or d.is_complex), input)
+    if eps is None:
+        eps = dtypes.finfo(dtypes.float32 if input.dtype.itemsize < 4 else input.dtype).eps
+    axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    return xp.rms_normalized(input, weight, axes=axes, eps=eps)
+
+
+def _checked_shape(name, input, normalized_shape, weight, bias):
+    if isinstance(normalized_shape, int):
+        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+    wanted = [int(n) for n in normalized_shape]
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for argument, t in (("weight", weight), ("bias", bias)):
+        if t is not None and list(t.shape) != wanted:
+            raise RuntimeError(
+                f"Expected {argument} to be of same shape as normalized_shape, but got {argument} of shape "
+                f"{list(t.shape)} and normalized_shape = {wanted}"
+            )
+    if list(input.shape[max(input.ndim - len(wanted), 0) :]) != wanted:
+        comma = ", " if name == "layer_norm" else ""
+        raise RuntimeError(
+            f"Given normalized_shape={wanted}, expected input with shape [*{comma}{', '.join(map(str, wanted))}], but got "
+            f"input of size{list(input.shape)}"
+        )
+    return tuple(wanted)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Groups of channels of each sample normalized together."""
+    _check_groups(input, num_groups, weight, bias)
+    size = input.shape[0] * input.shape[1] // num_groups * math.prod(input.shape[2:])
+    if size == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+    return _ops.group_norm_stats(input, num_groups, weight, bias, eps)[0]
+
+
+def _check_groups(input, groups, weight, bias):
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    channels = input.shape[1]
+    if channels % groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={groups}"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(t.shape)} and input of shape {list(input.shape)}"
+            )
+    refuse("GroupNormKernelImpl", lambda d: not d.is_floating_point, input)
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x / (k + alpha · the mean of x² over ``size`` neighbouring channels) ** beta."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if size < 1:
+        raise RuntimeError(f"kernel size should be greater than zero, but got size {size}")
+    return input / (xp.channel_means(input * input, size=size) * alpha + k) ** beta
+
+
+# -- PyTorch's functions with the statistics -----------------------------------------------------------------------------
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """(y, mean, 1 / standard deviation); the last two are empty outside training."""
+    if training:
+        return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)
+    empty = PUBLIC["empty"](0, dtype=input.dtype, device=input.device)
+    return _ops_by(input, weight, bias, running_mean, running_var, eps), empty, empty.clone()
+
+
+def _native_batch_norm_legit(input, weight, bias, *args):
+    """``native_batch_norm``; without running statistics in the overload that leaves them out."""
+    if len(args) == 3:
+        args = (None, None, *args)
+    return native_batch_norm(input, weight, bias, *args)
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """(y, mean, 1 / standard deviation)."""
+    normalized_shape = _checked_shape("layer_norm", input, normalized_shape, weight, bias)
+    y, mean, scale, _ = _ops.layer_norm_stats(input, normalized_shape, weight, bias, eps)
+    return y, mean.detach(), scale.detach()
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
+    _check_groups(input, group, weight, bias)
+    y, mean, scale, _ = _ops.group_norm_stats(input, group, weight, bias, eps)
+    return y, mean.reshape(N, group), scale.reshape(N, group)
+
+
+for _function in (
+    batch_norm, group_norm, instance_norm, layer_norm, rms_norm, native_batch_norm, _native_batch_norm_legit,
+    native_layer_norm, native_group_norm,
+):  # fmt: skip
+    PUBLIC[_function.__name__] = _function
