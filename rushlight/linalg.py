@@ -10,7 +10,7 @@ import numpy as np
 from .autograd.op import differentiable as xp
 from .engine import namespace_of
 from .ops import returns
-from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, singular
+from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, permutation, singular
 from .ops.dims import wrap_dim, wrap_dims
 from .ops.linalg import matmul
 from .ops.public import public
@@ -95,21 +95,13 @@ def _solve_ex(name, A, B, left):
     if len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1]):
         if not left:
             raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
-        result, info = _solve_checked(name, A, xp.expand_dims(B, axis=-1), left)
-        return xp.squeeze(result, axis=-1), info
-    return _solve_checked(name, A, B, left)
+        _check_solvable(name, a, (*b, 1), left)
+        return xp.solve_ex(A, B, vector=True)
+    _check_solvable(name, a, b, left)
+    return xp.solve_ex(A, B, left=left)
 
 
-def _solve_checked(name, A, B, left):
-    _check_solvable(name, A, B, left)
-    if left:
-        return xp.solve_ex(A, B)
-    result, info = xp.solve_ex(_mT(A), _mT(B))
-    return _mT(result), info
-
-
-def _check_solvable(name, A, B, left) -> None:
-    a, b = A._array.shape, B._array.shape
+def _check_solvable(name, a, b, left) -> None:
     if a[-2 if left else -1] != b[-2 if left else -1]:
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
@@ -121,7 +113,7 @@ def _check_solvable(name, A, B, left) -> None:
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with ``A X = B`` for triangular A; the other triangle is not read."""
     check_matrices("linalg.solve_triangular", A, square=True)
-    _check_solvable("linalg.solve_triangular", A, B, left)
+    _check_solvable("linalg.solve_triangular", A._array.shape, B._array.shape, left)
     return xp.solve_triangular(A, B, upper=upper, unitriangular=unitriangular, left=left)
 
 
@@ -285,7 +277,8 @@ def lu(A, *, pivot=True):
     """P, L and U with ``P L U = A``."""
     check_matrices("linalg.lu", A)
     _check_pivot("linalg.lu", pivot)
-    return returns.linalg_lu(xp.lu(A))
+    pivots, lower, upper = xp.lu(A)
+    return returns.linalg_lu((permutation(xp, pivots, A), lower, upper))
 
 
 @_function
@@ -540,7 +533,7 @@ def cross(input, other, *, dim=-1):
 @_function
 def vecdot(x, y, *, dim=-1):
     """The dot products of vectors along ``dim``, the first conjugated."""
-    return xp.sum(xp.multiply(xp.conj(x), y), axis=wrap_dim(dim, max(x.ndim, y.ndim)))
+    return xp.multiply(xp.conj(x), y).sum(dim)
 
 
 @_function
@@ -591,10 +584,6 @@ def tensorsolve(A, B, dims=None):
         )
     flat = xp.reshape(A, shape=(math.prod(B._array.shape), math.prod(rest)))
     return xp.reshape(solve(flat, xp.reshape(B, shape=(-1,))), shape=rest)
-
-
-def _mT(t):
-    return xp.matrix_transpose(t)
 
 
 def _empty(like, shape, dtype=None):

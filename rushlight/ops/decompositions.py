@@ -102,13 +102,28 @@ def _cholesky_inverse(xp, factor, *, upper=False):
 # -- solving ---------------------------------------------------------------------------------------------------------
 
 
-@op(
-    node="LinalgSolveExBackward0",
-    a=lambda xp, g, a, y: -xp.matmul(_solve(xp, adjoint(xp, a), g[0]), adjoint(xp, y[0])),
-    b=lambda xp, g, a: _solve(xp, adjoint(xp, a), g[0]),
-)
-def _solve_ex(xp, a, b):
-    return xp.solve_ex(a, b)
+def _solve_b(xp, g, a, left, vector):
+    g = column(xp, g[0]) if vector else g[0]
+    if left:
+        return _solve(xp, adjoint(xp, a), g)
+    return xp.matrix_transpose(_solve(xp, xp.conj(a), xp.matrix_transpose(g)))
+
+
+def _solve_a(xp, g, a, y, left, vector):
+    gb, y = _solve_b(xp, g, a, left, vector), column(xp, y[0]) if vector else y[0]
+    return -(xp.matmul(gb, adjoint(xp, y)) if left else xp.matmul(adjoint(xp, y), gb))
+
+
+@op(node="LinalgSolveExBackward0", a=_solve_a, b=_solve_b)
+def _solve_ex(xp, a, b, *, left=True, vector=False):
+    """X with ``a X = b`` (``X a = b`` if not ``left``); ``vector``: b is one column per matrix."""
+    b = column(xp, b) if vector else b
+    if left:
+        x, info = xp.solve_ex(a, b)
+    else:
+        x, info = xp.solve_ex(xp.matrix_transpose(a), xp.matrix_transpose(b))
+        x = xp.matrix_transpose(x)
+    return (x[..., 0] if vector else x), info
 
 
 @op(
@@ -341,7 +356,7 @@ def _permutation_matrix(xp, pivots, *, size, dtype):
     return xp.astype(xp.arange(size)[:, None] == order[..., None, :], dtype=dtype)
 
 
-def _permutation(xp, pivots, like):
+def permutation(xp, pivots, like):
     dtype = (like._array if isinstance(like, Tensor) else like).dtype
     return xp.permutation_matrix(pivots, size=like.shape[-2], dtype=dtype)
 
@@ -387,7 +402,7 @@ def _lu_factor_x(xp, g, y):
     packed, g = y[0], g[0]
     k = min(packed.shape[-2:])
     g_lower, g_upper = xp.tril(g, k=-1)[..., :k], xp.triu(g, k=0)[..., :k, :]
-    p = _permutation(xp, y[1], packed)
+    p = permutation(xp, y[1], packed)
     return _lu_gradient(xp, p, _lower(xp, packed), _upper(xp, packed), g_lower, g_upper)
 
 
@@ -398,11 +413,14 @@ def _lu_factor_ex(xp, x):
 
 @op(
     node="LinalgLuBackward0",
-    x=lambda xp, g, y: _lu_gradient(xp, y[0], y[1], y[2], xp.tril(g[1], k=-1), xp.triu(g[2], k=0)),
+    x=lambda xp, g, y: _lu_gradient(
+        xp, permutation(xp, y[0], y[1]), y[1], y[2], xp.tril(g[1], k=-1), xp.triu(g[2], k=0)
+    ),
 )
 def _lu(xp, x):
+    """The pivots, L and U."""
     packed, pivots, _ = xp.lu_factor_ex(x)
-    return _permutation(xp, pivots, packed), _lower(xp, packed), _upper(xp, packed)
+    return pivots, _lower(xp, packed), _upper(xp, packed)
 
 
 @op(node="LuUnpackBackward0", derive=True)
@@ -415,7 +433,7 @@ def _lu_solve(xp, packed, pivots, b, *, adjoint_=False, left=True):
     if not left:
         b = adjoint(xp, b)
         adjoint_ = not adjoint_
-    p = _permutation(xp, pivots, packed)
+    p = permutation(xp, pivots, packed)
     if adjoint_:
         y = xp.solve_triangular(adjoint(xp, packed), b, upper=False)
         y = xp.solve_triangular(adjoint(xp, packed), y, upper=True, unitriangular=True)
@@ -658,7 +676,7 @@ def ormqr(input, tau, other, left=True, transpose=False):
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U out of a packed LU and its pivots."""
     empty = _zeros(LU_data, (0,))
-    p = _permutation(xp, LU_pivots, LU_data) if unpack_pivots else empty
+    p = permutation(xp, LU_pivots, LU_data) if unpack_pivots else empty
     lower, upper = xp.lu_unpack(LU_data) if unpack_data else (empty, empty)
     return returns.lu_unpack((p, lower, upper))
 

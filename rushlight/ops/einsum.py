@@ -32,7 +32,10 @@ def einsum(*args):
         later = set(output).union(*(names for names, _ in terms[i + 1 :]))
         labels, result = _contract(labels, result, other_labels, other, later)
     labels, result = _summed(labels, result, set(output))
-    return xp.transpose(result, axes=tuple(labels.index(label) for label in output))
+    order = tuple(labels.index(label) for label in output)
+    if len(terms) > 1 and order == tuple(range(len(order))):
+        return result
+    return xp.transpose(result, axes=order)
 
 
 def _from_sublists(args):

@@ -5,8 +5,6 @@ The primitives do not normalize but multiply by ``scale``, which makes each the 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .. import dtype as dtypes
@@ -187,17 +185,19 @@ def istft(
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - start if center else total
     signal, envelope = signal[..., start:end], envelope[start:end]
-    if wrapped_min(envelope) < 1e-11:
-        raise RuntimeError("istft(…) window overlap add min: 1. Choose a window and hop_length that leave no gaps.")
+    if _has_gaps(envelope._array):
+        raise RuntimeError(
+            "istft(): the windows leave gaps (window overlap add min: 1): choose a window and a hop_length whose "
+            "windows cover every sample."
+        )
     signal = xp.divide(signal, envelope)
     if end > total:
         signal = xp.resize_ends(signal, axes=(signal.ndim - 1,), sizes=(end - start,))
     return xp.squeeze(signal, axis=0) if input.ndim == 2 else signal
 
 
-def wrapped_min(envelope) -> float:
-    array = envelope._array
-    return float(abs(array).min()) if isinstance(array, np.ndarray) and array.size else math.inf
+def _has_gaps(weights) -> bool:
+    return isinstance(weights, np.ndarray) and bool((abs(weights) < 1e-11).any())
 
 
 def _centered(window, size, n_fft, like):
