@@ -111,10 +111,10 @@ class Adam(PureOptimizer):
             blend(m, g, beta1, 1 - beta1, t)
             u = np.multiply(g, g, scratch(p, 2))
             blend(v, u, beta2, 1 - beta2, t)
-            np.sqrt(v, t)
+            t = np.sqrt(v, t)
             np.add(t, eps, t)
             np.divide(m, t, u)
-            add_scaled(p, u, rate, t)
+            add_scaled(p, u, rate, scratch(p))
         return True
 
 

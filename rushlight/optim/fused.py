@@ -11,7 +11,7 @@ from ..engine import blas
 
 # A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
 BLOCK = 1 << 16
-_WORTH_BLAS = 1 << 12  # below, the call costs more than NumPy's second pass
+SMALL = 1 << 12  # below, the calls are the cost: fresh temporaries are cheaper than looking up scratch, NumPy than BLAS
 
 
 @functools.lru_cache(maxsize=256)
@@ -28,8 +28,13 @@ def blocks(*arrays):
     return _slices(size, [a.reshape(-1) for a in arrays])
 
 
-def scratch(like: np.ndarray, which: int = 0) -> np.ndarray:
-    """Memory of this thread to compute in, with the shape of ``like`` (at most ``BLOCK`` elements)."""
+def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
+    """This thread's memory to compute in, with the shape of ``like`` (at most ``BLOCK`` elements); None for small ones.
+
+    It is given to ufuncs as ``out``; with None they make an array themselves (but a scalar from 0-dimensional ones).
+    """
+    if like.size < SMALL and like.ndim:
+        return None
     table = _memory.table
     key = (which, like.shape, like.dtype)
     found = table.get(key)
@@ -42,21 +47,19 @@ def scratch(like: np.ndarray, which: int = 0) -> np.ndarray:
 
 def add_scaled(y, x, factor: float, t) -> None:
     """``y += factor · x``, with ``t`` to compute in."""
-    if y.size >= _WORTH_BLAS and blas.available():
+    if t is not None and blas.available():
         blas.axpy(factor, x, y)
     else:
-        np.multiply(x, constant(factor, y.dtype), t)
-        np.add(y, t, y)
+        np.add(y, np.multiply(x, constant(factor, y.dtype), t), y)
 
 
 def blend(y, x, keep: float, new: float, t) -> None:
     """``y = keep · y + new · x``, with ``t`` to compute in."""
-    if y.size >= _WORTH_BLAS and blas.available():
+    if t is not None and blas.available():
         blas.axpby(new, x, keep, y)
     else:
         np.multiply(y, constant(keep, y.dtype), y)
-        np.multiply(x, constant(new, y.dtype), t)
-        np.add(y, t, y)
+        np.add(y, np.multiply(x, constant(new, y.dtype), t), y)
 
 
 def _slices(size, arrays):

@@ -19,9 +19,11 @@ from ..engine import namespace_of
 from ..engine import numpy as numpy_engine
 from ..tensor import Storage, Tensor, wrap
 from ..utils.hooks import RemovableHandle
+from .fused import SMALL
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
@@ -474,11 +476,9 @@ def _plain(p: Tensor, g: Tensor) -> bool:
         and b.__class__ is np.ndarray
         and p._view is None
         and g._view is None
-        and a.dtype.kind == "f"
-        and a.dtype == b.dtype
-        and a.dtype.itemsize >= 4
-        and a.flags.c_contiguous
-        and b.flags.c_contiguous
+        and (a.dtype is _F32 or a.dtype is _F64)
+        and a.dtype is b.dtype
+        and (a.size < SMALL or (a.flags.c_contiguous and b.flags.c_contiguous))
     )
 
 

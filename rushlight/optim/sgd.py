@@ -94,9 +94,8 @@ class SGD(PureOptimizer):
             if rest:
                 blend(rest[0], step, momentum, damped, t)
                 if option["nesterov"]:
-                    np.copyto(scratch(p, 2), step)
-                    step = scratch(p, 2)
-                    add_scaled(step, rest[0], momentum, t)
+                    ahead = np.multiply(rest[0], constant(momentum, p.dtype), scratch(p, 2))
+                    step = np.add(ahead, step, ahead)
                 else:
                     step = rest[0]
             add_scaled(p, step, rate, t)
