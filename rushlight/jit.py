@@ -1,0 +1,50 @@
+"""``rushlight.jit``: PyTorch's older names for compiled models, over ``export``."""
+
+from __future__ import annotations
+
+from . import export as _export
+
+__all__ = ["freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script", "trace"]
+
+
+def trace(func, example_inputs, **torch_options):
+    """Compile ``func`` (a module or function) for inputs like these; the result can be called and saved."""
+    example_inputs = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    return _export.export(func, example_inputs)
+
+
+def save(m, f, **torch_options) -> None:
+    m.save(f)
+
+
+def load(f, map_location=None, **torch_options):
+    return _export.load(f)
+
+
+def script(obj, *args, **kwargs):
+    """The object itself: there is no second language here to translate it to."""
+    return obj
+
+
+def ignore(fn=None, **kwargs):
+    return (lambda f: f) if fn is None or not callable(fn) else fn
+
+
+unused = export = ignore
+
+
+def freeze(mod, *args, **kwargs):
+    return mod
+
+
+optimize_for_inference = freeze
+
+
+def is_scripting() -> bool:
+    return False
+
+
+def is_tracing() -> bool:
+    from .compiler import is_compiling
+
+    return is_compiling()
