@@ -22,6 +22,7 @@ from .config import (
     use_deterministic_algorithms,
 )
 from .device import device
+from .errors import OutOfMemoryError
 from .dtypes import (
     bfloat16,
     bool_ as bool,

@@ -13,7 +13,9 @@ from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine import numpy as numpy_engine
 from ..engine.devices import KEY_WORDS
+from ..errors import OutOfMemoryError
 from ..tensor import Tensor, wrap
+from .options import compiler_options, use_cache
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, trace_backward
 from .tree import unflatten
@@ -33,10 +35,12 @@ class Program:
         self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
         self._grad_slots = [slot for slot in slots if slot.leaf is not None]
+        use_cache()
         self._layout()
         self._written_group = self._read_group = None
+        options = compiler_options(place.platform, options)
         self._execute = jax.jit(self._final, donate_argnums=(0, 1), compiler_options=options)
-        self._backward = trace_backward(learned.tail) if learned.tail is not None else None
+        self._backward = trace_backward(learned.tail, options) if learned.tail is not None else None
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -110,15 +114,20 @@ class Program:
         self._written_group = self._group(self._written_group, self._small_written)
         self._read_group = self._group(self._read_group, self._small_read)
         hyper = np.array([v for o in self.optimizers for v in o._hyper_values()], dtype=np.float64)
-        buffers, written, results, new_arguments, fresh, residuals = self._execute(
-            self._written_group.buffers,
-            [own_buffer(slot.tensor, self.place) for slot in self._large_written],
-            self._read_group.buffers,
-            [own_buffer(slot.tensor, self.place) for slot in self._large_read],
-            arrays,
-            hyper,
-            _key_words() if self.learned.uses_rng else _NO_KEY,
-        )
+        try:
+            buffers, written, results, new_arguments, fresh, residuals = self._execute(
+                self._written_group.buffers,
+                [own_buffer(slot.tensor, self.place) for slot in self._large_written],
+                self._read_group.buffers,
+                [own_buffer(slot.tensor, self.place) for slot in self._large_read],
+                arrays,
+                hyper,
+                _key_words() if self.learned.uses_rng else _NO_KEY,
+            )
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" in str(error):
+                raise self._out_of_memory(error) from error
+            raise
         self._written_group.replace(buffers)
         for slot, value in zip(self._large_written, written):
             move(slot.tensor, value)
@@ -134,6 +143,15 @@ class Program:
         if self._backward is not None and mode_state.grad:
             self._attach(made, arguments, residuals, arrays)
         return unflatten(self.learned.structure, made)
+
+    def _out_of_memory(self, error) -> OutOfMemoryError:
+        state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in self.slots)
+        stats = self.place.memory_stats() or {}
+        return OutOfMemoryError(
+            f"{self.place.device_kind} out of memory. The compiled function's state takes {state / 2**20:.1f} MiB; the "
+            f"device has {stats.get('bytes_limit', 0) / 2**20:.1f} MiB, of which {stats.get('bytes_in_use', 0) / 2**20:.1f} "
+            f"MiB are in use. Use a smaller batch, or checkpoint activations. XLA says: {str(error).splitlines()[0]}"
+        )
 
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor

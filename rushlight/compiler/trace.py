@@ -211,7 +211,7 @@ def _slots(node: OpNode):
     return found
 
 
-def trace_backward(tail: Tail):
+def trace_backward(tail: Tail, options):
     """The tail's backward pass as a jitted function of (residuals, gradients of the results) -> gradients of the inputs."""
 
     def body(residuals, gradients):
@@ -223,7 +223,7 @@ def trace_backward(tail: Tail):
         )
         return [found.get(node) for node in targets]
 
-    return jax.jit(body)
+    return jax.jit(body, compiler_options=options)
 
 
 def _internal(filename: str) -> bool:

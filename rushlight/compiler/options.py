@@ -1,0 +1,37 @@
+"""What we tell XLA: compiler options by platform, chosen by measurement, and where compiled programs are kept."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import jax
+
+# jaxlib 0.10's YNNPACK convolution is several times slower than XLA's own: an empty list of fusions turns it off.
+_CPU = {"xla_cpu_experimental_ynn_fusion_type": ""}
+
+
+def compiler_options(platform: str, given: dict | None) -> dict | None:
+    """The options for a program on ``platform``; what the caller gave wins."""
+    chosen = {**(_known(platform)), **(given or {})}
+    return chosen or None
+
+
+@functools.cache
+def _known(platform: str) -> dict:
+    if platform != "cpu":
+        return {}
+    try:
+        jax.jit(lambda x: x, compiler_options=_CPU).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:  # a jaxlib without this option
+        return {}
+    return dict(_CPU)
+
+
+@functools.cache
+def use_cache() -> None:
+    """Keep compiled programs in the user's cache folder, unless JAX was told otherwise."""
+    if jax.config.jax_compilation_cache_dir is None and os.environ.get("RUSHLIGHT_CACHE") != "0":
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        jax.config.update("jax_compilation_cache_dir", str(base / "rushlight" / "xla"))
