@@ -1,7 +1,7 @@
 """Connectionist temporal classification (Graves et al., 2006), all sequences of a batch at once, for both engines.
 
-Labels are extended with blanks between them and at both ends, S' = 2 S + 1. ``alpha[t, n, s]`` is the log-probability of
-all beginnings that are at extended label ``s`` after step ``t``. A sequence that is over keeps its last alpha.
+Labels are extended with blanks between them and at both ends, S' = 2 S + 1. ``alpha[t, n, s]`` is the log-probability
+of all beginnings that are at extended label ``s`` after step ``t``. A sequence that is over keeps its last alpha.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     if input.ndim not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
-            "dimension (i.e. 2D or 3D inputs)."
+            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
         )
     return _drop_channels(input, p, training, inplace, batched=input.ndim == 3)
 
@@ -41,10 +41,10 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
         _warn_dimensions(2, input.ndim)
     elif input.ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
-            "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
-            "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
-            "channel-wise dropout behavior, please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
     return _drop_channels(input, p, training, inplace, batched=True)
@@ -72,9 +72,10 @@ def _drop_channels(input, p, training, inplace, batched):
 
 def _warn_dimensions(spatial, found):
     warnings.warn(
-        f"dropout{spatial}d: Received a {found}-D input to dropout{spatial}d, which is deprecated and will result in an "
-        "error in a future release. To retain the behavior and silence this warning, please use dropout instead. Note "
-        f"that dropout{spatial}d exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a "
-        f"channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
+        f"dropout{spatial}d: Received a {found}-D input to dropout{spatial}d, which is deprecated and will result in "
+        "an error in a future release. To retain the behavior and silence this warning, please use dropout instead. "
+        f"Note that dropout{spatial}d exists to provide channel-wise dropout on inputs with {spatial} spatial "
+        f"dimensions, a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or "
+        f"{spatial + 2}D inputs).",
         stacklevel=3,
     )

@@ -40,7 +40,8 @@ def legacy_reduction(size_average, reduce, warn=True) -> str:
     reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if warn:
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
         )
     return reduction
 
@@ -301,9 +302,7 @@ def _check_class_weight(weight, classes, prefix):
         )
 
 
-def multi_margin_loss(
-    input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the wrong classes of max(0, margin - input[target] + input)ᵖ."""
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
@@ -314,8 +313,9 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}")
     if target.ndim > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape "
+            f"{list(input.shape)}."
         )
     values = _known(target)
     if values is not None and ((values < 0) | (values >= rows.shape[1])).any():
@@ -382,7 +382,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
-    """exp(input) - target · input, or without ``log_input``: input - target · log(input + eps); ``full`` adds log(target!)."""
+    """exp(input) - target · input, without ``log_input``: input - target · log(input + eps); full: + log(target!)."""
     reduction = reduction_of(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -402,7 +402,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1] != 1:
+        elif [v for n, v in zip(input.shape, var.shape) if n != v] != [1] or input.ndim != var.ndim:
             raise ValueError("var is of incorrect size")
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
@@ -440,7 +440,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     _check_cosine(input1, input2, target)
     cosine = cosine_similarity_rows(input1, input2)
     where = PUBLIC["where"]
-    return _reduce(where(target == 1, 1 - cosine, 0) + where(target == -1, (cosine - margin).clamp_min(0), 0), reduction)
+    return _reduce(
+        where(target == 1, 1 - cosine, 0) + where(target == -1, (cosine - margin).clamp_min(0), 0), reduction
+    )
 
 
 def _check_cosine(input1, input2, target):

@@ -17,9 +17,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 # -- per channel -------------------------------------------------------------------------------------------------------
 
 
-def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
-):
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Each channel (dimension 1) normalized with the batch's mean and variance (``training``) or the running ones.
 
     In training the running ones, where given, move by ``momentum`` towards the batch's.
@@ -45,13 +43,14 @@ def _batch_norm_training(input, weight, bias, running_mean, running_var, momentu
     """(y, mean, 1 / standard deviation), the running statistics updated."""
     y, mean, scale, variance = _ops.batch_norm_stats(input, weight, bias, eps)
     size = input.shape[0] * math.prod(input.shape[2:])
-    _update(running_mean, mean, momentum)
-    _update(running_var, variance * (size / max(size - 1, 1)) if running_var is not None else None, momentum)
+    _update(running_mean, mean, momentum, size)
+    if running_var is not None:
+        _update(running_var, variance * (size / max(size - 1, 1)), momentum, size)
     return y, mean, scale
 
 
-def _update(running, now, momentum):
-    if running is not None:
+def _update(running, now, momentum, size):
+    if running is not None and size:
         with no_grad():
             running.copy_((1 - momentum) * running + momentum * now.to(running.dtype))
 
@@ -59,8 +58,8 @@ def _update(running, now, momentum):
 def _check_channels(input, running_mean, running_var, weight, bias, training):
     if input.ndim < 2:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but "
-            "got 1)"
+            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
+            "but got 1)"
         )
     channels = input.shape[1]
     named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
@@ -102,9 +101,9 @@ def instance_norm(
             raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
     y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
     if running_mean is not None:
-        _update(running_mean, mean.detach().mean(0).reshape(-1), momentum)
+        _update(running_mean, mean.detach().mean(0).reshape(-1), momentum, size)
     if running_var is not None:
-        _update(running_var, (variance.detach() * (size / (size - 1))).mean(0).reshape(-1), momentum)
+        _update(running_var, (variance.detach() * (size / (size - 1))).mean(0).reshape(-1), momentum, size)
     return y
 
 
@@ -150,8 +149,8 @@ def _checked_shape(name, input, normalized_shape, weight, bias):
     if list(input.shape[max(input.ndim - len(wanted), 0) :]) != wanted:
         comma = ", " if name == "layer_norm" else ""
         raise RuntimeError(
-            f"Given normalized_shape={wanted}, expected input with shape [*{comma}{', '.join(map(str, wanted))}], but got "
-            f"input of size{list(input.shape)}"
+            f"Given normalized_shape={wanted}, expected input with shape [*{comma}{', '.join(map(str, wanted))}], but "
+            f"got input of size{list(input.shape)}"
         )
     return tuple(wanted)
 
@@ -192,7 +191,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     return input / (xp.channel_means(input * input, size=size) * alpha + k) ** beta
 
 
-# -- PyTorch's functions with the statistics -----------------------------------------------------------------------------
+# -- PyTorch's functions that return the statistics --------------------------------------------------------------------
 
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):

@@ -14,9 +14,7 @@ from ...ops.public import PUBLIC
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
-def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of ``weight`` that ``input`` names.
 
     ``padding_idx``: a row that gets no gradient. ``max_norm``: rows that are longer are first, in place, scaled down.
@@ -108,8 +106,8 @@ def _bags(input, offsets, include_last_offset):
 def _check_bag_arguments(input, weight, offsets, mode, by_freq, sparse, per_sample_weights, padding_idx):
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
-            f"shape as the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
@@ -171,7 +169,8 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
             )
         if starts[-1] > input.shape[0]:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {starts[-1]}"
+                f"offsets[-1] can not be greater than input's length {input.shape[0]} but got "
+                f"offsets[-1] of {starts[-1]}"
             )
 
 
@@ -212,8 +211,8 @@ def _shorten_rows(weight, input, max_norm, norm_type):
 def _refuse_sparse(sparse):
     if sparse:
         raise NotImplementedError(
-            "sparse=True: rushlight has no sparse gradients. Leave sparse=False; the gradient is then a dense tensor with "
-            "the same values."
+            "sparse=True: rushlight has no sparse gradients. Leave sparse=False; the gradient is then a dense tensor "
+            "with the same values."
         )
 
 
