@@ -130,18 +130,31 @@ class AccumulateGrad(Node):
     def next_functions(self):
         return ()
 
-    def apply(self, xp, g, graph, keep):
+    def take(self, g) -> None:
+        """A raw gradient, complete and without hooks to run: straight from the rule into ``.grad``."""
+        variable = self._variable()
+        if variable is not None:
+            array = variable._array
+            if g.shape != array.shape or g.dtype != array.dtype:
+                g = _fit(g, array.shape, array.dtype, graph=False)
+            self.apply(namespace_of(g), g, graph=False, keep=False, holders=5)
+
+    def apply(self, xp, g, graph, keep, holders=3):
         variable = self._variable()
         if variable is None:
             return ()
         with self._lock:
             old = variable._grad
+            if old is not None and old._view is not None:
+                old._come_home()
             if graph:
                 variable._grad = _recorded_copy(g) if old is None else old + g
             elif old is None:
-                # Take the array over when nobody else holds it (3: ``g`` here, the caller's ``g``, getrefcount's own).
-                # The same test is what lets PyTorch steal a gradient.
-                if g.__class__ is np.ndarray and (sys.getrefcount(g) > 3 or g.base is not None or not g.flags.carray):
+                # Take the array over when nobody but its known holders has it (``g`` here, the caller's, getrefcount's
+                # own; by way of ``take`` also the list of gradients). The same test lets PyTorch steal a gradient.
+                if g.__class__ is np.ndarray and (
+                    sys.getrefcount(g) > holders or g.base is not None or not g.flags.carray
+                ):
                     g = g.copy()
                 variable._grad = wrap(g)
             elif old._node is not None:
@@ -257,16 +270,21 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                         grads = node.apply(_namespace(node, g, graph), g, graph, retain)
                     if hooks is not None and hooks.post:
                         grads = _after(hooks, grads, g, graph)
-                g = None  # let go of the array before the next node runs
+                g = value = None  # let go of the arrays before the next node runs
             edges = node.edges
             for i in range(len(edges)):
                 edge = edges[i]
                 if edge is None:
                     continue
-                if grads and grads[i] is not None and (useful is None or edge in useful):
-                    _deliver(edge, grads[i], pending, owned, graph)
                 left = waiting[edge] - 1
                 waiting[edge] = left
+                value = grads[i] if grads else None
+                if value is not None and (useful is None or edge in useful):
+                    if left == 0 and edge.is_leaf and value.__class__ is np.ndarray:
+                        if useful is None and edge.hooks is None and edge not in pending:
+                            edge.take(value)
+                            continue
+                    _deliver(edge, value, pending, owned, graph)
                 if left == 0:
                     turn += 1  # leaves all have one sequence number: among them, the first to be complete
                     heapq.heappush(ready, (-edge.sequence, turn, edge))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ..autograd import views
+import numpy as np
+
+from ..autograd import mode, views
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import operator
-from ..tensor import Tensor
+from ..tensor import Storage, Tensor
 from . import elementwise
 from .public import PUBLIC
 
@@ -31,6 +34,33 @@ def _guarded(function):
 def _in_place(function):
     def method(self, other):
         return views.inplace(self, function, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+def _in_place_ufunc(function, ufunc):
+    """``_in_place``, with a short way for what optimizers written by hand do: plain arrays, nothing recorded."""
+    general = _in_place(function)
+
+    def method(self, other):
+        a = self._array
+        if state.grad or mode.active or self._view is not None or a.__class__ is not np.ndarray or a.dtype.kind != "f":
+            return general(self, other)
+        b = other
+        if isinstance(other, Tensor):
+            b = other._array
+            if other._view is not None or b.__class__ is not np.ndarray or b.dtype is not a.dtype or b.shape != a.shape:
+                return general(self, other)
+        elif other.__class__ is not float:
+            return general(self, other)
+        storage = self._storage
+        if storage is None:
+            storage = self._storage = Storage()
+        if storage.inference or not a.flags.writeable or a.dtype.itemsize < 4:
+            return general(self, other)
+        ufunc(a, b, out=a)
+        storage.version += 1
+        return self
 
     return method
 
@@ -70,10 +100,10 @@ Tensor.__le__ = _guarded(xp.less_equal)
 Tensor.__gt__ = _guarded(xp.greater)
 Tensor.__ge__ = _guarded(xp.greater_equal)
 
-Tensor.__iadd__ = _in_place(xp.add)
-Tensor.__isub__ = _in_place(xp.subtract)
-Tensor.__imul__ = _in_place(xp.multiply)
-Tensor.__itruediv__ = Tensor.__idiv__ = _in_place(xp.divide)
+Tensor.__iadd__ = _in_place_ufunc(xp.add, np.add)
+Tensor.__isub__ = _in_place_ufunc(xp.subtract, np.subtract)
+Tensor.__imul__ = _in_place_ufunc(xp.multiply, np.multiply)
+Tensor.__itruediv__ = Tensor.__idiv__ = _in_place_ufunc(xp.divide, np.divide)
 Tensor.__ipow__ = _in_place(_public("pow"))
 Tensor.__imod__ = _in_place(_public("remainder"))
 Tensor.__ifloordiv__ = _in_place(xp.floor_divide)
