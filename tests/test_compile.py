@@ -227,6 +227,16 @@ def test_random_numbers_differ_between_calls_and_follow_the_seed():
     assert run(x).tolist() == a
 
 
+def test_inside_and_around_autocast():
+    weight, x = torch.ones(2, 2), torch.ones(2, 2)
+    product = torch.compile(lambda x: x @ weight)
+    for _ in range(3):
+        with torch.autocast("cpu"):
+            assert product(x).dtype is torch.bfloat16
+        assert product(x).dtype is torch.float32
+    assert product.compilations == 2
+
+
 def test_two_threads():
     model, _, step, x, y = problem(OPTIMIZERS["sgd"])
     compiled = torch.compile(step)

@@ -11,4 +11,13 @@ from .autocast_mode import (
 )
 from .grad_scaler import GradScaler
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled", "set_autocast_dtype"]
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_enabled",
+    "set_autocast_dtype",
+]

@@ -136,6 +136,11 @@ class autocast(mode._Switch):
         _active.stack.pop()
         self._entered.pop().__exit__()
 
+    @property
+    def signature(self) -> tuple:
+        """What code compiled inside depends on."""
+        return (self.device, self.fast_dtype, self._enabled)
+
     def clone(self):
         return autocast(self.device, self.fast_dtype, self._enabled)
 

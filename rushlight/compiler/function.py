@@ -41,10 +41,12 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, *args, **kwargs):
-        if self._eager or mode_state.interceptors:  # inside another trace this is a plain call
+        if self._eager or mode_state.writers:  # watched by another compiled function, this is a plain call
             return self._fn(*args, **kwargs)
         with self._lock:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
+            if mode_state.interceptors:
+                key = (*key, tuple(map(_interceptor_key, mode_state.interceptors)))
             for entry in self._entries.setdefault(key, []):
                 if entry.fits():
                     return self._run(entry, args, kwargs)
@@ -140,6 +142,11 @@ class Entry:
             leaf = gradients.get(id(t))
             made.append(Slot(t) if leaf is None else Slot(t, leaf[1], leaf[0]))
         return made
+
+
+def _interceptor_key(handler):
+    """What a program depends on of an interceptor in force: an autocast's settings, else which one it is."""
+    return getattr(getattr(handler, "__self__", None), "signature", None) or id(handler)
 
 
 def _hook_ids(module):
