@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..tensor import Tensor
-from .fused import add_scaled, blend, blocks, constant, scratch
+from .fused import add_scaled, blend, constant, on_blocks, scratch
 from .optimizer import PureOptimizer, check_betas, check_fused, check_lr, check_not_negative, double, scalar, zeros_like
 
 __all__ = ["Adam", "AdamW"]
@@ -99,7 +99,8 @@ class Adam(PureOptimizer):
         rate = -lr / (1 - beta1**t) * correction
         eps = np.asarray(option["eps"] * correction, dtype)
         decoupled, flipped = option["decoupled_weight_decay"], option["maximize"]
-        for p, g, m, v in blocks(p, g, mean, square):  # noqa: B020 (from here on, the block's)
+
+        def update(p, g, m, v):
             t = scratch(p)
             if decay and decoupled:
                 np.multiply(p, constant(1 - lr * decay, dtype), p)
@@ -115,6 +116,8 @@ class Adam(PureOptimizer):
             np.add(t, eps, t)
             np.divide(m, t, u)
             add_scaled(p, u, rate, scratch(p))
+
+        on_blocks(update, p, g, mean, square)
         return True
 
 

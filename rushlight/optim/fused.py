@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 
 import numpy as np
 
+from ..config import get_num_threads
 from ..engine import blas
 
 # A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
@@ -26,6 +28,35 @@ def blocks(*arrays):
     if size <= BLOCK:
         return (arrays,)
     return _slices(size, [a.reshape(-1) for a in arrays])
+
+
+def on_blocks(update, *arrays) -> None:
+    """``update(*block)`` for all blocks; those of a large array are shared out to threads."""
+    if arrays[0].size <= BLOCK:
+        update(*arrays)
+        return
+    todo = list(blocks(*arrays))
+    threads = min(get_num_threads(), len(todo) // 2)  # below two blocks each, handing them out costs more than it saves
+    if threads < 2:
+        _all(update, todo)
+        return
+    helpers = _helpers(threads - 1, os.getpid())  # a forked process does not have its parent's threads
+    others = [helpers.submit(_all, update, todo[i::threads]) for i in range(1, threads)]
+    _all(update, todo[::threads])
+    for other in others:
+        other.result()
+
+
+def _all(update, todo) -> None:
+    for block in todo:
+        update(*block)
+
+
+@functools.cache
+def _helpers(count: int, process: int):
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(count, "rushlight-optim")
 
 
 def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
@@ -48,7 +79,7 @@ def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
 def add_scaled(y, x, factor: float, t) -> None:
     """``y += factor · x``, with ``t`` to compute in."""
     if t is not None and blas.available():
-        blas.axpy(factor, x, y)
+        blas.axpby(factor, x, 1.0, y)
     else:
         np.add(y, np.multiply(x, constant(factor, y.dtype), t), y)
 
