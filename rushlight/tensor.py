@@ -264,6 +264,8 @@ class Tensor:
 
         if self.is_leaf:
             return None
+        if self._view is not None and self._view.seen != self._storage.version:
+            self._refresh()
         return self._node.parent if type(self._node) is Output else self._node
 
     @property
@@ -390,13 +392,13 @@ class Tensor:
 
     def _sync(self) -> None:
         if self._view is not None and self._view.seen != self._storage.version:
-            self._refresh()
+            self._refresh(for_graph=False)
 
-    def _refresh(self) -> None:
-        """Catch up with in-place changes made to the memory this tensor is a view of."""
+    def _refresh(self, for_graph: bool = True) -> None:
+        """Catch up with in-place changes made to the memory this tensor is a view of; ``for_graph``, or raise."""
         from .autograd import views
 
-        views.refresh(self)
+        views.refresh(self, for_graph)
 
     # -- out to Python and NumPy -------------------------------------------------------------------------------------
 

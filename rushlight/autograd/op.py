@@ -29,6 +29,11 @@ is computed again from the tensors, so it too is differentiated.
 
 ``derive=True`` makes the rules from the forward function itself, by running it in ``differentiable`` on backward.
 It costs a second forward; give rules to what is hot.
+
+``residuals=True`` is for an op whose fused bodies in the engines bring their own backward. Such a body,
+``body(needs, *arrays, **static)``, is told which gradients will be wanted (a bit per array; 0: nothing is recorded) and
+returns (output, residuals), a nested tuple that the engine's backward gets as ``aux``; residuals None leave backward to
+the rules, and so does a recorded backward pass.
 """
 
 from __future__ import annotations
@@ -79,6 +84,7 @@ def op(
     exact=False,
     derive=False,
     aux=None,
+    residuals=False,
     **rules,
 ):
     """Declare an operator; see the module's text.
@@ -93,7 +99,7 @@ def op(
     """
 
     def declare(forward):
-        declared = Op(forward, node, promote, keep, check, view, write, exact, derive, aux, rules)
+        declared = Op(forward, node, promote, keep, check, view, write, exact, derive, aux, residuals, rules)
         call = _caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = declared, declared.name, declared.name, forward.__doc__
         call.__module__ = forward.__module__
@@ -108,7 +114,7 @@ def op(
 class Op:
     """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
 
-    def __init__(self, forward, node, promote, keep, check, view, write, exact, derive, aux, rules):
+    def __init__(self, forward, node, promote, keep, check, view, write, exact, derive, aux, residuals, rules):
         self.name = forward.__name__.strip("_")
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
@@ -116,7 +122,7 @@ class Op:
         self.label = self.name  # what error messages call it: PyTorch's name, where that is another
         self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)
         self.aux_names = _names(aux)[1:] if aux else ()
-        self.derive = derive
+        self.derive, self.residuals = derive, residuals
         if derive:
             rules = dict.fromkeys(self.arrays, _needs(*self.arrays, *self.static))
         self.rules = {argument: _Rule(argument, rule) for argument, rule in rules.items()}
@@ -223,19 +229,30 @@ class OpNode(Node):
                 values = [values[-1 if which is None else which] for _, which in plan.sources]
         else:
             values, g = self._values(xp, saved, graph), self._incoming(xp, g, graph)
+        backward = None if graph else xp.BACKWARD.get(self.op.name)
+        known = None if backward is None else self._known(values)
         if not keep and plan.saves:
             self.saved = None
+        if known is not None:
+            return backward(g, self.edges, known)
         if self.op.derive:
             return _derive(self.op, self.edges, plan.names, values, g, graph)
-        backward = None if graph else xp.BACKWARD.get(self.op.name)
-        if backward is not None:
-            return backward(g, self.edges, dict(zip(plan.names, values)))
         grads = [None] * len(self.edges)
         for i, rule, places in plan.rules:
             grads[i] = rule(xp, g, *[values[p] for p in places])
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
         return grads
+
+    def _known(self, values):
+        """What an engine's backward gets, by name; None where the fused forward left backward to the rules."""
+        known = dict(zip(self.plan.names, values))
+        if self.op.residuals:
+            details = self.details
+            known["aux"] = details.aux if details.unpack is None else details.unpack(self)[1]
+            if known["aux"] is None:
+                return None
+        return known
 
     def _values(self, xp, saved, graph):
         """What rules asked for, as this pass wants it: raw arrays in the dtype forward used, or Tensors in the graph."""
@@ -358,7 +375,7 @@ def _caller(o: Op, node_type=None, operator=False):
     """The function that is the op: ``_general_caller``, behind a short cut where one or two arrays are all there is."""
     general = _general_caller(o, node_type, operator)
     general.op = o  # interceptors are handed this one, and want to know what it is
-    if o.variadic or o.static or o.aux is not None or o.view or len(o.arrays) > 2:
+    if o.variadic or o.static or o.aux is not None or o.residuals or o.view or len(o.arrays) > 2:
         return general
     return (_single_caller if len(o.arrays) == 1 else _pair_caller)(o, node_type or o.node_type, general)
 
@@ -435,7 +452,7 @@ def _general_caller(o: Op, node_type=None, operator=False):
     forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
     numpy_forward = numpy_engine.BODIES.get(name, forward)
     defaults, differentiable_op = o.static, bool(o.rules)
-    aux, aux_names, array_names, keep, check = o.aux, o.aux_names, o.arrays, o.keep, o.check
+    aux, aux_names, array_names, keep, check, residuals = o.aux, o.aux_names, o.arrays, o.keep, o.check, o.residuals
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -478,11 +495,13 @@ def _general_caller(o: Op, node_type=None, operator=False):
             arrays, compute, final = _convert(args, arrays, promote, keep, exact, xp)
         body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
         try:
-            if not defaults and aux is None:
+            if not defaults and aux is None and not residuals:
                 out = body(xp, *arrays)
             else:
                 static = {**defaults, **static}
-                if aux is None:
+                if residuals and body is not forward:
+                    out, auxiliary = body(needs if state.grad else 0, *arrays, **static)
+                elif aux is None:
                     out = body(xp, *arrays, **static)
                 else:
                     known = {**static, **dict(zip(array_names, arrays))}
@@ -540,7 +559,7 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
                 t._storage = Storage()
             versions.append((t._storage, t._storage.version))
     node.saved, node.versions = saved, versions
-    if plan.detailed or compute is not None or t is None:
+    if plan.detailed or compute is not None or t is None or auxiliary is not None:
         shapes = tuple([a._array.shape if isinstance(a, Tensor) else () for a in args])
         node.details = Details(static, auxiliary, shapes, compute)
     else:
@@ -620,7 +639,8 @@ def _link_view(o, base, t, static, index=None):
     storage = base._storage
     if storage is None:
         storage = base._storage = Storage()
-    if t._array.__class__ is _ndarray and t._array is not base._array and not np.may_share_memory(t._array, base._array):
+    array = t._array
+    if array.__class__ is _ndarray and array.size and not np.may_share_memory(array, base._array):
         return
     t._storage = storage
     if storage.views is not None:

@@ -10,6 +10,7 @@ view's node is made again from it.
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import numpy as np
@@ -32,6 +33,9 @@ class CopySlices(Node):
     def __init__(self, base: Tensor, value_node, path):
         super().__init__((base._node, value_node), base._array.shape, base._array.dtype, namespace_of(base._array))
         self.path = path
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def apply(self, xp, g, graph, keep):
         part = read(xp, g, self.path, recorded=graph)
@@ -86,8 +90,12 @@ def layout(t: Tensor) -> np.ndarray:
     return read(numpy, np.empty(view.base._array.shape, np.int8), view.path)
 
 
-def refresh(t: Tensor) -> None:
-    """Bring a view up to date with its storage's version."""
+def refresh(t: Tensor, for_graph: bool = True) -> None:
+    """Bring a view up to date with its storage's version.
+
+    One of several views from one call cannot have its history made anew: ``for_graph`` that raises, else only its
+    values are read and it stays stale.
+    """
     view, base = t._view, t._view.base
     if base is None:  # not a view: its values are with a compiled program
         view.refresh(t)
@@ -95,12 +103,15 @@ def refresh(t: Tensor) -> None:
     base._sync()
     if base._view is not None and base._view.path:  # it became a view itself, see ``become``
         view.base = base = base._view.base
-    t._storage = base._storage
-    view.seen = t._storage.version
-    if base._array.__class__ is not _ndarray:
+    if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
-    if view.recorded and base._node is not view.node:
+    if view.recorded and (base._node is not None or view.node is not None):
+        if type(t._node) is Output:
+            if for_graph and state.grad:
+                raise RuntimeError(f"Output {t._node.index} of {_function_name(t._node)} {_BASE_WRITTEN}")
+            return
         _regenerate(t)
+    view.seen = t._storage.version
 
 
 class AsStridedBackward0(Node):
@@ -117,6 +128,11 @@ class AsStridedBackward0(Node):
         return (write(xp, wrap(zeros) if graph else zeros, self.path, g, recorded=graph),)
 
 
+@functools.cache
+def _node_type(op, name: str) -> type:
+    return op.named(name)
+
+
 def _regenerate(t: Tensor) -> None:
     """Make a view's node again, from its base as it is now."""
     view = t._view
@@ -128,13 +144,17 @@ def _regenerate(t: Tensor) -> None:
         t._node = read(None, view.base, view.path, recorded=True)._node
     finally:
         state.grad = outer
+    if t._node is not None:
+        t._node.__class__ = _node_type(t._node.op, "AsStridedBackward0")
     view.node = view.base._node
 
 
-def check_writable(
-    t: Tensor, name: str = "a leaf Variable that requires grad is being used in an in-place operation."
-) -> None:
-    """Raise PyTorch's error if ``t`` may not be written in place now."""
+def check_writable(t: Tensor, values: bool = True) -> None:
+    """Raise PyTorch's error if ``t`` may not be written in place now; without ``values``, only its shape is to change."""
+    if state.grad and type(t._node) is Output and t._view is not None and t._view.path[-1][2] is not None:
+        raise RuntimeError(
+            f"Output {t._node.index} of {_function_name(t._node)} is a view and is being modified inplace. {_ONE_OF_SEVERAL}"
+        )
     t._sync()
     storage = t._storage
     if storage is not None and storage.inference and not state.inference:
@@ -142,7 +162,7 @@ def check_writable(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
             "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if _overlaps(t):
+    if values and _overlaps(t):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -160,9 +180,6 @@ def check_writable(
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if view.recorded is False and view.base._node is not None:
             raise RuntimeError(_MADE_WITHOUT_GRAD)
-        if type(t._node) is Output and any(index is not None for _, _, index in view.path):
-            name = t._node.parent.name().split("Backward")[0]
-            raise RuntimeError(f"Output {t._node.index} of {name} {_ONE_OF_SEVERAL}")
 
 
 def _overlaps(t: Tensor) -> bool:
@@ -185,16 +202,20 @@ _MADE_WITHOUT_GRAD = (
 )
 
 _ONE_OF_SEVERAL = (
-    "is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
-    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-    "out-of-place one."
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
 )
+_BASE_WRITTEN = f"is a view and its base or another view of its base has been modified inplace. {_ONE_OF_SEVERAL}"
+
+
+def _function_name(output: Output) -> str:
+    return output.parent.name().split("Backward")[0]
 
 
 def _alias_written(output: Output) -> str:
     name = output.parent.name().removesuffix("Backward")
     if len(output.parent.edges) > 1:
-        return f"Output {output.index} of {name} {_ONE_OF_SEVERAL}"
+        return f"Output {output.index} of {name} is a view and is being modified inplace. {_ONE_OF_SEVERAL}"
     return (
         f"Output {output.index} of {name} is a view and is being modified inplace. This view was created inside a custom "
         "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
@@ -231,7 +252,7 @@ def _keep_old_values(old: Tensor) -> None:
 
 def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
     """``t`` itself turns into the view ``function(t, …)`` of its memory."""
-    check_writable(t)
+    check_writable(t, values=False)
     source = t
     if t._view is None:
         # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
@@ -242,7 +263,7 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         t._storage = source._storage or Storage()
     t._array, t._node, t._view = new._array, new._node, new._view
     if t._node is not None:
-        t._node.__class__ = t._node.op.named(node)
+        t._node.__class__ = _node_type(t._node.op, node)
     t._storage.version += 1
     if t._view is not None:
         t._view.seen = t._storage.version

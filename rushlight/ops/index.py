@@ -18,7 +18,7 @@ from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
-from .shape import expand_dims, select_part, slice_part
+from .shape import check_expands, expand_dims, select_part, slice_part
 
 _ndarray = np.ndarray
 
@@ -102,22 +102,17 @@ def setitem(self, index, value):
     if index.__class__ is int:
         target, indices = _select(self, 0, index), None
     else:
-        target, dims, indices = _basic(self, index, keep_mask=not value._array.ndim)
+        target, dims, indices = _basic(self, index, keep_mask=value._array.size == 1)
     if indices and _is_mask(indices[0]):
         views.inplace(target, _put_masked, value, dim=dims[0], mask=indices[0])
     elif indices:
-        _index_put_(target, dims, indices, value, cast=not value._array.ndim)
+        _index_put_(target, dims, indices, value)
+    elif value._array.ndim:
+        value = _without_leading_ones(value, target._array.ndim)
+        check_expands(value, target._array.shape)
+        target.copy_(value)
     else:
-        views.inplace(target, _copied, value)
-
-
-def _copied(target, value):
-    """What ``target.copy_(value)`` leaves in target: value cast and broadcast, leading dimensions of size 1 dropped."""
-    shape = target._array.shape
-    value = _without_leading_ones(value, len(shape))
-    if value._array.dtype != target._array.dtype:
-        value = xp_.astype(value, dtype=target._array.dtype)
-    return value if value._array.shape == shape else value.expand(shape)
+        target.fill_(value)
 
 
 def _without_leading_ones(value, ndim):
@@ -163,13 +158,12 @@ def _basic(self, index, keep_mask=False):
     used = sum(_consumes(p) for p in parts)
     if used > self._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self._array.ndim}")
-    keep_mask = keep_mask and sum(isinstance(p, Tensor) for p in parts) == 1
-    x, dim, dims, indices = self, 0, [], []
-    for p in parts:
+    x, dim, tensors = self, 0, []
+    for place, p in enumerate(parts):
         if p.__class__ is int:
-            x = _select(x, dim, p)
+            x = _select(x, dim, p, place)
         elif p.__class__ is slice:
-            x = _slice(x, dim, p, whole=len(parts) == 1)
+            x = _slice(x, dim, p, whole=False)
             dim += 1
         elif p is Ellipsis:
             dim += self._array.ndim - used
@@ -179,15 +173,21 @@ def _basic(self, index, keep_mask=False):
         else:
             if not p._array.ndim and p._array.dtype.kind == "b":  # a True or False makes a dimension of its own
                 x, p = expand_dims(x, axis=dim), wrap(p._array[None])
-            _check_mask(p, x, dim)
-            if keep_mask:
-                dims, indices, dim = [dim], [p], dim + p._array.ndim
-                continue
-            for i in _as_integers(p):
-                dims.append(dim)
-                indices.append(i)
-                dim += 1
-    return x, dims, indices
+            tensors.append((dim, p))
+            dim += p._array.ndim if _is_mask(p) else 1
+    return x, *_advanced(x, tensors, keep_mask and len(tensors) == 1)
+
+
+def _advanced(x, tensors, keep_mask):
+    """The dimensions that index tensors stand at, and the tensors, masks as integers."""
+    dims, indices = [], []
+    for dim, p in tensors:
+        _check_mask(p, x, dim)
+        for i in [p] if keep_mask else _as_integers(p):
+            dims.append(dim)
+            indices.append(i)
+            dim += 1
+    return dims, indices
 
 
 def _parts(index) -> list:
@@ -248,7 +248,7 @@ def _is_mask(p) -> bool:
     return p._array.dtype.kind == "b" or p._array.dtype == np.uint8
 
 
-def _select(x, dim, index):
+def _select(x, dim, index, place=0):
     shape = x._array.shape
     if not shape:
         raise IndexError(
@@ -257,7 +257,7 @@ def _select(x, dim, index):
         )
     size = shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {size}")
     return select_part(x, axis=dim, index=index if index >= 0 else index + size)
 
 
@@ -332,16 +332,18 @@ def _index_error(error, x, dims, indices):
     )
 
 
-def _index_put_(target, dims, indices, value, cast=False, accumulate=False):
-    """``target[indices] = value`` in place, or ``+=`` counting repeated indices."""
+def _index_put_(target, dims, indices, value):
+    """``target[indices] = value`` in place."""
+    _check_same_dtype(target, value)
+    views.inplace(target, _put, value, dims=dims, indices=indices)
+
+
+def _check_same_dtype(target, value):
     if value._array.dtype != target._array.dtype:
-        if not cast:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{_word(target)} for the destination and {_word(value)} for the source."
-            )
-        value = xp_.astype(value, dtype=target._array.dtype)
-    views.inplace(target, _put, value, dims=dims, indices=indices, accumulate=accumulate)
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{_word(target)} for the destination and {_word(value)} for the source."
+        )
 
 
 def _put(target, value, *, dims, indices, accumulate=False):
@@ -366,7 +368,9 @@ def _put_masked(target, value, *, dim, mask):
         mask = mask != 0
     trailing = target._array.ndim - dim - mask._array.ndim
     (mask,) = _beside(target, [mask])
-    return put_masked(target, value, mask.reshape((*mask._array.shape, *[1] * trailing)))
+    if value._array.dtype != target._array.dtype:
+        value = xp_.astype(value, dtype=target._array.dtype)
+    return put_masked(target, value.reshape(()), mask.reshape((*mask._array.shape, *[1] * trailing)))
 
 
 def _result_shape(x, dims, indices) -> tuple:
@@ -395,11 +399,7 @@ def index_put(input, indices, values, accumulate=False):
     >>> rushlight.zeros(3).index_put((rushlight.tensor([0, 0]),), rushlight.tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0., 0.])
     """
-    if values._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{_word(input)} for the destination and {_word(values)} for the source."
-        )
+    _check_same_dtype(input, values)
     x, dims, indices = _basic(input, tuple(slice(None) if i is None else i for i in indices))
     return _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
 

@@ -584,8 +584,8 @@ def _in_place_view(function, name, node):
 
 
 for _name, _node in {
-    "t": "TBackward1", "transpose": "TransposeBackward1", "swapaxes": "TransposeBackward1",
-    "swapdims": "TransposeBackward1", "unsqueeze": "UnsqueezeBackward1", "as_strided": "AsStridedBackward1",
-    "squeeze": "SqueezeBackward3",
+    "transpose": "TransposeBackward1", "swapaxes": "TransposeBackward1", "swapdims": "TransposeBackward1",
+    "unsqueeze": "UnsqueezeBackward1", "as_strided": "AsStridedBackward1", "squeeze": "SqueezeBackward3",
 }.items():  # fmt: skip
     _in_place_view(PUBLIC[_name], _name + "_", _node)
+_in_place_view(lambda input: shapes.matrix_or_vector_t(input, "t_"), "t_", "TBackward1")

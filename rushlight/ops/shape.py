@@ -325,8 +325,12 @@ def swapaxes(input, axis0, axis1):
 @public
 def t(input):
     """A matrix transposed; fewer dimensions stay as they are."""
+    return matrix_or_vector_t(input, "t")
+
+
+def matrix_or_vector_t(input, name):
     if input._array.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
     return matrix_transpose(input) if input._array.ndim == 2 else _one_dim_t(input)
 
 
@@ -457,28 +461,33 @@ def expand_as(self, other):
 
 
 def _expanded(have, want, kind) -> tuple:
+    """The shape that ``expand(want)`` gives a tensor of shape ``have``; checked from the last dimension on."""
     extra = len(want) - len(have)
     if extra < 0:
         raise RuntimeError(
             f"expand({kind}{{{list(have)}}}, size={list(want)}): the number of sizes provided ({len(want)}) must be "
             f"greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
-    shape = []
-    for i, n in enumerate(want):
-        size = have[i - extra] if i >= extra else None
+    shape = list(want)
+    for i in reversed(range(len(want))):
+        n, size = want[i], have[i - extra] if i >= extra else None
         if n == -1:
             if size is None:
                 raise RuntimeError(
                     f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
                 )
-            n = size
+            shape[i] = size
         elif n < 0 or size not in (None, 1, n):
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({size}) at non-singleton "
                 f"dimension {i}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
             )
-        shape.append(n)
     return tuple(shape)
+
+
+def check_expands(t, shape) -> None:
+    """Raise PyTorch's error unless ``t`` can be expanded to ``shape``."""
+    _expanded(t._array.shape, shape, f"torch.{t.dtype.char}")
 
 
 @public(method=False)
