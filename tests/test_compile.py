@@ -73,6 +73,19 @@ def test_changed_lr_does_not_compile_again():
     assert compiled.compilations == 1
 
 
+def test_changed_option_that_is_no_number_in_the_formula_compiles_again():
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        model, optimizer, step, x, y = problem(OPTIMIZERS["sgd"])
+        step = wrap(step)
+        for i in range(6):
+            optimizer.param_groups[0]["nesterov"] = i >= 3
+            step(x, y)
+        results.append(values(model))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 def test_new_shape_compiles_once_more():
     _, _, step, x, y = problem(OPTIMIZERS["sgd"])
     compiled = torch.compile(step)

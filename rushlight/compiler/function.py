@@ -109,12 +109,22 @@ class Entry:
         self.program: Program | None = None
         self._leaves = [t for t in state if t.requires_grad]
         self._had_grad = [t._grad is not None for t in self._leaves]
+        self._options = [
+            (group, name, value)
+            for o in self.optimizers
+            for group in o.param_groups
+            for name, value in group.items()
+            if name != "params" and name not in o.dynamic
+        ]
         self._world, self._epoch = self._look(), epoch.value
 
     def fits(self) -> bool:
         """Is the world still as it was when this entry was made?"""
         for t, had in zip(self._leaves, self._had_grad):
             if (t._grad is not None) is not had:
+                return False
+        for group, name, value in self._options:
+            if group.get(name) is not value and group.get(name) != value:
                 return False
         if self._epoch != epoch.value:
             if self._world != self._look():
