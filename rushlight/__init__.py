@@ -76,7 +76,7 @@ globals().update(ops.PUBLIC)  # again: nn.functional has added names that PyTorc
 
 from .compiler import compile
 
-_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit")  # modules of their own that few programs need: imported when first named
+_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit", "hub", "vision")  # modules of their own that few programs need: imported when first named
 
 
 def __getattr__(name):

@@ -1,0 +1,3 @@
+"""Datasets, samplers and the DataLoader."""
+
+from .dataset import *
