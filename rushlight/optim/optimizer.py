@@ -359,7 +359,7 @@ class PureOptimizer(Optimizer):
                     self._start(group, p, state)
             if group.get("differentiable"):
                 self._update_differentiable(p, g, state, option)
-            elif fused is not None and _plain(p, g) and fused(p._array, g._array, state, option):
+            elif fused is not None and _plain(p, g, state) and fused(p._array, g._array, state, option):
                 storage = p._storage
                 if storage is None:
                     storage = p._storage = Storage()
@@ -468,8 +468,11 @@ def _register(table: dict, hook, prepend: bool = False) -> RemovableHandle:
     return handle
 
 
-def _plain(p: Tensor, g: Tensor) -> bool:
-    """May a fused NumPy body write straight into this parameter?"""
+def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
+    """May a fused NumPy body write straight into this parameter and its state?"""
+    for value in state.values():
+        if value.__class__ is Tensor and value._view is not None:
+            value._come_home()  # a compiled step has it
     a, b = p._array, g._array
     return (
         a.__class__ is np.ndarray
