@@ -16,12 +16,14 @@ from .kernels import attention as _attention, ctc, layers, rnn as _rnn
 from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta  # noqa: F401
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.windows import (
+    add_columns,
+    columns,
     max_windows,
     max_windows_backward,
     pick,
     spread,
+    spread_windows,
     sum_windows,
-    sum_windows_backward,
 )
 from .numpy_linalg import *
 
@@ -282,7 +284,7 @@ def _linear_backward(g, edges, saved):
 
 BODIES.update(layers.BODIES)
 BACKWARD.update(layers.BACKWARD)
-BACKWARD["max_pool"], BACKWARD["sum_pool"] = max_windows_backward, sum_windows_backward
+BACKWARD["max_pool"] = max_windows_backward
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward

@@ -16,7 +16,7 @@ from . import special
 from .fallback import lookup
 from .kernels import ctc, xla_attention, xla_rnn
 from .kernels.xla_conv import conv, conv_input, conv_weight
-from .kernels.xla_windows import max_windows, pick, spread, sum_windows
+from .kernels.xla_windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
 from .xla_linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward

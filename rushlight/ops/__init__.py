@@ -2,7 +2,7 @@
 
 from . import elementwise, special, linalg, reduce, shape, join, index, rearrange, scatter
 from . import scan, sort, statistics
-from . import conv, pool
+from . import conv, pool, resize
 from . import decompositions, einsum, fft
 from . import creation, convert, interop
 from . import random

@@ -1,0 +1,112 @@
+"""Attention on NumPy, a few heads at a time, so that their weights stay in cache and are never kept.
+
+Forward keeps one number a row, the logarithm of its softmax's denominator; backward makes the weights again from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+_BLOCK = 1 << 22  # bytes of weights to have at once
+
+
+def attention(needs, q, k, v, mask, noise, *, scale, causal):
+    """softmax(q kᵀ scale + mask) v and the rows' normalizers: see ``ops.attention.attention``."""
+    shape, heads = _Heads.common(q, k, v, mask, noise)
+    q, k, v = (heads.flat(a) for a in (q, k, v))
+    out = np.empty((heads.count, q.shape[1], v.shape[2]), dtype=np.result_type(q, v))
+    normalizers = np.empty((heads.count, q.shape[1], 1), dtype=out.dtype)
+    for block in heads.blocks(q, k):
+        weights = _scores(q, k, heads, mask, block, scale, causal)
+        largest = np.maximum.reduce(weights, -1, None, None, True, initial=-np.inf)
+        largest[np.isneginf(largest)] = 0  # a row that may look nowhere: exp gives 0 everywhere
+        weights -= largest
+        np.exp(weights, out=weights)
+        total = np.add.reduce(weights, -1, None, None, True)
+        total[total == 0] = 1
+        normalizers[block] = np.log(total) + largest
+        if noise is not None:
+            weights *= heads.part(noise, block)
+        np.matmul(weights, v[block], out=out[block])
+        out[block] /= total
+    result = out.reshape(*shape, *out.shape[1:])
+    return result, ((result, normalizers) if needs else None)
+
+
+def attention_backward(g, edges, known):
+    q, k, v, mask, noise, scale = (known[name] for name in ("q", "k", "v", "mask", "noise", "scale"))
+    out, normalizers = known["aux"]
+    shape, heads = _Heads.common(q, k, v, mask, noise)
+    q, k, v, g, out = (heads.flat(a) for a in (q, k, v, g, out))
+    dq, dk, dv = (np.empty_like(a) for a in (q, k, v))
+    d_mask = None
+    if edges[3] is not None:
+        d_mask = np.empty((heads.count, q.shape[1], k.shape[1]), dtype=q.dtype)
+    for block in heads.blocks(q, k):
+        weights = _scores(q, k, heads, mask, block, scale, known["causal"])
+        weights -= normalizers[block]
+        np.exp(weights, out=weights)
+        kept = weights if noise is None else weights * heads.part(noise, block)
+        np.matmul(kept.swapaxes(1, 2), g[block], out=dv[block])
+        d_scores = g[block] @ v[block].swapaxes(1, 2)
+        if noise is not None:
+            d_scores *= heads.part(noise, block)
+        d_scores -= np.add.reduce(g[block] * out[block], -1, None, None, True)
+        d_scores *= weights
+        if d_mask is not None:
+            d_mask[block] = d_scores
+        d_scores *= scale
+        np.matmul(d_scores, k[block], out=dq[block])
+        np.matmul(d_scores.swapaxes(1, 2), q[block], out=dk[block])
+    gradients = (dq, dk, dv, d_mask)
+    return [
+        a.reshape(*shape, *a.shape[1:]) if e is not None and a is not None else None
+        for a, e in zip((*gradients, None), edges)
+    ]
+
+
+def _scores(q, k, heads, mask, block, scale, causal):
+    scores = (q[block] * scale) @ k[block].swapaxes(1, 2)
+    if causal:
+        scores[:, _future(*scores.shape[1:])] = -np.inf
+    if mask is not None:
+        part = heads.part(mask, block)
+        if part.dtype == bool:
+            np.copyto(scores, -np.inf, where=~part)
+        else:
+            scores += part
+    return scores
+
+
+@functools.lru_cache(maxsize=8)
+def _future(rows, columns):
+    return ~np.tri(rows, columns, dtype=bool)
+
+
+class _Heads:
+    """The leading dimensions of all arrays as one: ``count`` heads."""
+
+    @classmethod
+    def common(cls, *arrays):
+        shape = np.broadcast_shapes(*[a.shape[:-2] for a in arrays if a is not None])
+        return shape, cls(shape)
+
+    def __init__(self, shape):
+        self.shape, self.count = shape, math.prod(shape)
+
+    def flat(self, a):
+        return np.broadcast_to(a, (*self.shape, *a.shape[-2:])).reshape(self.count, *a.shape[-2:])
+
+    def blocks(self, q, k):
+        step = max(1, _BLOCK // max(1, q.shape[1] * k.shape[1] * q.itemsize))
+        return [slice(i, min(self.count, i + step)) for i in range(0, self.count, step)]
+
+    def part(self, a, block):
+        """The heads of ``block`` of a mask, which is often the same for many: copied no further than that."""
+        if math.prod(a.shape[:-2]) == 1:
+            return a.reshape(1, *a.shape[-2:])
+        index = np.unravel_index(np.arange(block.start, block.stop), self.shape)
+        return np.broadcast_to(a, (*self.shape, *a.shape[-2:]))[index]

@@ -1,0 +1,61 @@
+"""Attention on XLA: ``jax.nn.dot_product_attention``, cuDNN's fused kernel where there is one for the case."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..devices import device_of
+from ..fallback import FORWARDS
+from .xla_vjp import with_backward
+
+
+def attention(needs, q, k, v, mask, noise, *, scale, causal):
+    if noise is None and _regular(q, k, v):
+        return _body(needs, q, k, v, mask, scale=scale, causal=causal, cudnn=_cudnn(q, needs))
+    from .. import xla
+
+    return FORWARDS["attention"](xla, q, k, v, mask, noise, scale=scale, causal=causal), None
+
+
+def _regular(q, k, v) -> bool:
+    """Is it what JAX's function takes? Its softmax is float32's, so float64 is not for it."""
+    return (
+        q.ndim == 4
+        and k.shape == v.shape
+        and q.shape[:2] + q.shape[3:] == k.shape[:2] + k.shape[3:]
+        and q.dtype != "float64"
+    )
+
+
+def _dot_product(q, k, v, mask, *, scale, causal, cudnn):
+    bias = None
+    if mask is not None and mask.ndim < 4:
+        mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+    if mask is not None and mask.dtype != bool:
+        hidden = jnp.isneginf(mask)
+        bias, mask = jnp.where(hidden, 0, mask).astype(q.dtype), ~hidden
+    out = jax.nn.dot_product_attention(
+        *(jnp.swapaxes(a, 1, 2) for a in (q, k, v)),
+        bias,
+        mask,
+        scale=scale,
+        is_causal=causal,
+        implementation="cudnn" if cudnn else "xla",
+    )
+    out = jnp.swapaxes(out, 1, 2)
+    if mask is None:
+        return out
+    seen = mask & np.tri(q.shape[2], k.shape[2], dtype=bool) if causal else mask
+    return jnp.where(jnp.any(seen, axis=-1, keepdims=True), out, 0)  # a row that may look nowhere is 0
+
+
+def _cudnn(q, needs) -> bool:
+    mask_wants_gradient = needs >> 3 & 1
+    size = q.shape[-1]
+    half = q.dtype in (jnp.float16, jnp.bfloat16)
+    return half and device_of(q).type == "cuda" and size % 8 == 0 and size <= 128 and not mask_wants_gradient
+
+
+_body, attention_backward = with_backward(_dot_product)
