@@ -7,6 +7,7 @@ accelerators, and compiled code, draws from JAX's generator instead, with keys m
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 
 import numpy as np
@@ -62,9 +63,7 @@ class Generator:
 
     def seed(self) -> int:
         """Seed from the operating system's randomness; returns the seed."""
-        import secrets
-
-        self.manual_seed(secrets.randbits(53))
+        self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
         return self._seed
 
     def initial_seed(self) -> int:

@@ -765,19 +765,19 @@ def _camel(name: str) -> str:
 
 
 def _names(function) -> tuple:
-    return tuple(inspect.signature(function).parameters)
+    """A function's parameters, read off its code: hundreds of ops are declared at import, and ``inspect`` is slow."""
+    if hasattr(function, "__signature__") or hasattr(function, "__wrapped__"):
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _parameters(forward):
     """(names of the array arguments, name of the variadic one or None, {static name: default})."""
-    arrays, variadic, static = [], None, {}
-    for p in list(inspect.signature(forward).parameters.values())[1:]:
-        if p.kind is p.VAR_POSITIONAL:
-            variadic = p.name
-            arrays.append(p.name)
-        elif p.kind is p.KEYWORD_ONLY:
-            if p.name != "aux":
-                static[p.name] = None if p.default is p.empty else p.default
-        else:
-            arrays.append(p.name)
-    return tuple(arrays), variadic, static
+    forward = inspect.unwrap(forward)
+    code, defaults = forward.__code__, forward.__kwdefaults__ or {}
+    keywords = code.co_argcount + code.co_kwonlyargcount
+    arrays = code.co_varnames[1 : code.co_argcount]
+    variadic = code.co_varnames[keywords] if code.co_flags & inspect.CO_VARARGS else None
+    static = {name: defaults.get(name) for name in code.co_varnames[code.co_argcount : keywords] if name != "aux"}
+    return arrays if variadic is None else (*arrays, variadic), variadic, static

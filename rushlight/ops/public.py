@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 
 from ..autograd import views
 from ..tensor import Tensor
@@ -22,7 +21,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
     """
 
     def publish(f):
-        parameters = inspect.signature(f).parameters
+        parameters = f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
         named = _numpy_named(f) if "dim" in parameters else f
         called = _with_out(named) if out and "out" not in parameters else named
