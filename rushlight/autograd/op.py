@@ -82,6 +82,7 @@ def op(
     view=False,
     write=None,
     exact=False,
+    wide=False,
     derive=False,
     aux=None,
     residuals=False,
@@ -96,10 +97,11 @@ def op(
     view:     the output shares memory with the first input (where the engine can).
     write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
     exact:    moves elements without arithmetic, so half precision needs no float32 detour.
+    wide:     half precision is computed in float32 on every engine, and of several outputs only the first goes back.
     """
 
     def declare(forward):
-        declared = Op(forward, node, promote, keep, check, view, write, exact, derive, aux, residuals, rules)
+        declared = Op(forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, rules)
         call = _caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = declared, declared.name, declared.name, forward.__doc__
         call.__module__ = forward.__module__
@@ -114,10 +116,11 @@ def op(
 class Op:
     """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
 
-    def __init__(self, forward, node, promote, keep, check, view, write, exact, derive, aux, residuals, rules):
+    def __init__(self, forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, rules):
         self.name = forward.__name__.strip("_")
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
+        self.wide = wide
         self.arrays, self.variadic, self.static = _parameters(forward)
         self.label = self.name  # what error messages call it: PyTorch's name, where that is another
         self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)
@@ -450,6 +453,7 @@ def _general_caller(o: Op, node_type=None, operator=False):
     """
     node_type = node_type or o.node_type
     forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
+    detour = o.wide
     numpy_forward = numpy_engine.BODIES.get(name, forward)
     defaults, differentiable_op = o.static, bool(o.rules)
     aux, aux_names, array_names, keep, check, residuals = o.aux, o.aux_names, o.arrays, o.keep, o.check, o.residuals
@@ -492,7 +496,7 @@ def _general_caller(o: Op, node_type=None, operator=False):
                 raise _not_a_tensor(o, args)
             if check is not None:
                 check(*arrays)
-            arrays, compute, final = _convert(args, arrays, promote, keep, exact, xp)
+            arrays, compute, final = _convert(args, arrays, promote, keep, detour or xp is numpy_engine and not exact, xp)
         body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
         try:
             if not defaults and aux is None and not residuals:
@@ -578,7 +582,7 @@ def _kept(args, plan):
 def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
     """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
     if final is not None:
-        outs = tuple(_cast_back(xp, a, compute, final) for a in outs)
+        outs = tuple(_cast_back(xp, a, compute, final) if i == 0 or not o.wide else a for i, a in enumerate(outs))
     if xp is numpy_engine:
         outs = tuple(np.asarray(a) for a in outs)
     tensors = tuple(wrap(a) for a in outs)
@@ -709,11 +713,11 @@ def _alias(array, wanted, graph):
 # -- dtypes ----------------------------------------------------------------------------------------------------------
 
 
-def _convert(args, arrays, promote, keep, exact, xp):
+def _convert(args, arrays, promote, keep, detour, xp):
     """Cast arrays as PyTorch would before computing.
 
-    Returns the arrays, the dtype they were brought to (None: as they were), and the dtype a float32 detour on the
-    NumPy engine must end in (None: no detour).
+    Returns the arrays, the dtype they were brought to (None: as they were), and the dtype that half precision's
+    ``detour`` over float32 must end in (None: no detour).
     """
     compute = final = None
     if promote is not None:
@@ -733,7 +737,7 @@ def _convert(args, arrays, promote, keep, exact, xp):
             a if i in keep else _cast(xp, a, compute) if hasattr(a, "dtype") else _fit_scalar(a, target)
             for i, a in enumerate(arrays)
         ]
-    if not exact and xp is numpy_engine:
+    if detour:
         low = compute or next((a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype in LOW_PRECISION), None)
         if low in LOW_PRECISION:
             final, compute = low, _F32

@@ -50,6 +50,7 @@ def _to_affine(xp, g, affine, shape):
 
 @op(
     node="NativeBatchNormBackward0",
+    wide=True,
     aux=_moments,
     x=_slope_x,
     w=_slope_w,
@@ -72,6 +73,7 @@ def _scaling(xp, variance, eps):
 
 @op(
     node="NativeBatchNormBackward0",
+    wide=True,
     x=lambda xp, g, w, variance, affine, eps: (
         g * xp.reshape(_scaling(xp, variance, eps) * (1 if w is None else w), shape=affine)
     ),
@@ -107,6 +109,7 @@ def _rms_slope(xp, g, x, w, axes, aux):
 
 @op(
     node="MulBackward0",
+    wide=True,
     aux=_rms_scale,
     x=_rms_slope,
     w=lambda xp, g, x, w_shape, aux: _to_affine(xp, g * x * aux, w_shape, w_shape),

@@ -504,7 +504,7 @@ def logsumexp(input, dim, keepdim=False):
     return xp.logsumexp(tensor_argument(input, "logsumexp"), axis=axes_of(input, dim), keepdims=keepdim)
 
 
-@op(x=lambda xp, g, y, axis: xp.softmax_backward_data(g, y, axis=axis))
+@op(wide=True, x=lambda xp, g, y, axis: xp.softmax_backward_data(g, y, axis=axis))
 def _softmax(xp, x, *, axis):
     e = xp.exp(x - _top(xp, x, axis))
     return e / xp.sum(e, axis=axis, keepdims=True)
@@ -520,7 +520,7 @@ def _softmax_backward_data(xp, grad, out, *, axis):
     return out * (grad - xp.sum(grad * out, axis=axis, keepdims=True))
 
 
-@op(x=lambda xp, g, y, axis: xp.log_softmax_backward_data(g, y, axis=axis))
+@op(wide=True, x=lambda xp, g, y, axis: xp.log_softmax_backward_data(g, y, axis=axis))
 def _log_softmax(xp, x, *, axis):
     shifted = x - _top(xp, x, axis)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
