@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..autograd.op import differentiable as xp_, op, variant
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
 from ..engine.kernels import cells
 from .public import PUBLIC, public
 

@@ -2,6 +2,7 @@
 
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
@@ -11,3 +12,5 @@ from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .normalization import *  # noqa: F403
+from .rnn import *  # noqa: F403
+from .transformer import *  # noqa: F403

@@ -1,0 +1,331 @@
+"""Attention: ``scaled_dot_product_attention`` and the whole of ``MultiheadAttention`` as a function."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from ...autograd.op import differentiable as xp
+from ...autograd.op import variant
+from ...dtypes import bool_
+from ...ops import PUBLIC
+from ...tensor import Tensor
+from .activation import softmax
+from .dropout import dropout
+from .linear import linear
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+_composed = variant(
+    xp.attention, "UnsafeViewBackward0"
+)  # where PyTorch has no fused kernel, the last node is a product's
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    """softmax(q kᵀ scale + mask) v, with ``scale`` 1/√E if not given.
+
+    A boolean ``attn_mask`` is True where a query may look, a float one is added to the scores.
+
+    >>> q = k = v = rushlight.ones(1, 2, 3, 4)
+    >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
+    torch.Size([1, 2, 3, 4])
+    """
+    _check_attention(query, key, value, attn_mask, dropout_p, is_causal)
+    if enable_gqa:
+        key, value = _repeated_heads(query, key, value)
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    noise = None
+    if dropout_p:
+        shape = PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2])
+        noise = dropout(query.new_ones((*shape, query.shape[-2], key.shape[-2])), dropout_p)
+    fused = query.dim() == 4 and noise is None and not (attn_mask is not None and attn_mask.requires_grad)
+    return (xp.attention if fused else _composed)(
+        query, key, value, attn_mask, noise, scale=float(scale), causal=bool(is_causal)
+    )
+
+
+def _repeated_heads(query, key, value):
+    heads = [t.shape[-3] for t in (query, key, value)]
+    if heads[0] % heads[1] or heads[0] % heads[2]:
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query, but got "
+            f"{heads[0]} heads in query, {heads[1]} in key and {heads[2]} in value."
+        )
+    return tuple(
+        t if n == heads[0] else t.repeat_interleave(heads[0] // n, -3) for t, n in zip((key, value), heads[1:])
+    )
+
+
+def _check_attention(query, key, value, attn_mask, dropout_p, is_causal) -> None:
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_word(query)} key.dtype: {_word(key)} and value.dtype: {_word(value)} instead."
+        )
+    if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    for name, a, b in (("query", query.shape[-1], key.shape[-1]), ("value", value.shape[-2], key.shape[-2])):
+        if a != b:
+            raise RuntimeError(
+                f"Expected {name} and key to agree in dimension {-1 if name == 'query' else -2}, but got "
+                f"{name}.shape: {list((query if name == 'query' else value).shape)} and key.shape: {list(key.shape)}."
+            )
+    if attn_mask is None:
+        return
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if attn_mask.dtype not in (bool_, query.dtype) and _word(attn_mask) != "float":
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
+        )
+    _check_mask_shape(attn_mask, (*query.shape[:-1], key.shape[-2]))
+
+
+def _check_mask_shape(mask, want) -> None:
+    for i in range(1, min(mask.dim(), len(want)) + 1):
+        if mask.shape[-i] not in (1, want[-i]) and want[-i] != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({want[-i]}) must match the size of tensor b ({mask.shape[-i]}) at non-singleton "
+                f"dimension {len(want) - i}"
+            )
+
+
+def _word(t: Tensor) -> str:
+    """A dtype as PyTorch's C++ names it."""
+    name = str(t.dtype).removeprefix("torch.")
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+            "int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(name, name)  # fmt: skip
+
+
+# -- several heads -----------------------------------------------------------------------------------------------------
+
+
+def multi_head_attention_forward(
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
+    out_proj_bias,
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
+    """(output, weights or None) of attention with several heads, on (length, batch, features) or (length, features)."""
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = (t.unsqueeze(1) for t in _once(query, key, value))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None  # the hint says all that the mask does
+    else:
+        is_causal = False
+    key_padding_mask, attn_mask = _float_masks(key_padding_mask, attn_mask, query.dtype)
+
+    length, batch, width = query.shape
+    _check_width(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    q, k, v = _in_projection(query, key, value, in_proj_weight, in_proj_bias, separate)
+    attn_mask = _per_head_mask(attn_mask, length, key.shape[0], batch * num_heads)
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError("bias_k and bias_v must both be given, or neither")
+    if bias_k is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("bias cannot be added to static key or value.")
+        k, v = (PUBLIC["cat"]([t, b.repeat(1, batch, 1)]) for t, b in ((k, bias_k), (v, bias_v)))
+        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+
+    def heads(t):
+        return t.view(t.shape[0], batch * num_heads, width // num_heads).transpose(0, 1)
+
+    q = heads(q)
+    k = heads(k) if static_k is None else _static(static_k, "static_k", batch * num_heads, width // num_heads)
+    v = heads(v) if static_v is None else _static(static_v, "static_v", batch * num_heads, width // num_heads)
+    if add_zero_attn:
+        k, v = (PUBLIC["cat"]([t, t.new_zeros((t.shape[0], 1, t.shape[2]))], 1) for t in (k, v))
+        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+    mask = _merged(attn_mask, key_padding_mask, batch, num_heads, k.shape[1])
+    dropout_p = dropout_p if training else 0.0
+
+    if need_weights:
+        output, weights = _with_weights(q, k, v, mask, dropout_p)
+    else:
+        weights = None
+        q, k, v = (t.view(batch, num_heads, t.shape[1], t.shape[2]) for t in (q, k, v))
+        if mask is not None:
+            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, k.shape[2])
+        output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal).flatten(0, 1)
+    output = output.transpose(0, 1).contiguous().view(length * batch, width)
+    output = linear(output, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    if weights is not None:
+        weights = weights.view(batch, num_heads, length, k.shape[1])
+        weights = weights.mean(1) if average_attn_weights else weights
+    if not batched:
+        output, weights = output.squeeze(1), None if weights is None else weights.squeeze(0)
+    return output, weights
+
+
+def _with_weights(q, k, v, mask, dropout_p):
+    q = q * math.sqrt(1 / q.shape[-1])
+    scores = q.bmm(k.transpose(-2, -1)) if mask is None else PUBLIC["baddbmm"](mask, q, k.transpose(-2, -1))
+    weights = softmax(scores, -1)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    return weights.bmm(v), weights
+
+
+def _once(query, key, value):
+    """The same three, to be changed alike: what was one tensor stays one, so that one product serves it."""
+    return query, query if key is query else key, query if value is query else key if value is key else value
+
+
+def _in_projection(query, key, value, weight, bias, separate):
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    if separate is not None:
+        return tuple(linear(t, w, b) for t, w, b in zip((query, key, value), separate, biases))
+    width = query.shape[-1]
+    if key is value:
+        if query is key:
+            return _thirds(linear(query, weight, bias), 3)
+        (w_q, w_kv), (b_q, b_kv) = ((None, None) if t is None else t.split([width, 2 * width]) for t in (weight, bias))
+        return linear(query, w_q, b_q), *_thirds(linear(key, w_kv, b_kv), 2)
+    return tuple(linear(t, w, b) for t, w, b in zip((query, key, value), weight.chunk(3), biases))
+
+
+def _thirds(t, parts):
+    """The equal parts of the last dimension, each contiguous."""
+    apart = t.unflatten(-1, (parts, t.shape[-1] // parts)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return apart.unbind(0)
+
+
+def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+    """A mask as one to add: -inf where a boolean one is True."""
+    if mask is None:
+        return None
+    if mask.dtype != bool_ and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=2,
+        )
+    if mask.is_floating_point():
+        return mask
+    return PUBLIC["zeros_like"](mask, dtype=target_type).masked_fill(mask, -math.inf)
+
+
+def _float_masks(key_padding_mask, attn_mask, dtype):
+    other = None if attn_mask is None else attn_mask.dtype
+    padding = _canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", dtype)
+    return padding, _canonical_mask(attn_mask, "attn_mask", None, "", dtype, check_other=False)
+
+
+def _per_head_mask(mask, length, source, heads):
+    if mask is None:
+        return None
+    want = (length, source) if mask.dim() == 2 else (heads, length, source)
+    if tuple(mask.shape) != want:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {want}.")
+    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+
+
+def _one_more(mask):
+    """A mask for one more key, which all may look at."""
+    if mask is None:
+        return None
+    return PUBLIC["cat"]([mask, mask.new_zeros((*mask.shape[:-1], 1))], -1)
+
+
+def _merged(mask, padding, batch, heads, source):
+    if padding is None:
+        return mask
+    if tuple(padding.shape) != (batch, source):
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}")
+    padding = padding.view(batch, 1, 1, source).expand(-1, heads, -1, -1).reshape(batch * heads, 1, source)
+    return padding if mask is None else mask + padding
+
+
+def _static(t, name, heads, width):
+    if t.shape[0] != heads:
+        raise AssertionError(f"expecting {name}.size(0) of {heads}, but got {t.shape[0]}")
+    if t.shape[2] != width:
+        raise AssertionError(f"expecting {name}.size(2) of {width}, but got {t.shape[2]}")
+    return t
+
+
+def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> bool:
+    """Raise PyTorch's error if the numbers of dimensions do not go together; whether there is a batch."""
+    dims = query.dim()
+    if dims not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
+    word = "batched (3-D)" if dims == 3 else "unbatched (2-D)"
+    if key.dim() != dims or value.dim() != dims:
+        raise AssertionError(
+            f"For {word} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and {value.dim()}-D "
+            "tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
+        raise AssertionError(
+            f"For {word} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
+        )
+    if key_padding_mask is not None:
+        want = (key.shape[1], key.shape[0]) if dims == 3 else (key.shape[0],)
+        for i, (have, expected) in enumerate(zip(key_padding_mask.shape, want)):
+            if have != expected:
+                raise AssertionError(f"Expected key_padded_mask.shape[{i}] to be {expected}, but got {have}")
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(
+                f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor "
+                "instead"
+            )
+        want = (num_heads, query.shape[0], key.shape[0])
+        if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != want:
+            raise AssertionError(f"Expected `attn_mask` shape to be {want} but got {attn_mask.shape}")
+    return dims == 3
+
+
+def _check_width(query, key, value, width, num_heads, separate) -> None:
+    if query.shape[-1] != width:
+        raise AssertionError(f"was expecting embedding dimension of {width}, but got {query.shape[-1]}")
+    if width % num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if separate and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not separate and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    if key.shape[1] != query.shape[1]:
+        raise RuntimeError(
+            f"Expected query and key to have the same batch size, but got {query.shape[1]} and {key.shape[1]}."
+        )
