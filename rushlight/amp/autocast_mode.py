@@ -130,10 +130,12 @@ class autocast(mode._Switch):
         pushed.__enter__()
         self._entered.append(pushed)
         _active.stack.append(self)
+        mode.state.casting = self._enabled
         return self
 
     def __exit__(self, *_):
         _active.stack.pop()
+        mode.state.casting = bool(_active.stack) and _active.stack[-1]._enabled
         self._entered.pop().__exit__()
 
     @property

@@ -7,12 +7,12 @@ import inspect
 import threading
 
 __all__ = [
-    "no_grad",
     "enable_grad",
-    "set_grad_enabled",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
 ]
 
 
@@ -24,6 +24,7 @@ class _State(threading.local):
     writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
+    casting = False  # inside autocast, which will make dtypes agree: checks that they do must wait
     anomaly = False  # keep the traceback of every recorded op
     check_nan = True
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
@@ -184,7 +185,8 @@ class pushed:
 
 
 def intercepting(handler):
-    """Every op called in the block goes to ``handler(call, args, static)``, which may go on with ``call(*args, **static)``.
+    """Every op called in the block goes to ``handler(call, args, static)``, which may go on with ``call(*args, "
+    "**static)``.
 
     This is the one seam that autocast, compile and the inspectors hang on.
     """

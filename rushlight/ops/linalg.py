@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import dtypes
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -395,6 +396,8 @@ def _word(array) -> str:
 
 
 def _check_product_dtypes(x, w) -> None:
+    if state.casting:
+        return
     if x.dtype == w.dtype:
         if x.dtype.kind == "b":
             raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
@@ -415,12 +418,12 @@ def _raise_addmv_dtypes(x, a, b) -> None:
 
 def _check_linear_dtypes(x, w, bias) -> None:
     _check_product_dtypes(x, w)
-    if bias is not None and bias._array.dtype != w.dtype:
+    if bias is not None and bias._array.dtype != w.dtype and not state.casting:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {_word(bias._array)} and {_word(w)}")
 
 
 def _check_added(input, product, shape) -> None:
-    if input._array.dtype != product._array.dtype:
+    if input._array.dtype != product._array.dtype and not state.casting:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {_word(input._array)} and {_word(product._array)}"
         )

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from ... import dtypes
+from ...autograd.mode import state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops.public import PUBLIC
@@ -95,7 +96,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _weighted(xp.huber_loss(input, target, delta=delta, reduction="none"), input, weight, reduction)
+        _check_weight(weight, input)
+        return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
     return xp.huber_loss(input, target, delta=delta, reduction=reduction)
 
 
@@ -111,12 +113,16 @@ def _broadcast(input, target):
 
 
 def _weighted(loss, input, weight, reduction):
-    if weight.shape != input.shape:
-        raise ValueError("Weights and input must have the same size.")
+    _check_weight(weight, input)
     loss = loss * weight
     if reduction == "mean":
         return loss.sum() / weight.sum()
     return _reduce(loss, reduction)
+
+
+def _check_weight(weight, input):
+    if weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
 
 
 # -- two classes -------------------------------------------------------------------------------------------------------
@@ -207,6 +213,8 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     axis = 1 if input.ndim > 1 else 0
+    if state.casting:
+        input = input.float()  # autocast keeps the whole of it in float32
     if input.shape == target.shape:
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
     target = _checked_classes(input, target, weight, ignore_index)
