@@ -116,7 +116,7 @@ def _negative_part(xp, x):
 
 def _elu_rule(xp, g, x, alpha, scale, input_scale):
     slope = (alpha * scale * input_scale) * xp.exp(_negative_part(xp, x) * input_scale)
-    return xp.where(x > 0, g * scale, g * slope)
+    return xp.where(x <= 0, g * slope, g * scale)
 
 
 @op(check=floats_only("elu_cpu"), x=_elu_rule)

@@ -896,7 +896,7 @@ def sigmoid(xp, x):
     return xp.sigmoid(x)
 
 
-@op(x=lambda xp, g, y: xp.where(y > 0, g, 0.0))
+@op(x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
 def relu(xp, x):
     if dtype_of(x) is dtypes.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")

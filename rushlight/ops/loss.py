@@ -181,7 +181,9 @@ def _picked_weights(xp, x, target, weight, ignore_index):
 def _nll_slope(xp, g, x_shape, reduction, aux):
     index, picked, total = aux
     axis = 1 if len(x_shape) > 1 else 0
-    each = -picked * (g / total if reduction == "mean" else g)
+    if reduction == "mean":
+        g = g / xp.where(total == 0, 1.0, total)  # where all are ignored the loss is nan, but not its gradient
+    each = -picked * g
     at = xp.expand_dims(index, axis=axis)
     return xp.add_along_axis(xp.expand_dims(each, axis=axis), at, axis=axis, size=x_shape[axis], unique=True)
 
@@ -243,10 +245,13 @@ def ctc_paths(xp, x, targets, input_lengths, target_lengths, *, blank):
     return xp.ctc_paths(x, targets, input_lengths, target_lengths, blank=blank)
 
 
-@op(node="CtcLossBackward0", aux=_ctc_forward, x=_ctc_slope)
+def _check_ctc(x, *_):
+    refuse("ctc_loss_cpu", lambda d: d.name not in ("float32", "float64"), x)
+
+
+@op(node="CtcLossBackward0", check=_check_ctc, aux=_ctc_forward, x=_ctc_slope)
 def ctc(xp, x, targets, input_lengths, target_lengths, *, blank, aux):
     """-log of the probability of all paths through x (T, N, C) that spell ``targets`` (N, S)."""
-    refuse("ctc_loss_cpu", lambda d: d.name not in ("float32", "float64"), x)
     return aux[1]
 
 

@@ -109,6 +109,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x, but at least ``min_val`` and at most ``max_val``."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not (input.is_floating_point() or input.is_complex()):
+        min_val, max_val = int(min_val), int(max_val)
     return _apply(xp.hardtanh, inplace, input, low=min_val, high=max_val)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from ... import dtypes
 from ...autograd.op import differentiable as xp
+from ...autograd.op import variant
 from ...ops.public import PUBLIC, write_out
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+
+_norm = variant(xp.vector_norm, "NormBackward1")
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
@@ -15,7 +18,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     >>> F.pairwise_distance(rushlight.tensor([[3.0, 0.0]]), rushlight.tensor([[0.0, 4.0]]))
     tensor([5.0000])
     """
-    return PUBLIC["norm"](x1 - x2 + eps, p, max(x1.ndim, x2.ndim) - 1, keepdim)
+    difference = x1 - x2 + eps
+    return _norm(difference, ord=p, axis=(difference.ndim - 1,), keepdims=keepdim)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
@@ -60,7 +64,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     tensor([[0.6000, 0.8000]])
     """
     unit = input / PUBLIC["norm"](input, p, dim, True).clamp_min(eps).expand_as(input)
-    return unit if out is None else write_out(out, unit)
+    return unit if out is None else write_out(out, unit, "div")
 
 
 for _function in (cosine_similarity, pairwise_distance, pdist):

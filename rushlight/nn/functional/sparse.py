@@ -96,6 +96,8 @@ def _bags(input, offsets, include_last_offset):
         bag = arange(bags, device=input.device).unsqueeze(1).expand(bags, size).reshape(-1)
         return input.reshape(-1), bag, bags
     if include_last_offset:
+        if not len(offsets):
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
         offsets = offsets[:-1]
     # Position i is in the last bag that begins at or before i.
     places = arange(input.shape[0], device=input.device)
