@@ -59,6 +59,10 @@ def is_traced(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
+def expanded(x, shape):
+    return jnp.broadcast_to(x, shape)
+
+
 def windows(x, axis, size, step):
     """All windows of ``size`` along ``axis``, ``step`` apart, as a last axis."""
     index = np.arange(0, x.shape[axis] - size + 1, step)[:, None] + np.arange(size)
@@ -242,6 +246,9 @@ def add_rows(value, index, size):
 
 def add_along_axis(value, index, axis, size, unique=False):
     """Zeros of length ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
+    if index.shape[axis] == 1:  # a comparison with the class numbers fuses into what follows, a scatter never does
+        numbers = jnp.arange(size, dtype=index.dtype).reshape([size if i == axis else 1 for i in range(index.ndim)])
+        return jnp.where(numbers == index, value, np.zeros((), value.dtype))
     out = jnp.zeros([size if i == axis else n for i, n in enumerate(value.shape)], value.dtype)
     places = list(np.ogrid[tuple(map(slice, index.shape))])
     places[axis] = index
