@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 
 from ..tensor import Tensor
@@ -53,3 +54,19 @@ def numel(shape) -> int:
     for size in shape:
         n *= size
     return n
+
+
+def for_dims(function, pattern: str, dims=(1, 2, 3), doc: str = ""):
+    """``function(dims, …)`` as one function for each number of dimensions; ``pattern`` says how they are called."""
+    return tuple(_bound(function, pattern.format(d), d, doc.format(d)) for d in dims)
+
+
+def _bound(function, name, dims, doc):
+    def called(*args, **kwargs):
+        return function(dims, *args, **kwargs)
+
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    called.__signature__ = inspect.Signature(parameters)
+    called.__name__ = called.__qualname__ = name
+    called.__module__, called.__doc__ = function.__module__, doc
+    return called

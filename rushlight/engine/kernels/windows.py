@@ -1,37 +1,77 @@
-"""Strided parts of an array's trailing axes, read and put back, on NumPy."""
+"""Strided parts of an array's trailing axes, read and put back, on NumPy; positions outside the array are skipped."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def slices(low, size, step):
-    """The index of positions ``low + step * i`` for ``i < size``, along each trailing axis."""
-    return (Ellipsis, *(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(low, size, step)))
-
-
 def pick(x, *, low, size, step):
-    return x[slices(low, size, step)]
-
-
-def spread(x, *, low, full, step):
-    out = np.zeros((*x.shape[: x.ndim - len(full)], *full), dtype=x.dtype)
-    out[slices(low, x.shape[x.ndim - len(full) :], step)] = x
+    """Positions ``low + step * i``, ``i < size``, along each trailing axis; 0 where they are outside."""
+    there, here = clipped(low, size, step, x.shape[x.ndim - len(low) :])
+    if here is None:
+        return x[there]
+    out = np.zeros((*x.shape[: x.ndim - len(low)], *size), dtype=x.dtype)
+    out[here] = x[there]
     return out
 
 
+def spread(x, *, low, full, step):
+    """The adjoint of ``pick``: zeros of trailing shape ``full`` with x in those positions."""
+    out = np.zeros((*x.shape[: x.ndim - len(full)], *full), dtype=x.dtype)
+    there, here = clipped(low, x.shape[x.ndim - len(full) :], step, full)
+    out[there] = x if here is None else x[here]
+    return out
+
+
+def clipped(low, size, step, full):
+    """(the index of positions ``low + step * i`` inside ``full``, the index of those ``i``: None if all are)."""
+    there, here, whole = [Ellipsis], [Ellipsis], True
+    for a, n, s, f in zip(low, size, step, full):
+        first = max(0, -(a // s))
+        last = max(first, min(n, (f - 1 - a) // s + 1))
+        whole = whole and first == 0 and last == n
+        start = a + first * s
+        there.append(slice(start, start + (last - first - 1) * s + 1 if last > first else start, s))
+        here.append(slice(first, last))
+    return tuple(there), None if whole else tuple(here)
+
+
 def max_windows(x, *, offsets, size, step):
-    """(the largest element of each window, which of ``offsets`` it is at); NaN counts as largest, the first wins."""
-    best = pick(x, low=offsets[0], size=size, step=step).copy()
-    which = np.zeros(best.shape, dtype=np.uint8 if len(offsets) < 256 else np.int32)
-    for k, offset in enumerate(offsets[1:], 1):
-        part = pick(x, low=offset, size=size, step=step)
-        larger = part > best
-        if best.dtype.kind == "f":
-            larger |= np.isnan(part)
-        np.copyto(best, part, where=larger)
-        which[larger] = k
+    """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
+    full = x.shape[x.ndim - len(step) :]
+    best = np.full((*x.shape[: x.ndim - len(step)], *size), lowest(x.dtype), dtype=x.dtype)
+    places = [clipped(offset, size, step, full) for offset in offsets]
+    for there, here in places:
+        part = best if here is None else best[here]
+        np.maximum(part, x[there], out=part)
+    which = np.empty(best.shape, dtype=small_int(len(offsets)))
+    which[...] = first_inside(offsets, size, step, full)
+    for k in reversed(range(len(offsets))):
+        there, here = places[k]
+        equal = x[there] == (best if here is None else best[here])
+        np.copyto(which if here is None else which[here], which.dtype.type(k), where=equal)
+    if best.dtype.kind == "f" and np.isnan(best).any():
+        for k, (there, here) in enumerate(places):
+            np.copyto(which if here is None else which[here], which.dtype.type(k), where=np.isnan(x[there]))
     return best, which
+
+
+def lowest(dtype):
+    """What loses against everything."""
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
+
+
+def small_int(count):
+    return np.uint8 if count <= 256 else np.int32
+
+
+def first_inside(offsets, size, step, full):
+    """For each window, the number of the first offset that is inside the array."""
+    inside = np.ones((len(offsets), *size), dtype=bool)
+    for axis, (n, s, f) in enumerate(zip(size, step, full)):
+        at = np.array([o[axis] for o in offsets])[:, None] + np.arange(n) * s
+        inside &= ((at >= 0) & (at < f)).reshape(-1, *[n if a == axis else 1 for a in range(len(size))])
+    return inside.argmax(0)
 
 
 def max_windows_backward(g, edges, saved):
@@ -39,23 +79,83 @@ def max_windows_backward(g, edges, saved):
     g = g[0]
     which, offsets, step, shape = saved["aux"][1], saved["offsets"], saved["step"], saved["x_shape"]
     out = np.zeros(shape, dtype=g.dtype)
-    size = g.shape[g.ndim - len(step) :]
+    size, full = g.shape[g.ndim - len(step) :], shape[len(shape) - len(step) :]
+    alone = _apart(offsets, step)
     for k, offset in enumerate(offsets):
-        out[slices(offset, size, step)] += g * (which == k)
+        there, here = clipped(offset, size, step, full)
+        mine, chosen = (g, which) if here is None else (g[here], which[here])
+        if alone:
+            np.multiply(mine, chosen == k, out=out[there])
+        else:
+            out[there] += mine * (chosen == k)
     return (out,)
 
 
-def sum_windows(x, *, offsets, size, step):
-    total = pick(x, low=offsets[0], size=size, step=step).copy()
-    for offset in offsets[1:]:
-        total += pick(x, low=offset, size=size, step=step)
-    return total
+def _apart(offsets, step) -> bool:
+    """Does no element of the input belong to two windows?"""
+    low, high = np.min(offsets, 0), np.max(offsets, 0)
+    return bool((high - low < step).all())
 
 
-def sum_windows_backward(g, edges, saved):
-    out = np.zeros(saved["x_shape"], dtype=g.dtype)
-    step = saved["step"]
-    size = g.shape[g.ndim - len(step) :]
-    for offset in saved["offsets"]:
-        out[slices(offset, size, step)] += g
-    return (out,)
+def sum_windows(x, *, taps, size, step):
+    """The sum of each window, one axis after the other: ``taps`` lists for each where in a window elements sit."""
+    for axis in range(len(taps)):
+        x = _sum_along(x, axis - len(taps), taps[axis], size[axis], step[axis])
+    return x
+
+
+def _sum_along(x, axis, taps, size, step):
+    shape, at = list(x.shape), x.ndim + axis
+    shape[at] = size
+    out, begun = np.zeros(shape, dtype=x.dtype), False
+    for low in taps:
+        there, here = _axis_clipped(low, size, step, x.shape[at], at)
+        if here is None and not begun:
+            np.copyto(out, x[there])
+        else:
+            target = out if here is None else out[here]
+            target += x[there]
+        begun = True
+    return out
+
+
+def spread_windows(x, *, taps, full, step):
+    """The adjoint of ``sum_windows``."""
+    for axis in reversed(range(len(taps))):
+        at = x.ndim + axis - len(taps)
+        size, shape = x.shape[at], list(x.shape)
+        shape[at] = full[axis]
+        out = np.zeros(shape, dtype=x.dtype)
+        for low in taps[axis]:
+            there, here = _axis_clipped(low, size, step[axis], full[axis], at)
+            out[there] += x if here is None else x[here]
+        x = out
+    return x
+
+
+def _axis_clipped(low, size, step, full, axis):
+    there, here = clipped((low,), (size,), (step,), (full,))
+    before = (slice(None),) * axis
+    return (*before, there[1]), None if here is None else (*before, here[1])
+
+
+def columns(x, *, offsets, size, step):
+    """The elements of each window as an axis before the windows': (…, len(offsets), *size)."""
+    lead = x.shape[: x.ndim - len(step)]
+    out = np.empty((*lead, len(offsets), *size), dtype=x.dtype)
+    index = (slice(None),) * len(lead)
+    for k, offset in enumerate(offsets):
+        out[(*index, k)] = pick(x, low=offset, size=size, step=step)
+    return out
+
+
+def add_columns(x, *, offsets, full, step):
+    """The adjoint of ``columns``."""
+    lead = x.shape[: x.ndim - len(step) - 1]
+    out = np.zeros((*lead, *full), dtype=x.dtype)
+    size, index = x.shape[x.ndim - len(step) :], (slice(None),) * len(lead)
+    for k, offset in enumerate(offsets):
+        there, here = clipped(offset, size, step, full)
+        part = x[(*index, k)]
+        out[there] += part if here is None else part[here]
+    return out

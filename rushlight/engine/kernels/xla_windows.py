@@ -12,15 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .windows import first_inside, lowest, small_int
 
-def pick(x, *, low, size, step):
+
+def pick(x, *, low, size, step, fill=0):
+    """Positions ``low + step * i``, ``i < size``, along each trailing axis; ``fill`` where they are outside."""
     lead = x.ndim - len(low)
-    start = (*[0] * lead, *low)
-    stop = (*x.shape[:lead], *(a + (n - 1) * s + 1 for a, n, s in zip(low, size, step)))
-    return lax.slice(x, start, stop, (*[1] * lead, *step))
+    stop = [a + (n - 1) * s + 1 for a, n, s in zip(low, size, step)]
+    widths = [(max(0, -a), max(0, b - f), 0) for a, b, f in zip(low, stop, x.shape[lead:])]
+    if any(before or after for before, after, _ in widths):
+        x = lax.pad(x, np.array(fill, x.dtype), [(0, 0, 0)] * lead + widths)
+        low = [a + before for a, (before, _, _) in zip(low, widths)]
+        stop = [b + before for b, (before, _, _) in zip(stop, widths)]
+    return lax.slice(x, (*[0] * lead, *low), (*x.shape[:lead], *stop), (*[1] * lead, *step))
 
 
 def spread(x, *, low, full, step):
+    """The adjoint of ``pick``."""
     lead = x.ndim - len(low)
     sizes = x.shape[lead:]
     widths = [(a, f - a - (n - 1) * s - 1, s - 1) for a, f, n, s in zip(low, full, sizes, step)]
@@ -28,14 +36,50 @@ def spread(x, *, low, full, step):
 
 
 def max_windows(x, *, offsets, size, step):
-    best = pick(x, low=offsets[0], size=size, step=step)
-    which = jnp.zeros(best.shape, np.uint8 if len(offsets) < 256 else np.int32)
-    for k, offset in enumerate(offsets[1:], 1):
-        part = pick(x, low=offset, size=size, step=step)
+    """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
+    fill = lowest(x.dtype)
+    first = first_inside(offsets, size, step, x.shape[x.ndim - len(step) :]).astype(small_int(len(offsets)))
+    best = jnp.full((*x.shape[: x.ndim - len(step)], *size), fill, x.dtype)
+    which = jnp.broadcast_to(first, best.shape)
+    for k, offset in enumerate(offsets):
+        part = pick(x, low=offset, size=size, step=step, fill=fill)
         larger = (part > best) | jnp.isnan(part)
         best, which = jnp.where(larger, part, best), jnp.where(larger, np.array(k, which.dtype), which)
     return best, which
 
 
-def sum_windows(x, *, offsets, size, step):
-    return functools.reduce(jnp.add, (pick(x, low=o, size=size, step=step) for o in offsets))
+def sum_windows(x, *, taps, size, step):
+    """The sum of each window, one axis after the other: ``taps`` lists for each where in a window elements sit."""
+    for axis in range(len(taps)):
+        low, sizes, steps = _along(x, axis, taps)
+        sizes[axis], steps[axis] = size[axis], step[axis]
+        parts = (pick(x, low=low(a), size=sizes, step=steps) for a in taps[axis])
+        x = functools.reduce(jnp.add, parts)
+    return x
+
+
+def spread_windows(x, *, taps, full, step):
+    """The adjoint of ``sum_windows``."""
+    for axis in reversed(range(len(taps))):
+        low, sizes, steps = _along(x, axis, taps)
+        sizes[axis], steps[axis] = full[axis], step[axis]
+        parts = (spread(x, low=low(a), full=sizes, step=steps) for a in taps[axis])
+        x = functools.reduce(jnp.add, parts)
+    return x
+
+
+def _along(x, axis, taps):
+    count = len(taps)
+    return lambda a: [a if i == axis else 0 for i in range(count)], list(x.shape[x.ndim - count :]), [1] * count
+
+
+def columns(x, *, offsets, size, step):
+    """The elements of each window as an axis before the windows': (…, len(offsets), *size)."""
+    return jnp.stack([pick(x, low=o, size=size, step=step) for o in offsets], axis=x.ndim - len(step))
+
+
+def add_columns(x, *, offsets, full, step):
+    """The adjoint of ``columns``."""
+    axis = x.ndim - len(step) - 1
+    parts = (spread(lax.index_in_dim(x, k, axis, False), low=o, full=full, step=step) for k, o in enumerate(offsets))
+    return functools.reduce(jnp.add, parts)
