@@ -75,11 +75,13 @@ from . import __future__, nn
 globals().update(ops.PUBLIC)  # again: nn.functional has added names that PyTorch has here too, such as celu
 
 from .compiler import compile
+from . import serialization
+from .serialization import load, save
 
 _LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit", "hub", "vision")  # modules of their own that few programs need: imported when first named
 
 
-def __getattr__(name):
+def _later(name):
     if name in _LATER:
         import importlib
 
@@ -88,4 +90,11 @@ def __getattr__(name):
         from . import amp
 
         return getattr(amp, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return None
+
+
+from . import compat
+
+__getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
+for _module in (autograd, fft, func, linalg, special, nn, nn.functional, nn.init, optim, optim.lr_scheduler, utils):
+    compat.tell_nearest_names(_module)

@@ -1,0 +1,1 @@
+"""Checkpoints on disk: PyTorch's files and safetensors, both ways, safe by default."""

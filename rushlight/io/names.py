@@ -1,0 +1,88 @@
+"""Where things live in PyTorch: files name classes by PyTorch's import paths, so that both sides find their own."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+__all__ = ["ours", "theirs"]
+
+# PyTorch's file of each layer: what a whole saved module is called by.
+_LAYER_FILES = {
+    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
+    "MultiheadAttention PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign "
+    "Tanh Tanhshrink Threshold",
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d SyncBatchNorm",
+    "channelshuffle": "ChannelShuffle",
+    "container": "Container ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
+    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d "
+    "LazyInstanceNorm3d",
+    "lazy": "LazyModuleMixin",
+    "linear": "Bilinear Identity LazyLinear Linear NonDynamicallyQuantizableLinear",
+    "loss": "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss "
+    "HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss "
+    "NLLLoss NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss",
+    "module": "Module",
+    "normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
+    "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "pixelshuffle": "PixelShuffle PixelUnshuffle",
+    "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+    "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d "
+    "MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "sparse": "Embedding EmbeddingBag",
+    "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}
+_PACKAGE = __package__.partition(".")[0]
+
+
+def theirs(thing) -> tuple[str, str] | None:
+    """PyTorch's module and name for a class or function of this package; None for what has no place there."""
+    module, name = getattr(thing, "__module__", None) or "", getattr(thing, "__qualname__", "")
+    if module.split(".")[0] != _PACKAGE:
+        return None
+    if module.startswith(
+        (f"{_PACKAGE}.nn.layers", f"{_PACKAGE}.nn.containers", f"{_PACKAGE}.nn.module", f"{_PACKAGE}.nn.lazy")
+    ):
+        file = _layer_files().get(name)
+        return (f"torch.nn.modules.{file}", name) if file else None
+    if module in _PLACES:
+        return _PLACES[module], name
+    return "torch" + module.removeprefix(_PACKAGE), name
+
+
+def ours(module: str, name: str):
+    """What PyTorch calls ``module.name``, here; None if there is no such thing."""
+    parts = module.split(".")
+    if parts[0] != "torch":
+        return None
+    if module.startswith("torch.nn.modules"):
+        module = "torch.nn"
+    found = _import(_PACKAGE + module.removeprefix("torch"))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+_PLACES = {f"{_PACKAGE}.tensor": "torch", f"{_PACKAGE}.device": "torch", f"{_PACKAGE}.random": "torch.random"}
+
+
+@functools.cache
+def _layer_files() -> dict[str, str]:
+    return {name: file for file, names in _LAYER_FILES.items() for name in names.split()}
+
+
+def _import(module: str):
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None

@@ -1,0 +1,249 @@
+"""What the names in PyTorch's files stand for here: storages, and the functions that make tensors of them."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+from collections import Counter, OrderedDict
+
+import numpy as np
+
+from .. import dtypes
+from ..device import cpu, device
+from ..layout import strided
+from ..nn.parameter import Parameter
+from ..ops.creation import on_device
+from ..storage import TypedStorage, UntypedStorage
+from ..tensor import Size, Tensor, wrap
+from .unpickler import UnpicklingError, checked_key
+
+__all__ = ["LoadedStorage", "StorageType", "rebuild_functions", "safe_globals"]
+
+
+class StorageType:
+    """``torch.FloatStorage`` and the like: in a file, the dtype of a storage."""
+
+    def __init__(self, dtype: dtypes.dtype | None):
+        self.dtype = dtype  # None: untyped, bytes
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize if self.dtype else 1
+
+
+class LoadedStorage(UntypedStorage):
+    """A storage of the file being loaded. Its bytes may still be on their way: ``settle`` waits for them."""
+
+    def __init__(self, memory: np.ndarray, place: device, settle):
+        super().__init__(memory, place)
+        self.settle = settle
+
+    def moved(self, place: device) -> LoadedStorage:
+        return LoadedStorage(self._memory, place, self.settle)
+
+
+# -- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def rebuild_tensor(storage, offset, size, stride):
+    """A tensor that lies in ``storage`` at ``offset``, counted in elements."""
+    return rebuild_tensor_v2(storage, offset, size, stride, False, None)
+
+
+def rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    if not isinstance(storage, TypedStorage):
+        raise UnpicklingError(f"the file is corrupted: a tensor in a {type(storage).__name__} instead of a storage")
+    return _placed(storage.untyped(), storage.dtype, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """For dtypes that have no typed storage: the dtype is said apart."""
+    if not isinstance(storage, UntypedStorage) or not isinstance(dtype, dtypes.dtype):
+        raise UnpicklingError("the file is corrupted: a tensor without storage or dtype")
+    return _placed(storage, dtype, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_parameter(data, requires_grad, backward_hooks):
+    return Parameter(_tensor(data), bool(requires_grad))
+
+
+def rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    made = rebuild_parameter(data, requires_grad, backward_hooks)
+    set_attributes(made, state)
+    return made
+
+
+def rebuild_from_type(function, kind, args, state):
+    """A tensor with attributes, or of a subclass."""
+    if function not in rebuild_functions().values() or not isinstance(kind, type) or not issubclass(kind, Tensor):
+        raise UnpicklingError("the file is corrupted or malicious: a tensor made by no function that makes tensors")
+    made = function(*args)
+    if not isinstance(made, kind):
+        made = made.as_subclass(kind)
+    if isinstance(state, tuple) and len(state) == 2:  # attributes in __dict__, and in __slots__
+        state = {**(state[0] or {}), **(state[1] or {})}
+    set_attributes(made, state)
+    return made
+
+
+def rebuild_from_cpu(data, dtype, place, requires_grad):
+    """A tensor of a device whose memory PyTorch does not save as such."""
+    return _tensor(data).to(device(place), dtype).requires_grad_(bool(requires_grad))
+
+
+def set_attributes(made, state) -> None:
+    if not isinstance(state, dict) or not all(type(key) is str for key in state):
+        raise UnpicklingError("the file is corrupted: attributes that are no dict of names")
+    made.__dict__.update(state)
+
+
+def _tensor(value) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise UnpicklingError(f"the file is corrupted: a {type(value).__name__} in place of a tensor")
+    return value
+
+
+def _placed(storage: UntypedStorage, dtype, offset, size, stride, requires_grad, metadata) -> Tensor:
+    size, stride = _whole_numbers(size), _whole_numbers(stride)
+    array = _strided(storage._memory, dtype, offset, size, stride)
+    if array.size and (metadata or storage.device != cpu):
+        if isinstance(storage, LoadedStorage):
+            storage.settle(array.nbytes)
+        array = _resolved(array, metadata or {})
+    t = wrap(on_device(array, storage.device))
+    return t.requires_grad_() if requires_grad else t
+
+
+def _strided(memory: np.ndarray, dtype, offset, size, stride) -> np.ndarray:
+    item = dtype.itemsize
+    if len(size) != len(stride) or type(offset) is not int or offset < 0:
+        raise UnpicklingError("the file is corrupted: size, stride and offset of a tensor do not match")
+    if 0 in size:
+        return np.empty(size, dtype.numpy)
+    needed = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    if needed * item > memory.size:
+        raise UnpicklingError(
+            f"the file is corrupted: a tensor of size {size}, stride {stride} and offset {offset} needs {needed * item} "
+            f"bytes, its storage has {memory.size}"
+        )
+    return np.ndarray(size, dtype.numpy, memory, offset * item, tuple(s * item for s in stride))
+
+
+def _whole_numbers(values) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)) or len(values) > 64:
+        raise UnpicklingError("the file is corrupted: a tensor's size is no tuple")
+    for value in values:
+        if type(value) is not int or not 0 <= value < 1 << 62:
+            raise UnpicklingError("the file is corrupted: a tensor has a negative, huge or fractional size or stride")
+    return tuple(values)
+
+
+def _resolved(array: np.ndarray, metadata: dict) -> np.ndarray:
+    """PyTorch keeps a conjugate or negated view as a flag; here it is computed."""
+    if not isinstance(metadata, dict) or not {"conj", "neg"}.issuperset(metadata):
+        raise UnpicklingError(f"tensor metadata {list(metadata)} is not supported")
+    if metadata.get("conj"):
+        array = np.conj(array)
+    return np.negative(array) if metadata.get("neg") else array
+
+
+# -- plain values: what a file may call, with the arguments it may give ------------------------------------------------
+
+
+def _ordered_dict(items=()):
+    return OrderedDict((checked_key(key), value) for key, value in _listed(items))
+
+
+def _counter(counts=None):
+    return Counter({checked_key(key): count for key, count in (counts or {}).items()})
+
+
+def _set(items=()):
+    return {checked_key(item) for item in _listed(items)}
+
+
+def _bytearray(data=b"", encoding=None):
+    if isinstance(data, str):
+        return bytearray(data, encoding)
+    if not isinstance(data, bytes):
+        raise UnpicklingError("the file is corrupted or malicious: a bytearray made of something else than bytes")
+    return bytearray(data)
+
+
+def _encode(text, encoding="utf-8"):
+    if type(text) is not str or encoding not in ("latin1", "utf-8"):
+        raise UnpicklingError("the file is corrupted or malicious: codecs.encode with unusual arguments")
+    return codecs.encode(text, encoding)
+
+
+def _complex(*parts):
+    if not all(type(part) in (int, float) for part in parts):
+        raise UnpicklingError("the file is corrupted: a complex number made of no numbers")
+    return complex(*parts)
+
+
+def _size(values=()):
+    return Size(_whole_numbers(values))
+
+
+def _device(kind, index=None):
+    if type(kind) is not str or len(kind) > 20:
+        raise UnpicklingError("the file is corrupted: a device without a name")
+    return device(kind, index)
+
+
+def _layout(name):
+    if name != "torch.strided":
+        raise UnpicklingError(f"layout {name!r:.50} is not supported")
+    return strided
+
+
+def _listed(items):
+    if not isinstance(items, (list, tuple, set, frozenset)):
+        raise UnpicklingError("the file is corrupted: a container made of something else than a list")
+    return items
+
+
+# -- the tables ------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def rebuild_functions() -> dict[str, object]:
+    return {
+        "torch._utils._rebuild_tensor": rebuild_tensor,
+        "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
+        "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
+        "torch._utils._rebuild_parameter": rebuild_parameter,
+        "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
+        "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild_from_cpu,
+        "torch._tensor._rebuild_from_type_v2": rebuild_from_type,
+    }
+
+
+@functools.cache
+def safe_globals() -> dict[str, object]:
+    """Everything that a file may name by default, and what that is here."""
+    known = {**rebuild_functions(), "torch.Tensor": Tensor, "torch.nn.parameter.Parameter": Parameter}
+    known["torch.nn.Parameter"] = Parameter
+    known["torch.storage.UntypedStorage"] = StorageType(None)
+    for dtype in dtypes.ALL:
+        known[f"torch.{dtype.name}"] = dtype
+        for place in ("torch", "torch.cuda"):
+            known[f"{place}.{dtype.word}Storage"] = StorageType(dtype)
+    return {**known, **{name: function for name, (_, function) in constructors().items()}}
+
+
+@functools.cache
+def constructors() -> dict[str, tuple[type | None, object]]:
+    """Names of plain values: the class they stand for, and how it is called with a file's arguments."""
+    return {
+        "collections.OrderedDict": (OrderedDict, _ordered_dict),
+        "collections.Counter": (Counter, _counter),
+        "builtins.set": (set, _set),
+        "builtins.bytearray": (bytearray, _bytearray),
+        "builtins.complex": (complex, _complex),
+        "_codecs.encode": (None, _encode),
+        "torch.Size": (Size, _size),
+        "torch.device": (device, _device),
+        "torch.serialization._get_layout": (None, _layout),
+    }

@@ -1,0 +1,296 @@
+"""Writing PyTorch's files: a pickle that names PyTorch's functions, and the storages it refers to."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import io
+import os
+import pickle
+import struct
+import sys
+import types
+import zlib
+from collections import OrderedDict
+
+import numpy as np
+
+from .. import dtypes
+from ..device import device
+from ..engine import namespace_of
+from ..layout import dense_strides, layout, memory_format
+from ..nn.hooks import STATE_NAMES
+from ..nn.module import Module
+from ..nn.parameter import Parameter
+from ..storage import TypedStorage, UntypedStorage, memory_of, owner, pointer
+from ..tensor import Tensor
+from . import rebuild
+from .atomic import replacing
+from .loading import _MAGIC, _PROTOCOL
+from .locations import location_tag
+from .names import theirs
+from .rebuild import LoadedStorage
+from .zipformat import Writer
+
+__all__ = ["save"]
+
+_PARALLEL = 1 << 20
+_FUNCTIONS = {function: name.rpartition(".")[::2] for name, function in rebuild.rebuild_functions().items()}
+
+
+def save(obj, f, pickle_module, protocol: int, zipped: bool, byte_order: bool) -> None:
+    write = functools.partial(_write_zip, byte_order=byte_order) if zipped else _write_legacy
+    if isinstance(f, (str, os.PathLike)):
+        with replacing(f) as file:
+            write(obj, file, os.path.splitext(os.path.basename(os.fspath(f)))[0], pickle_module, protocol)
+    elif hasattr(f, "write"):
+        write(obj, f, "archive", pickle_module, protocol)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order: bool) -> None:
+    storages = Storages()
+    data = io.BytesIO()
+    _pickler(pickle_module)(data, protocol, storages).dump(obj)
+    writer = Writer(file, archive or "archive")
+    writer.add("data.pkl", data.getbuffer())
+    if byte_order:
+        writer.add("byteorder", sys.byteorder.encode())
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # checksums are taken while earlier storages are written
+        sums = [pool.submit(zlib.crc32, m) if m.size >= _PARALLEL else None for m in storages.memories]
+        for key, (memory, crc) in enumerate(zip(storages.memories, sums)):
+            writer.add(f"data/{key}", memory, crc.result() if crc else None)
+    writer.add("version", b"3\n")
+    writer.close()
+
+
+def _write_legacy(obj, file, archive: str, pickle_module, protocol: int) -> None:
+    storages, kind = Storages(legacy=True), _pickler(pickle_module)
+    sizes = {"short": 2, "int": 4, "long": 4}
+    system = {"protocol_version": _PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    data = io.BytesIO()
+    for value in (_MAGIC, _PROTOCOL, system):
+        pickle.dump(value, data, protocol)
+    kind(data, protocol, storages).dump(obj)
+    pickle.dump([str(key) for key in range(len(storages.memories))], data, protocol)
+    writer = Writer(file, archive)
+    writer._write(data.getbuffer())
+    for memory, kind in zip(storages.memories, storages.kinds):
+        writer._write(struct.pack("<q", memory.size // (kind.itemsize if kind else 1)))
+        writer._write(memory)
+
+
+# -- storages --------------------------------------------------------------------------------------------------------
+
+
+class Storages:
+    """The memories to save, each once, and the persistent ids that stand for them in the pickle."""
+
+    def __init__(self, legacy: bool = False):
+        self.memories: list[np.ndarray] = []
+        self.kinds: list[dtypes.dtype | None] = []
+        self.keys: dict[object, int] = {}
+        self.kept: list = []  # alive until all is written: keys are addresses
+        self.legacy = legacy
+
+    def identity(self, memory: np.ndarray, kind: dtypes.dtype | None, place, mark, kept) -> tuple:
+        """The persistent id of a storage; ``mark`` is equal for equal storages."""
+        key = self.keys.get(mark)
+        if key is None:
+            key = self.keys[mark] = len(self.memories)
+            self.memories.append(memory)
+            self.kinds.append(kind)
+            self.kept.append(kept)
+        elif self.kinds[key] is not kind:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        count = memory.size // (kind.itemsize if kind else 1)
+        identity = ("storage", StorageName(kind), str(key), location_tag(UntypedStorage(memory, place)), count)
+        return (*identity, None) if self.legacy else identity
+
+    def of_storage(self, storage: UntypedStorage, kind) -> tuple:
+        memory = storage._memory
+        return self.identity(memory, kind, storage.device, _mark(memory, storage), storage)
+
+
+def _mark(memory: np.ndarray, holder):
+    return (pointer(memory), memory.size) if memory.size else ("empty", id(holder))
+
+
+class StorageName:
+    """``torch.FloatStorage``, to be written as a global."""
+
+    _made: dict = {}
+
+    def __new__(cls, kind: dtypes.dtype | None):
+        if kind not in cls._made:
+            cls._made[kind] = object.__new__(cls)
+            cls._made[kind].place = (
+                ("torch.storage", "UntypedStorage") if kind is None else ("torch", f"{kind.word}Storage")
+            )
+        return cls._made[kind]
+
+
+_UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # PyTorch has no typed storages for them
+
+
+def _tensor_parts(t: Tensor, storages: Storages):
+    """The rebuild function of a plain tensor's values, and its arguments."""
+    t._come_home()
+    array, place, dtype = t._array, t.device, t.dtype
+    kept, mark = t, None
+    if not isinstance(array, np.ndarray):
+        kept, mark = (t, array), ("device", id(array))
+        array = np.ascontiguousarray(namespace_of(array).to_numpy(array))
+    elif not _as_pytorch_could(array, t):
+        array = np.array(array)
+    whole = t._owner() if array is t._array else owner(array)
+    memory = memory_of(whole)
+    start = pointer(array) - pointer(whole) if array.size else 0
+    kind = None if dtype in _UNTYPED else dtype
+    identity = storages.identity(memory, kind, place, mark or _mark(memory, t), (kept, whole))
+    stride = (
+        tuple(s // array.itemsize for s in array.strides)
+        if array.size
+        else dense_strides(array.shape, range(array.ndim))
+    )
+    args = (Persistent(identity), start // array.itemsize, array.shape, stride, t.requires_grad, OrderedDict())
+    if kind is None:
+        return rebuild.rebuild_tensor_v3, (*args, dtype)
+    return rebuild.rebuild_tensor_v2, args
+
+
+def _as_pytorch_could(array: np.ndarray, t: Tensor) -> bool:
+    """Does the array lie in its memory as a PyTorch tensor can: at whole elements, never backwards?"""
+    item = array.itemsize
+    if any(s < 0 or s % item for s in array.strides):
+        return False
+    return not array.size or (pointer(array) - pointer(t._owner())) % item == 0
+
+
+class Persistent:
+    """Stands for a storage until the pickler writes its persistent id."""
+
+    __slots__ = ("identity",)
+
+    def __init__(self, identity: tuple):
+        self.identity = identity
+
+
+# -- the pickle ------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _pickler(pickle_module):
+    """A pickler in Python: the one in C insists on importing what it writes the name of."""
+    base = pickle_module.Pickler
+    if not issubclass(base, pickle._Pickler):
+        base = pickle._Pickler
+
+    class Pickler(base):
+        def __init__(self, file, protocol: int, storages: Storages):
+            super().__init__(file, protocol)
+            self.storages = storages
+
+        def save(self, obj, save_persistent_id=True):
+            write = _WRITERS.get(type(obj))
+            if write is None:
+                if isinstance(obj, Tensor) and type(obj).__reduce_ex__ in _OWN_REDUCE:
+                    write = _write_tensor
+                elif isinstance(obj, Module):
+                    write = _write_module
+                else:
+                    super().save(obj, save_persistent_id)
+                    return
+            known = self.memo.get(id(obj))
+            if known is not None:
+                self.write(self.get(known[0]))
+            elif write(self, obj) is NotImplemented:
+                super().save(obj, save_persistent_id)
+
+        def write_name(self, obj, module: str, name: str):
+            """A class or function, by PyTorch's name for it."""
+            if self.proto >= 4:
+                self.save(module)
+                self.save(name)
+                self.write(pickle.STACK_GLOBAL)
+            else:
+                self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+            self.memoize(obj)
+
+        def write_persistent(self, identity: tuple):
+            self.save(identity)
+            self.write(pickle.BINPERSID)
+
+    return Pickler
+
+
+def _write_tensor(pickler, t: Tensor):
+    if type(t) is Parameter:
+        data = t.detach()
+        if t.__dict__:
+            call = rebuild.rebuild_parameter_with_state, (data, t.requires_grad, OrderedDict(), dict(t.__dict__))
+        else:
+            call = rebuild.rebuild_parameter, (data, t.requires_grad, OrderedDict())
+    else:
+        call = _tensor_parts(t, pickler.storages)
+        if type(t) is not Tensor or t.__dict__:
+            call = rebuild.rebuild_from_type, (call[0], type(t), call[1], dict(t.__dict__))
+    pickler.save_reduce(*call, obj=t)
+
+
+def _write_module(pickler, module: Module):
+    """With every table of hooks: PyTorch's modules miss them otherwise."""
+    function, args, state, *rest = module.__reduce_ex__(2)
+    if isinstance(state, dict) and "_parameters" in state:
+        tables = {name: OrderedDict() for name in sorted(STATE_NAMES)} | {"_is_full_backward_hook": None}
+        state = tables | state
+    pickler.save_reduce(function, args, state, *rest, obj=module)
+
+
+def _write_class(pickler, thing):
+    place = _FUNCTIONS.get(thing) or theirs(thing)
+    if place is None:
+        return NotImplemented
+    return pickler.write_name(thing, *place)
+
+
+def _write_untyped(pickler, storage: UntypedStorage):
+    pickler.write_persistent(pickler.storages.of_storage(storage, None))
+
+
+def _write_typed(pickler, storage: TypedStorage):
+    pickler.write_persistent(pickler.storages.of_storage(storage.untyped(), storage.dtype))
+
+
+def _write_layout(pickler, value):
+    pickler.save_reduce(_Name("torch.serialization", "_get_layout"), (repr(value),), obj=value)
+
+
+class _Name:
+    """A function that exists only in PyTorch."""
+
+    def __init__(self, module: str, name: str):
+        self.place = (module, name)
+
+    def __call__(self):
+        raise NotImplementedError
+
+
+_OWN_REDUCE = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
+_WRITERS = {
+    Tensor: _write_tensor,
+    Parameter: _write_tensor,
+    Persistent: lambda pickler, p: pickler.write_persistent(p.identity),
+    UntypedStorage: _write_untyped,
+    TypedStorage: _write_typed,
+    LoadedStorage: _write_untyped,
+    _Name: lambda pickler, n: pickler.write_name(n, *n.place),
+    StorageName: lambda pickler, n: pickler.write_name(n, *n.place),
+    dtypes.dtype: lambda pickler, d: pickler.write_name(d, "torch", d.name),
+    memory_format: lambda pickler, form: pickler.write_name(form, "torch", form.name),
+    device: lambda pickler, d: pickler.save_reduce(device, (d.type,) if d.index is None else (d.type, d.index), obj=d),
+    layout: _write_layout,
+    type: _write_class,
+    types.FunctionType: _write_class,
+}

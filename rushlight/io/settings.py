@@ -1,0 +1,44 @@
+"""What programs set for all checkpoints: allowed classes, how files are mapped, checksums, byte order."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+
+from ..device import cpu
+
+__all__ = ["allowed", "assumed_byte_order", "cpu", "mapped", "skipping_data"]
+
+allowed_globals: list = []  # classes and functions, or (class, name in the file)
+byte_order: str | None = None  # assumed where a file does not say
+map_flags = getattr(mmap, "MAP_PRIVATE", None)  # None where the system has none
+checksums = True
+skip = False
+
+
+def allowed() -> dict[str, object]:
+    """The allowed classes and functions, by every name a file may call them by."""
+    from .loading import names_of
+
+    table = {}
+    for entry in allowed_globals:
+        if isinstance(entry, tuple):
+            table[entry[1]] = entry[0]
+        else:
+            table.update(dict.fromkeys(names_of(entry), entry))
+    return table
+
+
+def assumed_byte_order() -> str:
+    return byte_order or sys.byteorder
+
+
+def mapped(file):
+    """The whole file as memory; writes stay private to this process unless MAP_SHARED was asked for."""
+    if map_flags is None or map_flags == mmap.MAP_PRIVATE:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return mmap.mmap(file.fileno(), 0, flags=map_flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def skipping_data() -> bool:
+    return skip
