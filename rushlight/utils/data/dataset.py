@@ -80,10 +80,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
     def _gather(self, indices: Sequence[int]):
-        rows = row_indices(indices, len(self))
-        if rows is None or not all(can_gather(t) for t in self.tensors):
-            return None
-        return [wrap(t._array[rows]) for t in self.tensors]
+        rows = row_indices(indices)
+        return None if rows is None else rows_of(self.tensors, rows)
 
 
 class StackDataset(Dataset):
@@ -97,7 +95,9 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs) -> None:
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given.")  # noqa: E501
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given."
+            )  # noqa: E501
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -227,7 +227,7 @@ def random_split(dataset, lengths: Sequence[int | float], generator=default_gene
         lengths = _lengths_of_fractions(len(dataset), lengths)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = randperm(int(sum(lengths)), generator=generator).tolist()
+    order = randperm(int(sum(lengths)), generator=generator, device="cpu").tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]
 
@@ -257,20 +257,30 @@ def gather(dataset, indices):
     return dataset._gather(indices)
 
 
-def row_indices(indices: Sequence[int], length: int) -> np.ndarray | None:
-    """Indices as an array to index rows by; None for anything but plain numbers in range."""
+def row_indices(indices: Sequence[int]) -> np.ndarray | None:
+    """Indices as an array to index rows by; None for anything but plain numbers."""
     rows = np.asarray(indices)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
+    return rows if rows.ndim == 1 and rows.dtype.kind in "iu" and rows.size else None
+
+
+def rows_of(tensors: Sequence[Tensor], rows: np.ndarray) -> list[Tensor] | None:
+    """Those rows of each tensor; None where stacking single rows would do something else (the graph, an error)."""
+    if any(type(t) is not Tensor or t.requires_grad for t in tensors):
         return None
-    return rows if rows.min() >= -length and rows.max() < length else None
+    try:
+        return [_rows_of(t, rows) for t in tensors]
+    except IndexError:  # the sample's own error says it better
+        return None
 
 
-def can_gather(t) -> bool:
-    """A plain tensor outside the graph, in this process's memory."""
-    if type(t) is not Tensor or t.requires_grad:
-        return False
+def _rows_of(t: Tensor, rows: np.ndarray) -> Tensor:
     t._sync()
-    return isinstance(t._array, np.ndarray)
+    array = t._array
+    if not isinstance(array, np.ndarray):
+        return t[wrap(rows)]
+    if array.flags.c_contiguous:
+        return wrap(array.take(rows, axis=0))
+    return wrap(np.ascontiguousarray(array[rows]))  # take() would copy all of it first
 
 
 def _is_own(kind: type, method: str, partner: str) -> bool:
@@ -287,7 +297,5 @@ def _samples(dataset, indices: list) -> list:
         return [dataset[i] for i in indices]
     samples = many(indices)
     if len(samples) != len(indices):
-        raise ValueError(
-            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
-        )
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}")
     return samples

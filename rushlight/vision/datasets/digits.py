@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 
 from ...tensor import wrap
-from ...utils.data.dataset import row_indices
+from ...utils.data.dataset import row_indices, rows_of
 from .vision import VisionDataset
 
 __all__ = ["Digits"]
@@ -54,10 +54,11 @@ class Digits(VisionDataset):
         return f"Split: {'All' if self.train is None else 'Train' if self.train else 'Test'}"
 
     def _gather(self, indices):
-        rows = row_indices(indices, len(self))
+        rows = row_indices(indices)
         if rows is None or self.transform is not None or self.target_transform is not None:
             return None
-        return [wrap(_scaled(self.data._array[rows][:, None])), wrap(self.targets._array[rows])]
+        columns = rows_of((self.data, self.targets), rows)
+        return columns and [wrap(_scaled(columns[0]._array[:, None])), columns[1]]
 
 
 def _read() -> tuple[np.ndarray, np.ndarray]:
