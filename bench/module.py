@@ -1,20 +1,16 @@
-"""What Module itself costs, beside PyTorch: making one, reading an attribute, calling, state_dict of 200 layers.
-
-    python bench/module.py
-
-Each line: ours, PyTorch's, and how many times faster ours is.
-"""
+"""What Module itself costs, beside PyTorch: making one, reading an attribute, calling, state_dict of 200 layers."""
 
 from __future__ import annotations
 
-import timeit
 
-import torch
+def cases(torch, gpu=False):
+    if gpu:
+        return
+    for name, function in _functions(torch).items():
+        yield name, lambda function=function: function
 
-import rushlight
 
-
-def cases(package) -> dict:
+def _functions(package) -> dict:
     nn = package.nn
 
     class Empty(nn.Module):
@@ -47,23 +43,3 @@ def cases(package) -> dict:
         "train() of 200 layers": model.train,
         "Linear(2, 2)": lambda: nn.Linear(2, 2),
     }
-
-
-def microseconds(function) -> float:
-    timer = timeit.Timer(function)
-    number, _ = timer.autorange()
-    number = max(1, number // 50)  # many short runs: the best of them met no other process
-    return min(timer.repeat(60, number)) / number * 1e6
-
-
-def main() -> None:
-    torch.set_num_threads(1)
-    theirs, ours = cases(torch), cases(rushlight)
-    print(f"{'':34}{'rushlight':>12}{'PyTorch':>12}{'faster':>9}")
-    for name in ours:
-        a, b = microseconds(ours[name]), microseconds(theirs[name])
-        print(f"{name:34}{a:9.3f} µs{b:9.3f} µs{b / a:8.2f}x")
-
-
-if __name__ == "__main__":
-    main()

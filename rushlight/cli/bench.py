@@ -1,0 +1,34 @@
+"""Measure rushlight beside PyTorch: run the files of ``bench/`` and print ours, PyTorch's, and the ratio."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+
+def arguments(parser) -> None:
+    parser.add_argument("names", nargs="*", help="only these files of bench/, or cases that contain these words")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
+    parser.add_argument("--gpu", action="store_true", help="the cases for a GPU")
+    parser.add_argument("--no-torch", action="store_true", help="leave PyTorch's column empty")
+    parser.add_argument("--rounds", type=int, default=7, help="the best of so many alternating runs counts (7)")
+    parser.add_argument("--threads", type=int, default=2, help="threads for each (2)")
+
+
+def main(args) -> int:
+    return _runner().run(args)
+
+
+def _runner():
+    """``bench/run.py`` of the checkout: benchmarks are not installed with the package."""
+    from . import Mistake
+
+    for folder in (Path(__file__).parents[2] / "bench", Path.cwd() / "bench"):
+        if (folder / "run.py").is_file() and (folder / "harness.py").is_file():
+            sys.path.insert(0, str(folder))
+            spec = importlib.util.spec_from_file_location("rushlight_bench_run", folder / "run.py")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    raise Mistake("there is no bench/ here: run this in a checkout of the repository")

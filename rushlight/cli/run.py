@@ -1,0 +1,115 @@
+"""Run a PyTorch script on rushlight: its ``import torch`` imports rushlight."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import types
+
+
+def arguments(parser) -> None:
+    parser.usage = "rushlight run [-m] script.py [arguments of the script ...]"
+    parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name, as in python -m")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+
+
+def main(args) -> int:
+    from .. import compat
+
+    compat.install()
+    path = _module_file(args.script) if args.module else args.script
+    code = _compiled(path)
+    sys.argv = [path, *args.arguments]
+    if not args.module and not sys.flags.safe_path:
+        sys.path[0] = os.path.dirname(os.path.realpath(path))  # where Python looks first when it runs the script itself
+    return _execute(code, path)
+
+
+def _execute(code, path: str) -> int:
+    """Run as ``__main__``. What it raises is shown as Python would show it, without the frames that are ours."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=path, __builtins__=__builtins__, __annotations__={})
+    sys.modules["__main__"] = module  # pickle and multiprocessing look the script's functions up there
+    try:
+        exec(code, module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        return _show(error)
+    return 0
+
+
+def _compiled(path: str):
+    from . import Mistake
+
+    if os.path.isdir(path):
+        raise Mistake(f"'{path}' is a folder, not a script")
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        raise Mistake(f"cannot read '{path}': {error.strerror}") from None
+    try:
+        return compile(source, path, "exec")
+    except (SyntaxError, ValueError) as error:
+        raise SystemExit(_show(error)) from None
+
+
+def _module_file(name: str) -> str:
+    import importlib.util
+
+    from . import Mistake
+
+    if sys.path[0] != "":
+        sys.path.insert(0, os.getcwd())
+    for candidate in (f"{name}.__main__", name):
+        try:
+            spec = importlib.util.find_spec(candidate)
+        except ModuleNotFoundError:
+            continue
+        if spec is not None and spec.origin:
+            return spec.origin
+    raise Mistake(f"no module named '{name}'")
+
+
+def _show(error: BaseException) -> int:
+    """Print the user's traceback; the exit status Python would give."""
+    frames = _users_frames(error)
+    _hide_inner_errors(error)
+    sys.excepthook(type(error), error, frames)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _hide_inner_errors(error: BaseException) -> None:
+    """Leave out what an error of ours was made from: an exception that arose and ended inside rushlight."""
+    context = error.__context__
+    if context is None or error.__cause__ is not None:
+        return
+    _hide_inner_errors(context)
+    library, tb = os.path.dirname(os.path.dirname(__file__)) + os.sep, context.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(library):
+        tb = tb.tb_next
+    error.__suppress_context__ |= tb is None
+
+
+def _users_frames(error: BaseException):
+    """The traceback without our frames at its top and, for a failed import, without the import system's at its end."""
+    from .. import compat
+
+    frames, tb = [], error.__traceback__
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    ours = {__file__}
+    while frames and frames[0].tb_frame.f_code.co_filename in ours:
+        del frames[0]
+    hook = {compat.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
+    while isinstance(error, ImportError) and frames and frames[-1].tb_frame.f_code.co_filename in hook:
+        frames.pop()
+    if frames:
+        frames[-1].tb_next = None
+    error.__traceback__ = frames[0] if frames else None
+    return error.__traceback__

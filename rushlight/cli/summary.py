@@ -1,0 +1,60 @@
+"""Print a model's layers, output shapes, parameters and multiply-adds."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+
+
+def arguments(parser) -> None:
+    parser.add_argument(
+        "model", metavar="module:factory", help="a module's name or a file, and what makes the model in it"
+    )
+    parser.add_argument(
+        "--input", metavar="SIZES", action="append", type=_sizes, help="size of an input, such as 1,3,32,32"
+    )
+
+
+def main(args) -> int:
+    from .. import compat, inspect
+    from . import Mistake
+
+    if args.model.count(":") != 1:
+        raise Mistake(f"'{args.model}' does not say what makes the model: write module:factory, such as train.py:Net")
+    place, name = args.model.split(":")
+    compat.install()
+    module = _load(place)
+    if not hasattr(module, name):
+        raise Mistake(f"'{place}' has no '{name}'{compat.nearest(module, name)}")
+    made = getattr(module, name)
+    model = made() if isinstance(made, type) or not hasattr(made, "parameters") else made
+    sizes = args.input if args.input is None or len(args.input) > 1 else args.input[0]
+    print(inspect.summary(model, input_size=sizes))
+    return 0
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.replace("x", ",").split(","))
+
+
+def _load(place: str):
+    from . import Mistake
+
+    sys.path.insert(0, os.getcwd())
+    if not place.endswith(".py"):
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name is None or not place.startswith(error.name):
+                raise
+            raise Mistake(f"no module named '{place}'") from None
+    if not os.path.isfile(place):
+        raise Mistake(f"cannot read '{place}': No such file or directory")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(place)))
+    spec = importlib.util.spec_from_file_location(os.path.basename(place).removesuffix(".py"), place)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

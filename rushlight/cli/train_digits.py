@@ -1,0 +1,72 @@
+"""Trains a small convolutional network on 8x8 handwritten digits: ``python train_digits.py``."""
+
+import time
+
+from tqdm import tqdm
+
+import rushlight as torch
+import rushlight.nn as nn
+import rushlight.nn.functional as F
+from rushlight.utils.data import DataLoader
+from rushlight.vision.datasets import Digits
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, 3, padding=1)
+        self.conv2 = nn.Conv2d(32, 64, 3, padding=1)
+        self.dropout = nn.Dropout(0.3)
+        self.fc1 = nn.Linear(64 * 4 * 4, 64)
+        self.fc2 = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = F.relu(self.fc1(self.dropout(x.flatten(1))))
+        return self.fc2(self.dropout(x))
+
+
+@torch.no_grad()
+def evaluate(model, loader):
+    """The share of digits that the model reads right."""
+    model.eval()
+    right = sum((model(images).argmax(dim=1) == digits).sum().item() for images, digits in loader)
+    return right / len(loader.dataset)
+
+
+def train(model, train_loader, test_loader, epochs=10):
+    """Returns the loss of every step and the held-out accuracy after every epoch."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, epochs=epochs, steps_per_epoch=len(train_loader))
+    losses, accuracies, seen, start = [], [], 0, time.perf_counter()
+    bar = tqdm(total=epochs * len(train_loader), unit="step", disable=None)  # None: only on a terminal
+    for epoch in range(epochs):
+        model.train()
+        for images, digits in train_loader:
+            loss = F.cross_entropy(model(images), digits)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            losses.append(loss.item())
+            seen += len(images)
+            bar.update()
+        accuracies.append(evaluate(model, test_loader))
+        speed = seen / (time.perf_counter() - start)
+        bar.set_postfix_str(f"loss {losses[-1]:.4f}, accuracy {accuracies[-1]:.2%}, {speed:.0f} samples/s")
+        if bar.disable:
+            print(f"epoch {epoch + 1:2}: loss {losses[-1]:.4f}, held-out accuracy {accuracies[-1]:.2%}")
+    bar.close()
+    return losses, accuracies
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    test_set = Digits(train=False)
+    train_loader = DataLoader(Digits(train=True), batch_size=32, shuffle=True)
+    test_loader = DataLoader(test_set, batch_size=120)
+    model = Net()
+    losses, accuracies = train(model, train_loader, test_loader)
+    print(f"{accuracies[-1]:.2%} of {len(test_set)} held-out digits read right")
+    torch.save(model.state_dict(), "digits.pt")
