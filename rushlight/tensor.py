@@ -448,6 +448,11 @@ class Tensor:
 
         return tensor_text(self, tensor_contents)
 
+    def _repr_html_(self) -> str:
+        from .inspect.graph import tensor_html
+
+        return tensor_html(self)
+
 
 class Size(tuple):
     """A shape: a tuple that prints as ``torch.Size([2, 3])``."""

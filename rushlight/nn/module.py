@@ -789,6 +789,11 @@ class Module:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"
 
+    def _repr_html_(self) -> str:
+        from ..inspect.graph import module_html
+
+        return module_html(self)
+
     def _replicate_for_data_parallel(self) -> Module:
         replica = object.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()

@@ -1,0 +1,7 @@
+"""Look inside a model: ``summary`` (a table), ``graph`` (a picture), ``watch`` (a page about a training run)."""
+
+from .graph import Picture, graph
+from .summary import Summary, summary
+from .watch import Watch, watch
+
+__all__ = ["Picture", "Summary", "Watch", "graph", "summary", "watch"]

@@ -1,0 +1,294 @@
+"""``summary``: a model's layers with output shapes, parameters, multiply-adds and memory, from one forward pass.
+
+Hooks on every module see the shapes. Multiply-adds are counted where they happen: an op interceptor sees every matrix
+product and convolution, and credits it to the module being called, whatever that module's class is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import html
+import math
+
+from ..autograd.mode import intercepting, no_grad
+from ..autograd.op import differentiable
+from ..compiler.tree import flatten
+from ..nn.module import Module
+from ..nn.parameter import is_lazy
+from ..random import fork_rng
+from ..tensor import Tensor
+
+__all__ = ["Row", "Summary", "summary"]
+
+
+def summary(model, input_data=None, *, input_size=None, dtype=None, depth: int | None = None) -> Summary:
+    """The layers of ``model``, as one call with ``input_data`` finds them; prints as a table, in notebooks as HTML.
+
+    ``input_data`` is a tensor, a tuple of arguments or a dict of keyword arguments. ``input_size``, one size or a list
+    of them, stands for random inputs of these sizes. With neither, only parameters are counted. ``depth`` limits what
+    is shown, not what is counted. The model runs in evaluation mode, without gradients, and is left as it was.
+
+    >>> print(rushlight.inspect.summary(nn.Linear(3, 2), input_size=(4, 3)))
+    Layer   Output shape  Parameters  Mult-adds  Memory
+    ───────────────────────────────────────────────────
+    Linear  [4, 2]                 8         24    32 B
+    ───────────────────────────────────────────────────
+    Parameters: 8 (32 B), of which 8 are trained
+    Mult-adds: 24
+    Memory: 48 B input, 32 B outputs
+    """
+    if not isinstance(model, Module):
+        raise TypeError(f"summary(): argument 'model' must be a Module, not {type(model).__name__}")
+    if input_data is None and input_size is None:
+        rows = [Row(*place) for place in _places(model)]
+        args, kwargs = (), {}
+    else:
+        with fork_rng():
+            args, kwargs = _arguments(model, input_data, input_size, dtype)
+            rows = _called(model, args, kwargs)
+    _count_parameters(model, rows)
+    inputs: list[Tensor] = []
+    flatten((args, kwargs), inputs)
+    return Summary(model, rows, sum(t.nbytes for t in inputs), depth)
+
+
+@dataclasses.dataclass
+class Row:
+    """One call of one module. Parameters and multiply-adds are its own, without those of modules called inside."""
+
+    depth: int
+    name: str
+    module: Module
+    last: bool = True
+    shapes: list = dataclasses.field(default_factory=list)
+    bytes: int = 0
+    parameters: int = 0
+    mult_adds: int = 0
+    called: bool = False
+    repeated: bool = False  # the module has a row above: its parameters are counted there
+    leaf: bool = True
+
+    @property
+    def kind(self) -> str:
+        return self.module._get_name()
+
+
+class Summary:
+    """What ``summary`` found: ``rows``, totals, and the table as text (``str``) or HTML."""
+
+    def __init__(self, model, rows: list[Row], input_bytes: int, depth: int | None):
+        self.rows, self.depth, self.input_bytes = rows, depth, input_bytes
+        unique = [p for p in model.parameters() if not is_lazy(p)]
+        self.total_params = sum(p.numel() for p in unique)
+        self.trainable_params = sum(p.numel() for p in unique if p.requires_grad)
+        self.param_bytes = sum(p.nbytes for p in unique)
+        self.total_mult_adds = sum(row.mult_adds for row in rows)
+        self.output_bytes = sum(row.bytes for row in rows if row.leaf)
+        self._called = any(row.called for row in rows)
+
+    def __str__(self) -> str:
+        labels = _labels(self.rows)
+        table = [_HEADER] + [
+            (label, *_cells(row))
+            for label, row in zip(labels, self.rows)
+            if self.depth is None or row.depth <= self.depth
+        ]
+        columns = range(5) if self._called else (0, 2)
+        width = {i: max(len(line[i]) for line in table) for i in columns}
+        lines = [
+            "  ".join(line[i].ljust(width[i]) if i < 2 else line[i].rjust(width[i]) for i in columns).rstrip()
+            for line in table
+        ]
+        rule = "─" * (sum(width.values()) + 2 * (len(columns) - 1))
+        return "\n".join([lines[0], rule, *lines[1:], rule, *self._totals()])
+
+    __repr__ = __str__
+
+    def _totals(self) -> list[str]:
+        trained = f"of which {self.trainable_params:,} are trained"
+        lines = [f"Parameters: {self.total_params:,} ({_size(self.param_bytes)}), {trained}"]
+        if self._called:
+            lines.append(f"Mult-adds: {self.total_mult_adds:,}")
+            lines.append(f"Memory: {_size(self.input_bytes)} input, {_size(self.output_bytes)} outputs")
+        return lines
+
+    def _repr_html_(self) -> str:
+        shown = [row for row in self.rows if self.depth is None or row.depth <= self.depth]
+        head = "".join(f"<th style='text-align:{'left' if i < 2 else 'right'}'>{c}</th>" for i, c in enumerate(_HEADER))
+        body = "".join(_html_row(row) for row in shown)
+        totals = "<br>".join(map(html.escape, self._totals()))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{totals}</p>"
+
+
+_HEADER = ("Layer", "Output shape", "Parameters", "Mult-adds", "Memory")
+
+
+def _cells(row: Row):
+    shapes = ", ".join(str(list(s)) for s in row.shapes)
+    parameters = "(above)" if row.repeated else f"{row.parameters:,}" if row.parameters else "–"
+    if not row.called:
+        return "", parameters, "", ""
+    return shapes, parameters, f"{row.mult_adds:,}" if row.mult_adds else "–", _size(row.bytes)
+
+
+def _labels(rows: list[Row]) -> list[str]:
+    """Names drawn as a tree."""
+    labels, open_bars = [], []
+    for row in rows:
+        name = f"{row.name}: {row.kind}" if row.name else row.kind
+        if row.depth == 0:
+            labels.append(name)
+            continue
+        del open_bars[row.depth - 1 :]
+        labels.append("".join("   " if last else "│  " for last in open_bars) + ("└─ " if row.last else "├─ ") + name)
+        open_bars.append(row.last)
+    return labels
+
+
+def _html_row(row: Row) -> str:
+    name = f"<b>{html.escape(row.name)}</b> {html.escape(row.kind)}" if row.name else f"<b>{html.escape(row.kind)}</b>"
+    cells = "".join(
+        f"<td style='text-align:{'left' if i == 0 else 'right'}'>{html.escape(c)}</td>"
+        for i, c in enumerate(_cells(row))
+    )
+    return f"<tr><td style='text-align:left;padding-left:{0.5 + 1.4 * row.depth}em'>{name}</td>{cells}</tr>"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+# -- the pass ----------------------------------------------------------------------------------------------------------
+
+
+def _places(model, depth=0, name="", last=True):
+    """(depth, name, module, is it the last child) of all modules, in the order of registration."""
+    yield depth, name, model, last
+    children = list(model.named_children())
+    for i, (child, module) in enumerate(children):
+        yield from _places(module, depth + 1, child, i == len(children) - 1)
+
+
+def _called(model, args, kwargs) -> list[Row]:
+    """Call the model and note every call of every module in it."""
+    names = {id(m): name.rpartition(".")[2] for name, m in model.named_modules()}
+    rows: list[Row] = []
+    running: list[Row] = []
+
+    def begin(module, _):
+        row = Row(len(running), names[id(module)], module, called=True)
+        row.repeated = any(r.module is module for r in rows)
+        for outer in running:
+            outer.leaf = False
+        rows.append(row)
+        running.append(row)
+
+    def end(module, _, output):
+        row, found = running.pop(), []
+        flatten(output, found)
+        row.shapes, row.bytes = [tuple(t.shape) for t in found], sum(t.nbytes for t in found)
+
+    def credit(count):
+        if running:
+            running[-1].mult_adds += count
+
+    with _evaluating(model), contextlib.ExitStack() as hooks:
+        for module in dict.fromkeys(model.modules()):
+            for handle in (module.register_forward_pre_hook(begin), module.register_forward_hook(end, prepend=True)):
+                hooks.callback(handle.remove)
+        with no_grad(), intercepting(_Counter(credit)):
+            model(*args, **kwargs)
+    _mark_last(rows)
+    return rows
+
+
+def _mark_last(rows: list[Row]) -> None:
+    """Which row is the last child of the one it hangs on?"""
+    seen: set[int] = set()  # depths at which a later sibling was met, reading upwards
+    for row in reversed(rows):
+        row.last = row.depth not in seen
+        seen = {d for d in seen if d <= row.depth} | {row.depth}
+
+
+@contextlib.contextmanager
+def _evaluating(model):
+    modes = [(m, m.training) for m in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for m, training in modes:
+            m.training = training
+
+
+def _arguments(model, data, size, dtype):
+    if data is None:
+        from ..ops import PUBLIC
+
+        like = next((p for p in model.parameters() if not is_lazy(p)), None)
+        device = None if like is None else like.device
+        if dtype is None and like is not None and like.is_floating_point():
+            dtype = like.dtype
+        sizes = [size] if all(hasattr(n, "__index__") for n in size) else size
+        return tuple(PUBLIC["rand"](*s, dtype=dtype, device=device) for s in sizes), {}
+    if isinstance(data, dict):
+        return (), data
+    return (tuple(data) if isinstance(data, (tuple, list)) else (data,)), {}
+
+
+def _count_parameters(model, rows: list[Row]) -> None:
+    """Each parameter once, in the first row of its module; of a module never called, in that of what holds it."""
+    first: dict[int, Row] = {}
+    for row in rows:
+        first.setdefault(id(row.module), row)
+    counted: set[int] = set()
+
+    def count(module, holder):
+        row = first.get(id(module), holder)
+        for p in module._parameters.values():
+            if p is not None and id(p) not in counted and row is not None and not is_lazy(p):
+                counted.add(id(p))
+                row.parameters += p.numel()
+        for child in module.children():
+            count(child, row)
+
+    count(model, None)
+
+
+# -- multiply-adds -----------------------------------------------------------------------------------------------------
+
+
+class _Counter:
+    """An op interceptor that tells ``credit`` how many multiply-adds each op takes."""
+
+    def __init__(self, credit):
+        self.credit = credit
+
+    def __call__(self, call, args, static):
+        op = call.op
+        if op.name in _OPENED:  # made of products: run its plain form, so that these are met one by one
+            with intercepting(self):
+                return op.forward(differentiable, *args, **{**op.static, **static})
+        result = call(*args, **static)
+        count = _PRODUCTS.get(op.name)
+        if count is not None:
+            self.credit(count(result, *args))
+        return result
+
+
+_OPENED = frozenset({"add_matmul", "add_matmul_sum", "add_matvec", "attention", "conv_tbc", "recurrent"})
+
+_PRODUCTS = {
+    "matmul": lambda y, x, w: y.numel() * x.shape[-1],
+    "matvec": lambda y, x, w: y.numel() * x.shape[-1],
+    "vecmat": lambda y, x, w: y.numel() * x.shape[-1],
+    "vecdot": lambda y, x, w: x.numel(),
+    "linear": lambda y, x, w, b=None: y.numel() * x.shape[-1],
+    "conv": lambda y, x, w, b=None: y.numel() * math.prod(w.shape[1:]),
+    "conv_input": lambda y, g, w, b=None: g.numel() * math.prod(w.shape[1:]),
+}
