@@ -36,7 +36,7 @@ def _slope_x(xp, g, x, w, view, axes, affine, aux):
     return through_y + (to_mean - to_scale * scale * scale * unit) / math.prod(view[i] for i in axes)
 
 
-def _slope_w(xp, g, x, view, affine, w_shape, aux):
+def _slope_w(xp, g, x, view, axes, affine, w_shape, aux):
     mean, scale, _ = aux
     unit = (_seen(xp, x, view) - mean) * scale
     return _to_affine(xp, _seen(xp, g[0], view) * unit, affine, w_shape)
@@ -52,9 +52,10 @@ def _to_affine(xp, g, affine, shape):
     node="NativeBatchNormBackward0",
     wide=True,
     aux=_moments,
+    residuals=True,
     x=_slope_x,
     w=_slope_w,
-    b=lambda xp, g, view, affine, b_shape: _to_affine(xp, _seen(xp, g[0], view), affine, b_shape),
+    b=lambda xp, g, view, axes, affine, b_shape: _to_affine(xp, _seen(xp, g[0], view), affine, b_shape),
 )
 def normalized(xp, x, w, b, *, view, axes, affine, eps, aux):
     """(x normalized, scaled and shifted; the means; 1 / the standard deviations; the variances)."""

@@ -392,15 +392,13 @@ def _check_weights(weights) -> None:
 # -- dropout ---------------------------------------------------------------------------------------------------------
 
 
-def dropout_noise(input: Tensor, p: float, shape=None, scale=True) -> Tensor:
-    """What dropout multiplies by: 0 with probability ``p``, else 1 (scaled: 1 / (1 - p)), in ``shape``."""
-    keep = 1.0 - p
+def dropout_noise(input: Tensor, p: float, shape=None, dtype=None) -> Tensor:
+    """What dropout keeps: 0 with probability ``p``, else 1, in ``shape``."""
+    keep, dtype = 1.0 - p, dtype or input.dtype
     if shape is None and input._array.__class__ is np.ndarray and not _tracing():
-        noise = _draw_for(input, "bernoulli", None, p=keep)
+        noise = _draw_for(input, "bernoulli", None, dtype, p=keep)
     else:
-        noise = _draw("bernoulli", tuple(shape or input.shape), input.dtype, input.device, None, p=keep)
-    if scale and 0 < keep < 1:
-        noise = noise / np.asarray(keep, dtype=noise.dtype)
+        noise = _draw("bernoulli", tuple(shape or input.shape), dtype, input.device, None, p=keep)
     return wrap(noise)
 
 
@@ -414,8 +412,11 @@ def _dropout(input, p, train, features, alpha):
         return input * PUBLIC["zeros"]((), dtype=input.dtype, device=input.device)
     shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if features else None
     if not alpha:
-        return input * dropout_noise(input, p, shape)
-    noise = dropout_noise(input, p, shape, scale=False)
+        # PyTorch's node is a product with the noise; a mask of bytes takes a quarter of its memory.
+        one = input.dtype.numpy.type(1)
+        scale = float((one / one.dtype.type(1.0 - p)).real)
+        return _dropped(input, dropout_noise(input, p, shape, dtype=dtypes.bool_), scale=scale)
+    noise = dropout_noise(input, p, shape)
     saturation = 1.7580993408473766
     a = 1 / math.sqrt((saturation**2 * p + 1) * (1 - p))
     shift = (noise - 1) * (saturation * a) + saturation * a * p
@@ -444,6 +445,9 @@ for _name, _features, _alpha in (
 @op(node="NativeDropoutBackward0", x=lambda xp, g, mask, scale: g * mask * scale)
 def native_dropped(xp, x, mask, *, scale):
     return x * mask * scale
+
+
+_dropped = variant(native_dropped, "MulBackward0")
 
 
 @public(method=False, out=False)
@@ -479,10 +483,10 @@ def _draw(kind, shape, dtype, device, generator, **parameters):
     return values.reshape(shape)
 
 
-def _draw_for(t: Tensor, kind, generator, **parameters):
-    """An array like ``t``: its shape and dtype, drawn in the order of t's memory."""
+def _draw_for(t: Tensor, kind, generator, dtype=None, **parameters):
+    """An array like ``t``: its shape and (if none is given) dtype, drawn in the order of t's memory."""
     generator = _checked(generator)
-    array, dtype = t._array, t.dtype
+    array, dtype = t._array, dtype or t.dtype
     if array.__class__ is not np.ndarray or _tracing():
         return _draw_keyed(kind, array.shape, dtype, t.device, generator, parameters)
     if array.flags.c_contiguous:
