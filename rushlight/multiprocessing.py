@@ -41,7 +41,11 @@ class SharedMemory(mmap.mmap):
     """A mapping of an anonymous file, together with the file, so that it can be handed on."""
 
     def __new__(cls, file: int, size: int):
-        made = super().__new__(cls, file, size, **_WHOLE)
+        try:
+            made = super().__new__(cls, file, size, **_WHOLE)
+        except BaseException:
+            os.close(file)
+            raise
         made.file = file
         return made
 

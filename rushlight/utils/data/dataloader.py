@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -269,10 +270,8 @@ class _WorkersIterator(_Iterator):
         worker = next((w for w in itertools.islice(self._turn, len(self._workers)) if w in free), None)
         if worker is None:
             return
-        try:
+        with contextlib.suppress(OSError):  # it has died: said when its batch is due
             _worker_module().send(self._workers[worker].connection, (self._epoch, self._asked, indices))
-        except OSError:
-            pass  # it has died: said when its batch is due
         self._waiting[self._asked] = worker
         self._asked += 1
 
@@ -387,10 +386,8 @@ def _stop_workers(workers: list[_Worker], owner: int) -> None:
     if os.getpid() != owner:  # a process forked from the owner collects its copy of the iterator
         return
     for worker in workers:
-        try:
+        with contextlib.suppress(OSError):  # it has ended already
             _worker_module().send(worker.connection, None)
-        except OSError:
-            pass  # it has ended already
         worker.connection.close()
     for worker in workers:
         worker.process.join(_JOIN)

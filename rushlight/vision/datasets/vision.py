@@ -1,4 +1,4 @@
-"""What image datasets share: a folder, transforms, a printed form; and whole batches where no transform is in the way."""
+"""What image datasets share: a folder, transforms, a printed form."""
 
 from __future__ import annotations
 

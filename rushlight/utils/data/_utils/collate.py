@@ -10,7 +10,7 @@ import numpy as np
 from .... import dtypes
 from ....ops.creation import as_tensor, tensor
 from ....ops.join import stack
-from ....tensor import Tensor
+from ....tensor import Tensor, wrap
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -69,7 +69,13 @@ def default_convert(data):
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    return stack(batch, 0)
+    arrays = _plain_arrays(batch)
+    if arrays is None:
+        return stack(batch, 0)
+    made = np.empty((len(arrays), *arrays[0].shape), arrays[0].dtype)
+    for i, array in enumerate(arrays):
+        made[i] = array
+    return wrap(made)
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
@@ -103,6 +109,18 @@ default_collate_fn_map: dict = {
     str: collate_str_fn,
     bytes: collate_str_fn,
 }
+
+
+def _plain_arrays(batch) -> list[np.ndarray] | None:
+    """The arrays of tensors of one shape and dtype outside the graph, which need no op to be stacked."""
+    shape, dtype = batch[0]._array.shape, batch[0]._array.dtype
+    for t in batch:
+        if type(t) is not Tensor or t.requires_grad:
+            return None
+        array = t._array
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+            return None
+    return [t._array for t in batch]
 
 
 def _function_for(kind: type, functions):

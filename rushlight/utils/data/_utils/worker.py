@@ -159,8 +159,11 @@ class ExceptionWrapper:
         try:
             exception = self.exc_type(message)
         except Exception:  # its constructor takes other arguments
-            raise RuntimeError(message) from None
-        raise exception
+            exception = RuntimeError(message)
+        try:
+            raise exception
+        finally:
+            del exception  # its traceback holds this frame: a cycle would keep the workers alive
 
 
 # -- messages --------------------------------------------------------------------------------------------------------

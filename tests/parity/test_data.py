@@ -1,0 +1,282 @@
+"""utils.data against PyTorch: the order of samples, seeds of workers, batches, error messages."""
+
+from __future__ import annotations
+
+import collections
+import random
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import rushlight
+
+BOTH = (torch, rushlight)
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*", "ignore:This DataLoader will create")
+
+
+def on_both(function):
+    """What ``function(framework)`` returns or raises, with warnings, on each; must be the same."""
+    results = []
+    for framework in BOTH:
+        framework.manual_seed(7)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = plain(function(framework))
+            except Exception as e:
+                result = (type(e).__name__, str(e))
+        results.append((result, [str(w.message) for w in caught if "fork" not in str(w.message)]))
+    assert results[0] == results[1]
+    return results[0][0]
+
+
+def plain(value):
+    """Tensors as lists with their dtype, containers by the name of their type."""
+    if isinstance(value, BOTH[0].Tensor | BOTH[1].Tensor):
+        return ("tensor", str(value.dtype), tuple(value.shape), value.stride(), value.tolist())
+    if isinstance(value, dict):
+        return (type(value).__name__, [(key, plain(v)) for key, v in value.items()])
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, [plain(v) for v in value])
+    return value
+
+
+class Numbers:
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        if not 0 <= i < self.n:
+            raise IndexError(i)
+        return i
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+@pytest.mark.parametrize("workers", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}])
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"shuffle": True, "batch_size": 3, "drop_last": True}, {}])
+def test_order_over_epochs(seeded, workers, options):
+    def epochs(framework):
+        generator = framework.Generator().manual_seed(3) if seeded else None
+        data = framework.utils.data.TensorDataset(framework.arange(10), framework.rand(10, 2))
+        loader = framework.utils.data.DataLoader(data, generator=generator, **{"batch_size": 4, **options}, **workers)
+        return [list(loader) for _ in range(3)], framework.rand(2)
+
+    on_both(epochs)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d, g: d.RandomSampler(range(50), generator=g),
+        lambda d, g: d.RandomSampler(range(10), num_samples=25, generator=g),
+        lambda d, g: d.RandomSampler(range(10), num_samples=20, generator=g),
+        lambda d, g: d.RandomSampler(range(10), num_samples=3, generator=g),
+        lambda d, g: d.RandomSampler(range(10), True, 70, generator=g),
+        lambda d, g: d.RandomSampler(range(10), True, 64, generator=g),
+        lambda d, g: d.SubsetRandomSampler([5, 3, 9, 1], generator=g),
+        lambda d, g: d.WeightedRandomSampler([0.1, 0.9, 0.4, 0.7], 12, generator=g),
+        lambda d, g: d.WeightedRandomSampler([0.1, 0.9, 0.4, 0.7], 3, replacement=False, generator=g),
+        lambda d, g: d.BatchSampler(d.RandomSampler(range(10), generator=g), 4, False),
+        lambda d, g: d.DistributedSampler(range(11), 3, 1, seed=4),
+        lambda d, g: d.DistributedSampler(range(11), 3, 2, drop_last=True),
+        lambda d, g: d.DistributedSampler(range(2), 5, 4, shuffle=False),
+    ],
+)
+@pytest.mark.parametrize("seeded", [False, True])
+def test_samplers(make, seeded):
+    def passes(framework):
+        generator = framework.Generator().manual_seed(5) if seeded else None
+        sampler = make(framework.utils.data, generator)
+        return [list(sampler), len(sampler), list(sampler), framework.rand(1), framework.rand(1, generator=generator)]
+
+    on_both(passes)
+
+
+@pytest.mark.parametrize("lengths", [[3, 7], [0.5, 0.3, 0.2], [0.33, 0.33, 0.34], [0.99, 0.01], [10]])
+def test_random_split(lengths):
+    on_both(lambda f: [list(part.indices) for part in f.utils.data.random_split(Numbers(10), lengths)])
+    on_both(
+        lambda f: [
+            list(part.indices)
+            for part in f.utils.data.random_split(Numbers(10), lengths, generator=f.Generator().manual_seed(1))
+        ]
+    )
+
+
+def draws(framework):
+    class Draws(framework.utils.data.Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            info = framework.utils.data.get_worker_info()
+            values = [framework.rand(1).item(), random.random(), np.random.rand(), framework.initial_seed()]
+            return [*values, info.id, info.seed, info.num_workers, framework.get_num_threads()]
+
+    return Draws()
+
+
+def test_randomness_inside_workers():
+    on_both(lambda f: list(f.utils.data.DataLoader(draws(f), num_workers=2, batch_size=2)))
+
+
+# -- batches ---------------------------------------------------------------------------------------------------------
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [1, 2],
+        [1.5, 2],
+        [True, False],
+        ["a", "b"],
+        [b"a", b"b"],
+        [(1, 2.0), (3, 4.0)],
+        [[1, 2.0], [3, 4.0]],
+        [{"a": 1, "b": [2]}, {"a": 3, "b": [4]}],
+        [Point(1, (2, 3)), Point(4, (5, 6))],
+        [collections.OrderedDict(a=1), collections.OrderedDict(a=2)],
+        [np.float32(1), np.float32(2)],
+        [np.int8(1), np.int8(2)],
+        [np.bool_(True), np.bool_(False)],
+        [np.arange(3), np.arange(3)],
+        [np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)],
+        [np.array("a"), np.array("b")],
+        [np.array(1.0), np.array(2.0)],
+        [object()],
+        [None],
+        [],
+        [(1,), (1, 2)],
+        [{"a": 1}, {"b": 1}],
+        [range(2), range(2)],
+        [(), ()],
+        [1 + 2j],
+    ],
+)
+@pytest.mark.parametrize("function", ["default_collate", "default_convert"])
+def test_collating(samples, function):
+    on_both(lambda f: getattr(f.utils.data, function)(samples))
+
+
+def test_collating_tensors():
+    on_both(lambda f: f.utils.data.default_collate([f.ones(2), f.zeros(2)]))
+    on_both(lambda f: f.utils.data.default_collate([f.ones(2), f.zeros(3)]))
+    on_both(lambda f: f.utils.data.default_collate([f.ones(2, 3).t(), f.zeros(2, 3).t()]))
+    on_both(lambda f: f.utils.data.default_collate([f.ones(2, requires_grad=True) * 2, f.zeros(2)]).requires_grad)
+    on_both(lambda f: f.utils.data.default_convert((f.ones(2), "x", {"a": np.ones(1)})))
+
+
+def test_collate_with_own_types():
+    def run(f):
+        from importlib import import_module
+
+        module = import_module(f"{f.__name__}.utils.data._utils.collate")
+        table = {
+            Numbers: lambda batch, *, collate_fn_map=None: sum(x.n for x in batch),
+            **module.default_collate_fn_map,
+        }
+        return module.collate([(Numbers(1), 2), (Numbers(3), 4)], collate_fn_map=table)
+
+    on_both(run)
+
+
+def streams(framework, reported=None):
+    class Stream(framework.utils.data.IterableDataset):
+        def __iter__(self):
+            info = framework.utils.data.get_worker_info()
+            return iter(range(7)) if info is None else iter(range(info.id * 10, info.id * 10 + 3 + 4 * info.id))
+
+    if reported is not None:
+        Stream.__len__ = lambda self: reported
+        Stream.__repr__ = lambda self: "stream"
+    return Stream()
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 2}, {"batch_size": 2, "drop_last": True}, {"batch_size": None}])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_streams(options, workers):
+    on_both(lambda f: list(f.utils.data.DataLoader(streams(f), num_workers=workers, **options)))
+
+    def with_length(f):
+        loader = f.utils.data.DataLoader(streams(f, reported=3), num_workers=workers, **options)
+        return len(loader), list(loader)
+
+    on_both(with_length)
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+BAD_OPTIONS = [
+    {"num_workers": -1},
+    {"timeout": -1},
+    {"prefetch_factor": 2},
+    {"num_workers": 1, "prefetch_factor": -1},
+    {"persistent_workers": True},
+    {"shuffle": True, "sampler": [1]},
+    {"batch_sampler": [[1]], "batch_size": 2},
+    {"batch_sampler": [[1]], "shuffle": True},
+    {"batch_sampler": [[1]], "drop_last": True},
+    {"batch_size": None, "drop_last": True},
+    {"batch_size": 0},
+    {"batch_size": 2.5},
+    {"batch_size": True},
+    {"drop_last": 3},
+    {"multiprocessing_context": "fork"},
+    {"num_workers": 1, "multiprocessing_context": "thread"},
+    {"num_workers": 1, "multiprocessing_context": 3},
+    {"num_workers": "a"},
+    {"num_workers": 4000},
+]
+
+
+@pytest.mark.parametrize("options", BAD_OPTIONS, ids=str)
+def test_bad_options(options):
+    result = on_both(lambda f: f.utils.data.DataLoader(Numbers(10), **options) and None)
+    assert result is not None or "num_workers" in options
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}, {"shuffle": False}])
+def test_bad_options_of_streams(options):
+    on_both(lambda f: f.utils.data.DataLoader(streams(f), **options) and None)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: d.RandomSampler(range(3), replacement=1),
+        lambda d: d.RandomSampler(range(3), num_samples=0),
+        lambda d: d.RandomSampler([]),
+        lambda d: d.WeightedRandomSampler([1, 2], 0),
+        lambda d: d.WeightedRandomSampler([1, 2], 2, 3),
+        lambda d: d.WeightedRandomSampler([[1, 2]], 2),
+        lambda d: d.DistributedSampler(range(4), 2, 5),
+        lambda d: d.random_split(Numbers(10), [3, 3]),
+        lambda d: d.random_split(Numbers(10), [0.5, 0.6]),
+        lambda d: d.random_split(Numbers(10), [-0.5, 1.5]),
+        lambda d: d.StackDataset(),
+        lambda d: d.StackDataset([1], a=[1]),
+        lambda d: d.StackDataset([1], [1, 2]),
+        lambda d: d.ConcatDataset([]),
+        lambda d: d.ConcatDataset([[1, 2]])[-3],
+        lambda d: d.ConcatDataset([[1, 2]])[3],
+        lambda d: list(d.ChainDataset([[1]])),
+        lambda d: d.Dataset()[0],
+        lambda d: len(d.Dataset()),
+        lambda d: d.IterableDataset(),
+        lambda d: list(d.Sampler()),
+        lambda d: setattr(d.DataLoader([1]), "batch_size", 2),
+        lambda d: list(d.DataLoader(Numbers(3), sampler=[5])),
+    ],
+)
+def test_errors(make):
+    assert on_both(lambda f: make(f.utils.data)) is not None
