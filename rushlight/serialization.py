@@ -100,10 +100,10 @@ def _weights_only_failed(reason: str) -> str:
     if "GLOBAL" not in reason:
         return f"Weights only load failed: {reason}."
     return (
-        "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if "
-        "you trust the source of the checkpoint.\n"
-        "\t(1) Re-running `load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary "
-        "code execution.\n"
+        "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only "
+        "if you trust the source of the checkpoint.\n"
+        "\t(1) Re-running `load` with `weights_only` set to `False` will likely succeed, but it can result in "
+        "arbitrary code execution.\n"
         "\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the following "
         f"message.\n\t{reason}"
     )
@@ -226,7 +226,10 @@ class set_default_mmap_options(contextlib.AbstractContextManager):
 
 
 class skip_data(contextlib.AbstractContextManager):
-    """``with skip_data(): load(…)`` makes tensors without reading their values. Differs from PyTorch: ``save`` writes them."""
+    """``with skip_data(): load(…)`` makes tensors without reading their values.
+
+    Differs from PyTorch: ``save`` writes them nevertheless.
+    """
 
     def __init__(self, materialize_fake_tensors: bool = False):
         if materialize_fake_tensors:

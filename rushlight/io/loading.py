@@ -35,13 +35,13 @@ def load(source, map_location, unpickling, mmap: bool):
     restore = restore_function(map_location)
     if not isinstance(source, (str, os.PathLike)):
         return _load_file(source, restore, unpickling)
-    with open(source, "rb", buffering=0) as file:
+    with open(source, "r+b" if mmap and settings.writes_through() else "rb", buffering=0) as file:
         if not _is_zip(file):
             if mmap:
                 raise RuntimeError(
                     "mmap can only be used with files saved with `torch.save("
-                    f"{os.fspath(source)}, _use_new_zipfile_serialization=True), please torch.save your checkpoint with "
-                    "this option in order to use mmap."
+                    f"{os.fspath(source)}, _use_new_zipfile_serialization=True), please torch.save your checkpoint "
+                    "with this option in order to use mmap."
                 )
             return _load_legacy(_mapped(file), restore, unpickling)[0]
         return _load_zip(file, restore, unpickling, mmap)
@@ -78,7 +78,7 @@ def _load_zip(file, restore, unpickling, mmap: bool):
     reader = Reader(file)
     if "constants.pkl" in reader:
         raise RuntimeError(
-            "the file looks like a TorchScript archive: rushlight cannot run those; save the model's state_dict() instead"
+            "the file looks like a TorchScript archive: rushlight cannot run those; save a state_dict() instead"
         )
     storages = ZipStorages(reader, restore, mmap)
     try:
@@ -260,8 +260,8 @@ def _view(storage, metadata):
     if not (
         type(offset) is int
         and type(size) is int
-        and 0 <= offset
-        and 0 <= size
+        and offset >= 0
+        and size >= 0
         and (offset + size) * item <= memory.size
     ):
         raise UnpicklingError("the file is corrupted: a view reaches beyond its storage")
@@ -346,7 +346,7 @@ class SafeBuilder:
             return self.new(function, args, {})
         if not callable(function) or function not in self.callable:
             raise UnpicklingError(f"the file is corrupted or malicious: it calls {_describe(function)}")
-        self.allowance -= sum(len(arg) for arg in args if hasattr(arg, "__len__") and not isinstance(arg, Tensor))
+        self.allowance -= sum(len(arg) for arg in args if isinstance(arg, (str, bytes, list, tuple, dict, set)))
         if self.allowance < 0:
             raise UnpicklingError("the file is corrupted or malicious: it builds more than it contains")
         return function(*args)

@@ -12,7 +12,7 @@ _packages: list[tuple] = []  # (priority, tagger, deserializer), best first
 
 
 def register_package(priority: int, tagger, deserializer) -> None:
-    """Teach ``save`` and ``load`` a kind of place: ``tagger(storage) -> tag | None``, ``deserializer(storage, tag)``."""
+    """Teach ``save`` and ``load`` a kind of place: ``tagger(storage) -> tag``, ``deserializer(storage, tag)``."""
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda package: package[0])
 
@@ -84,15 +84,16 @@ def _checked_gpu(place: device) -> device:
 
     if not cuda.is_available():
         raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running "
-            "on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to "
-            "the CPU."
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+            "storages to the CPU."
         )
     index = cuda.current_device() if place.index is None else place.index
     if index >= cuda.device_count():
         raise RuntimeError(
             f"Attempting to deserialize object on CUDA device {index} but torch.cuda.device_count() is "
-            f"{cuda.device_count()}. Please use torch.load with map_location to map your storages to an existing device."
+            f"{cuda.device_count()}. Please use torch.load with map_location to map your storages to an existing "
+            "device."
         )
     return device("cuda", index)
 

@@ -123,8 +123,8 @@ def _strided(memory: np.ndarray, dtype, offset, size, stride) -> np.ndarray:
     needed = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
     if needed * item > memory.size:
         raise UnpicklingError(
-            f"the file is corrupted: a tensor of size {size}, stride {stride} and offset {offset} needs {needed * item} "
-            f"bytes, its storage has {memory.size}"
+            f"the file is corrupted: a tensor of size {size}, stride {stride} and offset {offset} needs "
+            f"{needed * item} bytes, its storage has {memory.size}"
         )
     return np.ndarray(size, dtype.numpy, memory, offset * item, tuple(s * item for s in stride))
 

@@ -35,9 +35,11 @@ def assumed_byte_order() -> str:
 
 def mapped(file):
     """The whole file as memory; writes stay private to this process unless MAP_SHARED was asked for."""
-    if map_flags is None or map_flags == mmap.MAP_PRIVATE:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    return mmap.mmap(file.fileno(), 0, flags=map_flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE if writes_through() else mmap.ACCESS_COPY)
+
+
+def writes_through() -> bool:
+    return map_flags is not None and map_flags == mmap.MAP_SHARED
 
 
 def skipping_data() -> bool:

@@ -1,9 +1,9 @@
 """A reader of pickles that runs nothing but what it was told is safe.
 
 It is an interpreter of pickle's opcodes (protocols 0 to 5) with an allow-list: a name in the file that ``find_global``
-does not know is an error, and what may be called is called through ``Builder``, which checks the arguments. Work and memory are
-bounded by the length of the pickle: nothing is allocated by a number in the file, keys that would be slow to hash are
-refused, and so is a result nested deeper than Python itself can handle.
+does not know is an error, and what may be called is called through a ``Builder``, which checks the arguments. Work and
+memory are bounded by the length of the pickle: nothing is allocated by a number in the file, keys that would be slow to
+hash are refused, and so is a result nested deeper than Python itself can handle.
 """
 
 from __future__ import annotations
@@ -275,9 +275,11 @@ _OPCODES = {
         "2": lambda self: self.stack.append(self._top()),
         "c": _U._global, "\x93": _U._stack_global, "R": _U._reduce, "\x81": _U._new, "\x92": _U._new_with_keywords,
         "b": _U._build, "Q": _U._persistent,
-        "q": _counted(_U._put, "<B", 1), "r": _counted(_U._put, "<I", 4), "p": lambda self: self._put(int(self._line())),
+        "q": _counted(_U._put, "<B", 1), "r": _counted(_U._put, "<I", 4),
+        "p": lambda self: self._put(int(self._line())),
         "\x94": lambda self: self._put(len(self.memo)),
-        "h": _counted(_U._get, "<B", 1), "j": _counted(_U._get, "<I", 4), "g": lambda self: self._get(int(self._line())),
+        "h": _counted(_U._get, "<B", 1), "j": _counted(_U._get, "<I", 4),
+        "g": lambda self: self._get(int(self._line())),
         "\x80": _U._protocol, "\x95": lambda self: self._number("<Q", 8),
     }.items()
 }  # fmt: skip

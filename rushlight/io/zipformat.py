@@ -182,8 +182,8 @@ class Reader:
         found = tail.rfind(b"PK\5\6")
         if found < 0 or found + _END.size > len(tail):
             raise Damaged(
-                "PytorchStreamReader failed reading zip archive: failed finding central directory. The file is truncated "
-                "or corrupted: it was not saved completely, or was changed since."
+                "PytorchStreamReader failed reading zip archive: failed finding central directory. The file is "
+                "truncated or corrupted: it was not saved completely, or was changed since."
             )
         _, disk, first, _, count, size, start, _ = _END.unpack_from(tail, found)
         if disk or first:
