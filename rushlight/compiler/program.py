@@ -38,6 +38,8 @@ class Program:
         use_cache()
         self._layout()
         self._written_group = self._read_group = None
+        self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
+        self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
         options = compiler_options(place.platform, options)
         self._execute = jax.jit(self._final, donate_argnums=(0, 1), compiler_options=options)
         self._backward = trace_backward(learned.tail, options) if learned.tail is not None else None
@@ -113,7 +115,7 @@ class Program:
         self._follow_gradients()
         self._written_group = self._group(self._written_group, self._small_written)
         self._read_group = self._group(self._read_group, self._small_read)
-        hyper = np.array([v for o in self.optimizers for v in o._hyper_values()], dtype=np.float64)
+        hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
         try:
             buffers, written, results, new_arguments, fresh, residuals = self._execute(
                 self._written_group.buffers,
@@ -122,7 +124,7 @@ class Program:
                 [own_buffer(slot.tensor, self.place) for slot in self._large_read],
                 arrays,
                 hyper,
-                _key_words() if self.learned.uses_rng else _NO_KEY,
+                _key_words() if self.learned.uses_rng else self._no_key,
             )
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" in str(error):
@@ -143,6 +145,12 @@ class Program:
         if self._backward is not None and mode_state.grad:
             self._attach(made, arguments, residuals, arrays)
         return unflatten(self.learned.structure, made)
+
+    def _numbers(self, values: list[float]):
+        """The optimizers' numbers on the device; sent only when one has changed."""
+        if self._hyper[0] != values:
+            self._hyper = values, jax.device_put(np.array(values, dtype=np.float64), self.place)
+        return self._hyper[1]
 
     def _out_of_memory(self, error) -> OutOfMemoryError:
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in self.slots)
@@ -183,9 +191,6 @@ class Program:
         node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots])
         for place, (i, _) in enumerate(tail.roots):
             results[i]._node = node.output(place, results[i])
-
-
-_NO_KEY = np.zeros(KEY_WORDS, dtype=np.uint32)
 
 
 def _key_words():
