@@ -90,7 +90,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     try:
         return loading.load(f, map_location, loading.SafeUnpickling(**pickle_load_args), bool(mmap))
     except UnpicklingError as error:
-        raise UnpicklingError(_weights_only_failed(str(error))) from None
+        raise UnpicklingError(_weights_only_failed(str(error))) from error.__cause__
 
 
 _YES = ("1", "y", "yes", "true")

@@ -70,8 +70,8 @@ def _specs(tensors):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(t)}")
         if not t.is_contiguous():
             raise ValueError(
-                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. Call `.contiguous()` on "
-                "it to pack it before saving; of tensors that are parts of each other save only the whole."
+                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. Call `.contiguous()` "
+                "on it to pack it before saving; of tensors that are parts of each other save only the whole."
             )
     shared = [names for names in _sharing(tensors) if len(names) > 1]
     if shared:

@@ -19,6 +19,7 @@ MAX_DEPTH = 400  # of containers within containers: printing or copying more wou
 _KEY_PARTS = 64  # of one dictionary key
 _PLAIN_INT = 1 << 60  # larger ones can be made to collide in a dictionary
 _MARK = object()
+_CLEAR = (UnpicklingError, MemoryError, OSError, RuntimeError)  # errors that say what is wrong
 
 
 class Builder(Protocol):
@@ -48,9 +49,9 @@ class Unpickler:
             result = self._run()
             _check_depth(result)
             return result
-        except (UnpicklingError, MemoryError):
-            raise
         except Exception as error:
+            if isinstance(error, _CLEAR) and not isinstance(error, RecursionError):
+                raise
             where = f"byte {self.place} of the pickle"
             raise UnpicklingError(
                 f"the file is corrupted: {where} does not make sense ({type(error).__name__}: {error})"
