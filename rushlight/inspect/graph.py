@@ -241,9 +241,9 @@ def _draw_modules(model: Module) -> Picture:
         colour = _OP if module._modules else _LEAF
         width = len(text) * _CHARACTER + 18
         parts.append(
-            f"<g><title>{html.escape(_title(module))}</title><rect x='{x}' y='{y - 11}' width='{width:.0f}' height='22' "
-            f"rx='5' fill='{colour}' fill-opacity='0.16' stroke='{colour}'/>{_text(x + 9, y + 4, text, 1, 'start')}"
-            f"{_text(x + width + 9, y + 4, note, 0.6, 'start')}</g>"
+            f"<g><title>{html.escape(_title(module))}</title><rect x='{x}' y='{y - 11}' width='{width:.0f}' "
+            f"height='22' rx='5' fill='{colour}' fill-opacity='0.16' stroke='{colour}'/>"
+            f"{_text(x + 9, y + 4, text, 1, 'start')}{_text(x + width + 9, y + 4, note, 0.6, 'start')}</g>"
         )
     return Picture(_svg(-8, -20, widest + 16, len(rows) * _ROW + 12, parts), len(rows), "modules")
 
@@ -291,7 +291,8 @@ def tensor_html(tensor: Tensor) -> str:
 def _svg(x, y, width, height, parts) -> str:
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='{x:.0f} {y:.0f} {width:.0f} {height:.0f}' "
-        f"width='{width:.0f}' height='{height:.0f}' {_FONT} font-size='12' fill='currentColor' stroke='none'>{''.join(parts)}</svg>"
+        f"width='{width:.0f}' height='{height:.0f}' {_FONT} font-size='12' fill='currentColor'>"
+        f"{''.join(parts)}</svg>"
     )
 
 

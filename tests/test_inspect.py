@@ -1,0 +1,369 @@
+"""summary, graph and watch: what they count and draw, and the page in a real browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as xml
+
+import pytest
+
+import rushlight
+from rushlight import inspect, nn
+
+# -- summary -----------------------------------------------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def test_summary_counts_each_module_once():
+    found = inspect.summary(Net(), input_size=(5, 6))
+    rows = {(row.depth, row.name): row for row in found.rows}
+    assert [row.kind for row in found.rows] == ["Net", "Sequential", "Linear", "ReLU", "Linear", "Linear"]
+    assert rows[2, "0"].parameters == 6 * 8 + 8 and rows[2, "0"].mult_adds == 5 * 6 * 8
+    assert rows[1, "head"].shapes == [(5, 3)] and rows[0, ""].parameters == 0
+    assert found.total_params == sum(row.parameters for row in found.rows) == sum(p.numel() for p in Net().parameters())
+    assert found.total_mult_adds == 5 * (6 * 8 + 8 * 8 + 8 * 3)
+    assert found.output_bytes == 4 * 5 * (8 + 8 + 8 + 3)
+
+
+def test_summary_draws_a_tree():
+    lines = str(inspect.summary(Net(), input_size=(5, 6))).splitlines()
+    assert [line.split("  ")[0].rstrip() for line in lines[2:8]] == [
+        "Net", "├─ body: Sequential", "│", "│", "│", "└─ head: Linear",
+    ]  # fmt: skip
+    assert "[5, 8]" in lines[4] and lines[-3] == "Parameters: 155 (620 B), of which 155 are trained"
+
+
+def test_summary_counts_products_wherever_they_are():
+    class Product(nn.Module):
+        def forward(self, a, b):
+            return a @ b + nn.functional.linear(a, b.T)
+
+    found = inspect.summary(Product(), (rushlight.ones(2, 3), rushlight.ones(3, 4)))
+    assert found.total_mult_adds == 2 * (2 * 3 * 4)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "expected"),
+    [
+        (lambda: nn.Conv2d(4, 6, 3, groups=2, padding=1), (2, 4, 5, 5), 2 * 6 * 25 * 2 * 9),
+        (lambda: nn.ConvTranspose2d(4, 6, 2), (1, 4, 5, 5), 4 * 25 * 6 * 4),
+        (lambda: nn.LSTM(4, 8, 2), (5, 2, 4), 10 * (4 * 32 + 8 * 32) + 10 * (8 * 32 + 8 * 32)),
+        (lambda: nn.Bilinear(3, 4, 5), [(2, 3), (2, 4)], None),
+    ],
+)
+def test_mult_adds(model, size, expected):
+    found = inspect.summary(model(), input_size=size)
+    assert found.total_mult_adds == expected if expected else found.total_mult_adds > 0
+
+
+def test_summary_counts_weights_of_modules_that_are_not_called():
+    attention = nn.MultiheadAttention(8, 2)
+    found = inspect.summary(attention, (rushlight.ones(3, 1, 8),) * 3)
+    assert found.rows[0].parameters == found.total_params == 3 * 64 + 24 + 64 + 8
+
+
+def test_summary_leaves_the_model_as_it_was():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout())
+    model[2].eval()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    state = rushlight.get_rng_state()
+    inspect.summary(model, input_size=(3, 4))
+    assert [m.training for m in model.modules()] == [True, True, True, False]
+    assert all(rushlight.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert rushlight.equal(rushlight.get_rng_state(), state)
+    assert all(m._hooks is None or m._hooks.calls_nothing() for m in model.modules())
+
+
+def test_summary_of_a_module_called_twice():
+    layer = nn.Linear(4, 4)
+    found = inspect.summary(nn.Sequential(layer, layer), input_size=(1, 4))
+    assert [row.parameters for row in found.rows] == [0, 20, 0] and found.total_params == 20
+    assert "(above)" in str(found) and found.total_mult_adds == 32
+
+
+def test_summary_without_input_and_as_html():
+    found = inspect.summary(Net())
+    assert "Output shape" not in str(found) and found.total_params == 155
+    xml.fromstring(f"<div>{found._repr_html_().replace('<br>', '<br/>')}</div>")
+
+
+def test_summary_wants_a_module():
+    with pytest.raises(TypeError, match="must be a Module, not function"):
+        inspect.summary(rushlight.sin)
+
+
+# -- graph -------------------------------------------------------------------------------------------------------------
+
+
+def boxes(svg):
+    """(left, right, top) of every box, and all texts."""
+    root = xml.fromstring(svg)
+    space = "{http://www.w3.org/2000/svg}"
+    rects = [{k: float(r.get(k)) for k in ("x", "y", "width")} for r in root.iter(space + "rect")]
+    return [(r["x"], r["x"] + r["width"], r["y"]) for r in rects], [t.text for t in root.iter(space + "text")]
+
+
+def test_graph_of_a_tensor_names_nodes_and_parameters():
+    pytest.importorskip("igraph")
+    model = Net()
+    picture = inspect.graph(model(rushlight.ones(2, 6)).sum(), model)
+    _, texts = boxes(picture.svg)
+    assert {"body.0.weight", "head.bias", "Relu", "Sum", "[8, 6]"} <= set(texts)
+    assert repr(picture) == f"<Picture: {picture.count} nodes>"
+
+
+def test_boxes_of_a_large_graph_do_not_overlap():
+    pytest.importorskip("igraph")
+    leaves = [rushlight.ones(2, requires_grad=True) for _ in range(12)]
+    values = list(leaves)
+    for i in range(90):
+        values.append(values[i % len(values)] * values[(7 * i + 3) % len(values)])
+    picture = inspect.graph(sum(values[12:]))
+    found, _ = boxes(picture.svg)
+    assert picture.count > 150
+    for left, right, top in found:
+        others = [b for b in found if b[2] == top and b != (left, right, top)]
+        assert all(right <= b[0] or left >= b[1] for b in others)
+
+
+def test_graph_stops_at_the_limit():
+    pytest.importorskip("igraph")
+    x = rushlight.ones(1, requires_grad=True)
+    y = x
+    for _ in range(30):
+        y = y * 2
+    picture = inspect.graph(y, limit=10)
+    assert picture.count == 10 and "not drawn" in picture.svg
+
+
+def test_graph_of_a_model(tmp_path):
+    shared = nn.Linear(2, 2)
+    picture = inspect.graph(nn.Sequential(shared, nn.Sequential(shared, nn.ReLU())))
+    _, texts = boxes(picture.svg)
+    assert picture.count == 5 and "1: Sequential" in texts and "shared, see above" in texts
+    picture.save(tmp_path / "model.svg")
+    assert (tmp_path / "model.svg").read_text(encoding="utf-8") == picture.svg
+
+
+def test_graph_refuses():
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        inspect.graph(rushlight.ones(2))
+    with pytest.raises(TypeError, match="expected a Tensor or a Module, got int"):
+        inspect.graph(3)
+
+
+def test_notebooks_show_pictures():
+    x = rushlight.ones(2, requires_grad=True)
+    assert "<svg" in Net()._repr_html_()
+    assert x._repr_html_() == "<pre>tensor([1., 1.], requires_grad=True)</pre>"
+    pytest.importorskip("igraph")
+    assert "graph of 2 nodes" in (x * 2)._repr_html_() and "&lt;MulBackward0&gt;" in (x * 2)._repr_html_()
+
+
+# -- watch -------------------------------------------------------------------------------------------------------------
+
+
+def train(model, steps, path=None, every=1):
+    optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
+    x, y = rushlight.randn(16, 6), rushlight.randn(16, 3)
+    with inspect.watch(model, path, every=every) as watch:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss, twice=2 * loss)
+    return watch
+
+
+def test_watch_records_outputs_gradients_and_parameters():
+    model = Net()
+    watch = train(model, 5)
+    assert watch.steps == [0, 1, 2, 3, 4] and watch.losses[0] > watch.losses[-1]
+    assert watch.metrics["twice"] == pytest.approx([2 * v for v in watch.losses])
+    record = watch.records["body.0"]
+    assert len(record.activation.points) == len(record.gradient.points) == 5 and None not in record.gradient.points
+    gradient, weight = record.parameters["weight"].points[-1]
+    assert gradient == pytest.approx(model.body[0].weight.grad.norm().item(), rel=1e-4) and weight > 0
+    low, high, counts = record.activation.histograms[0]
+    assert low < high and sum(counts) == 16 * 8
+    assert all(m._hooks is None or m._hooks.calls_nothing() for m in model.modules())
+
+
+def test_watch_changes_no_number():
+    rushlight.manual_seed(1)
+    watched = train(Net(), 4).losses
+    rushlight.manual_seed(1)
+    model = Net()
+    optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
+    x, y = rushlight.randn(16, 6), rushlight.randn(16, 3)
+    for expected in watched:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        assert loss.item() == expected
+        loss.backward()
+        optimizer.step()
+
+
+def test_watch_sees_dead_units():
+    model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
+    with rushlight.no_grad():
+        model[0].bias[:3] = -1000
+    assert train(model, 1).records["1"].activation.points[0][5] == 0.75
+
+
+class Poison(nn.Module):
+    def __init__(self, when):
+        super().__init__()
+        self.calls, self.when = 0, when
+
+    def forward(self, x):
+        self.calls += 1
+        return x * float("nan") if self.calls == self.when else x
+
+
+def test_watch_names_the_module_that_made_the_first_nan():
+    model = nn.Sequential(nn.Linear(6, 4), nn.Sequential(nn.ReLU(), Poison(3)), nn.Linear(4, 3))
+    watch = train(model, 5, every=10)  # also in steps that are not recorded
+    assert watch.first_nan == {"step": 2, "module": "1.1", "where": "forward", "why": "its output, from finite inputs"}
+
+
+def test_watch_blames_the_weights_where_they_are_to_blame():
+    model = Net()
+    with rushlight.no_grad():
+        model.head.weight[0, 0] = float("inf")
+    assert train(model, 1).first_nan["why"] == "its parameters, which an update has made so"
+
+
+def test_watch_finds_a_nan_that_backward_makes():
+    model = nn.Sequential(nn.Linear(6, 3), nn.Identity())
+    with inspect.watch(model, None) as watch:
+        model(rushlight.zeros(2, 6)).mul(0).sqrt().sum().backward()
+        watch.step()
+    assert watch.first_nan["where"] == "backward" and watch.losses == [None]
+
+
+def test_long_runs_are_thinned_out():
+    model = nn.Linear(1, 1)
+    with inspect.watch(model, None) as watch:
+        for _ in range(1000):
+            model(rushlight.ones(1, 1))
+            watch.step(1.0)
+    assert watch.every == 4 and watch.steps == list(range(0, 1000, 4)) and len(watch.losses) == 250
+    assert len(watch.records[""].activation.points) == 250 and len(watch.histogram_steps) < 24
+    assert len(watch.records[""].activation.histograms) == len(watch.histogram_steps)
+
+
+def test_the_page_is_written_when_training_fails(tmp_path):
+    model = Net()
+    with pytest.raises(ZeroDivisionError), inspect.watch(model, tmp_path / "page.html") as watch:
+        model(rushlight.ones(1, 6))
+        watch.step(1.0)
+        raise ZeroDivisionError
+    assert (tmp_path / "page.html").exists() and not watch._handles
+
+
+def test_the_page_needs_nothing_from_outside(tmp_path):
+    train(Net(), 3, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "{{DATA}}" not in text and not re.search(r"(?:src|href)\s*=|@import|fetch\(|https?://(?!www\.w3\.org)", text)
+
+
+# -- the page in a browser ---------------------------------------------------------------------------------------------
+
+_VISITOR = """
+<script>
+window.problems = [];
+addEventListener("error", e => problems.push(e.message));
+</script>
+"""
+_CLICKS = """
+<script>
+const report = {title: document.title, alarm: document.getElementById("alarm").textContent, visits: []};
+for (const button of document.querySelectorAll("#tree button")) {
+  button.scrollIntoView({block: "center"});
+  const box = button.getBoundingClientRect();
+  const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  if (!button.contains(hit)) problems.push("covered: " + button.dataset.path);
+  hit.click();
+  report.visits.push([button.dataset.path, button.getAttribute("aria-current"),
+    document.querySelector("#module h2").firstChild.textContent.trim(),
+    document.querySelectorAll("#module svg").length]);
+}
+const rows = document.querySelectorAll("#flow g[data-path]");
+report.flow = [...rows].map(g => [g.dataset.path, g.querySelectorAll("[data-tip]").length]);
+rows[0].querySelector("text").dispatchEvent(new MouseEvent("click", {bubbles: true}));
+report.afterFlow = document.querySelector("#tree [aria-current=true]").dataset.path;
+report.lossPaths = document.querySelectorAll("#loss path").length;
+const move = new MouseEvent("mousemove", {bubbles: true, clientX: 700, clientY: 200});
+document.querySelector("#loss svg").dispatchEvent(move);
+report.tip = document.getElementById("tip").textContent;
+const page = () => getComputedStyle(document.body).backgroundColor;
+report.pages = [page()];
+document.getElementById("theme").click();
+report.pages.push(page());
+report.wide = document.documentElement.scrollWidth > innerWidth;
+report.problems = problems;
+const out = document.createElement("pre");
+out.id = "report"; out.textContent = JSON.stringify(report);
+document.body.append(out);
+</script>
+"""
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """``browser(page)``: the report of a visit that clicks through the page in headless Chromium."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no Chromium is installed: the page is not opened in a browser")
+
+    def visit(page):
+        text = page.read_text(encoding="utf-8")
+        visited = tmp_path / "visited.html"
+        text = text.replace("<body>", "<body>" + _VISITOR, 1).replace("</body>", _CLICKS + "</body>", 1)
+        visited.write_text(text, encoding="utf-8")
+        command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        command += ["--window-size=1200,900", "--virtual-time-budget=5000", "--dump-dom", visited.as_uri()]
+        dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        return json.loads(html.unescape(re.search(r'<pre id="report">(.*?)</pre>', dom, re.S).group(1)))
+
+    return visit
+
+
+def test_click_through_the_page(tmp_path, browser):
+    train(Net(), 30, tmp_path / "page.html")
+    seen = browser(tmp_path / "page.html")
+    assert seen["problems"] == [] and seen["title"] == "Net – rushlight watch" and seen["alarm"] == ""
+    assert [v[:2] for v in seen["visits"]] == [
+        [path, "true"] for path in ("", "body", "body.0", "body.1", "body.2", "head")
+    ]
+    assert [v[2] for v in seen["visits"]] == ["Net", "body", "body.0", "body.1", "body.2", "head"]
+    assert (
+        all(v[3] >= 4 for v in seen["visits"]) and seen["visits"][2][3] == 6
+    )  # outputs, gradients; with weights, more
+    assert [path for path, _ in seen["flow"]] == ["body.0", "body.1", "body.2", "head"]
+    assert all(cells == 30 for _, cells in seen["flow"]) and seen["afterFlow"] == "body.0"
+    assert seen["lossPaths"] >= 1 and "loss: " in seen["tip"] and "twice: " in seen["tip"]
+    assert seen["pages"][0] != seen["pages"][1] and not seen["wide"]
+
+
+def test_the_page_shows_the_nan(tmp_path, browser):
+    model = nn.Sequential(nn.Linear(6, 4), Poison(2), nn.Linear(4, 3))
+    train(model, 3, tmp_path / "page.html")
+    seen = browser(tmp_path / "page.html")
+    assert seen["problems"] == []
+    assert seen["alarm"] == "NaN or infinity first in step 1, forward, at module “1”: its output, from finite inputs."
