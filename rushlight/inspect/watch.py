@@ -48,7 +48,7 @@ def watch(model, path="rushlight-watch.html", *, every: int = 1) -> Watch:
 
 
 class Watch:
-    """What ``watch`` makes: has ``steps``, ``losses``, ``records`` by module, ``first_nan``; ``save`` writes the page."""
+    """What ``watch`` makes: ``steps``, ``losses``, ``records`` by module, ``first_nan``; ``save`` writes the page."""
 
     def __init__(self, model: Module, path, every: int = 1):
         self.model, self.path = model, path
