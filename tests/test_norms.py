@@ -177,3 +177,27 @@ def test_alpha_dropout_keeps_mean_and_variance():
     rushlight.manual_seed(0)
     y = F.alpha_dropout(rushlight.randn(200_000), 0.3, training=True)
     assert abs(y.mean().item()) < 0.02 and abs(y.var().item() - 1) < 0.02
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16", "complex64"])
+def test_choosing_by_bits_is_where(dtype):
+    rng = np.random.default_rng(0)
+    condition = rng.random((70, 1000)) < 0.5  # more than one block
+    x, w = (rng.normal(size=(70, 1000)).astype(dtype) for _ in range(2))
+    if dtype.startswith("float"):
+        x[0, :3] = [np.nan, np.inf, -0.0]
+    for a, b in ((x, w), (x, 0), (0, w), (x, 2), (x[:, ::-1], w), (x[:1], w), (x, np.float64(1)), (1.0, 0.0)):
+        chosen, expected = engine.where(condition, a, b), np.where(condition, a, b)
+        assert chosen.dtype == expected.dtype
+        np.testing.assert_array_equal(chosen, expected)
+
+
+def test_rows_add_up():
+    rng = np.random.default_rng(0)
+    index = np.concatenate([rng.integers(0, 50, 200), np.full(40, 7)])  # row 7 often enough to be summed as a product
+    value = rng.normal(size=(240, 2, 3))
+    expected = np.zeros((60, 2, 3))
+    np.add.at(expected, index, value)
+    np.testing.assert_allclose(engine.add_rows(value, index, 60), expected, rtol=1e-12)
+    np.testing.assert_allclose(engine.add_rows(value[:, 0, 0], index, 60), expected[:, 0, 0], rtol=1e-12)
+    assert engine.add_rows(value[:0], index[:0], 3).shape == (3, 2, 3)

@@ -15,6 +15,7 @@ from .fallback import lookup
 from .kernels import attention as _attention, ctc, layers, rnn as _rnn
 from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta  # noqa: F401
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.select import where  # noqa: F401
 from .kernels.windows import (
     add_columns,
     columns,
@@ -163,13 +164,7 @@ def _top_few(x, k, axis):
 
 def add_rows(value, index, size):
     """Zeros with ``size`` rows, with each row of ``value`` added to the one that ``index`` names."""
-    out = np.zeros((size, *value.shape[1:]), value.dtype)
-    if len(index):
-        order = np.argsort(index, kind="stable")
-        ordered = index[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        out[ordered[starts]] = np.add.reduceat(value[order], starts, axis=0)
-    return out
+    return layers.add_rows(value, index, size)
 
 
 def add_along_axis(value, index, axis, size, unique=False):
@@ -301,6 +296,17 @@ def getitem(x, index):
 def is_traced(x) -> bool:
     """Is it a stand-in whose values are not known yet?"""
     return False
+
+
+def expanded(x, shape):
+    """``broadcast_to`` whose rows may be written through, as PyTorch's ``expand``."""
+    if not x.flags.writeable:
+        return np.broadcast_to(x, shape)
+    if x.shape == shape:
+        return x.view()
+    fixed = len(shape) - x.ndim
+    strides = (0,) * fixed + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
+    return np.lib.stride_tricks.as_strided(x, shape, strides)
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1):

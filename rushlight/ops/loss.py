@@ -188,7 +188,7 @@ def _nll_slope(xp, g, x_shape, reduction, aux):
     return xp.add_along_axis(xp.expand_dims(each, axis=axis), at, axis=axis, size=x_shape[axis], unique=True)
 
 
-@op(aux=_picked_weights, x=_nll_slope)
+@op(aux=_picked_weights, residuals=True, x=_nll_slope)
 def nll_loss(xp, x, target, weight, *, ignore_index, reduction, aux):
     """Minus x at the target's class, weighted; classes are dimension 1, or the only one."""
     index, picked, total = aux

@@ -9,6 +9,7 @@ import numpy as np
 from ..special import erf
 
 _BLOCK = 1 << 15  # elements worked on at a time: three float32 buffers of this size fit the second-level cache
+_FEW = 8  # rows of one index that are added one by one
 _ROOT_HALF, _ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
 _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
@@ -129,6 +130,77 @@ def _dropped_backward(g, edges, saved):
 
 BODIES["gelu"], BACKWARD["gelu"] = _gelu, _gelu_backward
 BODIES["native_dropped"], BACKWARD["native_dropped"] = _dropped, _dropped_backward
+
+
+# -- classes and rows --------------------------------------------------------------------------------------------------
+
+
+def _nll(needs, x, target, weight, *, ignore_index, reduction):
+    """(loss, (indices, the weight of each, their sum)); x is looked at as (N, C, S)."""
+    keep = target != ignore_index
+    index = target if keep.all() else np.where(keep, target, 0)
+    picked = keep.astype(x.dtype)
+    if weight is not None:
+        picked *= weight[index]
+    total = np.add.reduce(picked, axis=None)
+    loss = x.reshape(_seen_by_class(x.shape))[_at_classes(index, x.shape)].reshape(target.shape) * picked
+    loss = np.negative(loss)
+    if reduction != "none":
+        loss = np.add.reduce(loss, axis=None)
+        if reduction == "mean":
+            loss = loss / total
+    return loss, (index, picked, np.asarray(total))
+
+
+def _nll_backward(g, edges, saved):
+    index, picked, total = saved["aux"]
+    shape = saved["x_shape"]
+    if saved["reduction"] == "mean":
+        g = g / (total if total != 0 else total.dtype.type(1))
+    out = np.zeros(_seen_by_class(shape), picked.dtype)
+    at = _at_classes(index, shape)
+    out[at] = np.multiply(picked, np.negative(g)).reshape(at[1].shape)
+    return out.reshape(shape), None, None
+
+
+def _seen_by_class(shape):
+    return (shape[0], shape[1], math.prod(shape[2:])) if len(shape) > 1 else (1, shape[0], 1)
+
+
+def _at_classes(index, shape):
+    n, _, inner = _seen_by_class(shape)
+    if inner == 1:
+        return np.arange(n), index.reshape(n), 0
+    return np.arange(n)[:, None], index.reshape(n, inner), np.arange(inner)
+
+
+def add_rows(value, index, size):
+    """Zeros with ``size`` rows, with each row of ``value`` added to the one that ``index`` names.
+
+    Sorted by row, the first few for each row are added in as many steps; a row with more of them is a product.
+    """
+    out = np.zeros((size, *value.shape[1:]), value.dtype)
+    if value.ndim == 1 or not value.size:
+        np.add.at(out, index, value)
+        return out
+    order = np.argsort(index, kind="stable")
+    ordered, value = index[order], value[order].reshape(len(index), -1)
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts = np.diff(starts, append=len(ordered))
+    rows, flat = ordered[starts], out.reshape(size, -1)
+    few = counts <= _FEW
+    for k in range(min(_FEW, int(counts.max()))):
+        more = few & (counts > k)
+        if k == 0:
+            flat[rows[more]] = value[starts[more]]
+        else:
+            flat[rows[more]] += value[starts[more] + k]
+    for row, start, count in zip(rows[~few], starts[~few], counts[~few]):
+        flat[row] = np.ones(count, value.dtype).dot(value[start : start + count])
+    return out
+
+
+BODIES["nll_loss"], BACKWARD["nll_loss"] = _nll, _nll_backward
 
 
 # -- normalization -----------------------------------------------------------------------------------------------------

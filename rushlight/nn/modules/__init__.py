@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-_PLACES = {"container": "containers", "module": "module", "lazy": "lazy"}
+_PLACES = {"container": "containers", "module": "module", "lazy": "lazy", "sparse": "layers.embedding"}
 
 
 def __getattr__(name: str):
