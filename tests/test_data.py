@@ -228,11 +228,11 @@ def test_distributed_parts_are_disjoint_and_even():
     samplers = [DistributedSampler(range(10), num_replicas=3, rank=r) for r in range(3)]
     parts = [list(s) for s in samplers]
     assert [len(p) for p in parts] == [4, 4, 4] == [len(s) for s in samplers]
-    assert set(sum(parts, [])) == set(range(10))
+    assert {i for part in parts for i in part} == set(range(10))
     samplers[0].set_epoch(1)
     assert list(samplers[0]) != parts[0]
     exact = [list(DistributedSampler(range(10), 3, r, drop_last=True)) for r in range(3)]
-    assert len(set(sum(exact, []))) == 9
+    assert len({i for part in exact for i in part}) == 9
 
 
 # -- collating -------------------------------------------------------------------------------------------------------
