@@ -104,12 +104,12 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     _check_tensors(name, input, weight, bias)
     batched = _batched(name, dims, input)
     count = weight._array.ndim - 2
-    stride, dilation = _per_dim(stride, "stride", count), _per_dim(dilation, "dilation", count)
+    stride, dilation = _per_dim(stride, "stride", dims, count), _per_dim(dilation, "dilation", dims, count)
     before = None
     if isinstance(padding, str):
         padding, before = _named_padding(padding, stride, dilation, weight._array.shape[2:])
     else:
-        padding = _per_dim(padding, "padding", count)
+        padding = _per_dim(padding, "padding", dims, count)
     _check_numbers(stride, padding, dilation, groups)
     x = input if batched else input.unsqueeze(0)
     _check_channels(x._array.shape, weight._array.shape, bias, groups)
@@ -129,8 +129,9 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
         raise TypeError(f"{name}(): argument 'padding' must be tuple of ints, not str")
     batched = _batched(name, dims, input)
     count = weight._array.ndim - 2
-    stride, padding = _per_dim(stride, "stride", count), _per_dim(padding, "padding", count)
-    dilation, extra = _per_dim(dilation, "dilation", count), _per_dim(output_padding, "output_padding", count)
+    stride, padding = _per_dim(stride, "stride", dims, count), _per_dim(padding, "padding", dims, count)
+    dilation = _per_dim(dilation, "dilation", dims, count)
+    extra = _per_dim(output_padding, "output_padding", dims, count)
     _check_numbers(stride, padding, dilation, groups, extra)
     x = input if batched else input.unsqueeze(0)
     shape, w_shape = x._array.shape, weight._array.shape
@@ -210,15 +211,16 @@ def _batched(name, dims, input) -> bool:
     return False
 
 
-def _per_dim(value, name, count) -> tuple:
+def _per_dim(value, name, dims, count) -> tuple:
+    """``value`` for each of ``dims`` dimensions, which should be the ``count`` that the weight has."""
     if is_int(value):
-        return (as_int(value, name),) * count
-    if not isinstance(value, (tuple, list)):
+        value = (as_int(value, name),) * dims
+    elif not isinstance(value, (tuple, list)):
         raise TypeError(f"argument '{name}' must be tuple of ints, not {type(value).__name__}")
-    value = tuple(as_int(v, name) for v in value)
-    if len(value) == 1:
-        return value * count
+    value = tuple([v if v.__class__ is int else as_int(v, name) for v in value])
     if len(value) != count:
+        if len(value) == 1:
+            return value * count
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {count} values to match the convolution "
             f"dimensions, but got {name}={list(value)}"

@@ -130,6 +130,8 @@ def largest_of(xp, x, *starts, reach):
     lead = x.shape[: x.ndim - dims]
     position = xp.reshape(position, shape=(*position.shape[: -2 * dims], *size, count))
     position = xp.broadcast_to(position, (*lead, *size, count))
+    if 0 in position.shape:
+        return xp.zeros((*lead, *size), dtype=np.int64)
     values = xp.gather(_flat(xp, x, dims), xp.reshape(position, shape=(*lead, -1)), axis=x.ndim - dims)
     values = xp.reshape(values, shape=position.shape)
     best = xp.expand_dims(xp.argmax(values, axis=-1), axis=-1)
@@ -143,7 +145,7 @@ def random_starts(xp, x, *, n, size, window):
     step = (n - window) / (size - 1) if size > 1 else 0.0
     count = xp.asarray(np.arange(size - 1), dtype=x.dtype)
     step = xp.asarray(step, dtype=x.dtype)
-    starts = xp.floor((count + x) * step) - xp.floor(x * step)
+    starts = xp.trunc((count + x) * step) - xp.trunc(x * step)
     last = xp.zeros((*starts.shape[:-1], 1), dtype=x.dtype) + (n - window)
     return xp.astype(xp.concatenate([starts, last], axis=-1), dtype="int64")
 

@@ -240,14 +240,15 @@ def _pixel(xp, c, n, align):
 
 
 def _neighbours(xp, at, n, mode, padding, align):
-    """[(position, weight or None)] of the pixels along one axis that go into each point."""
+    """[(position, weight)] of the pixels along one axis that go into each point."""
     if mode == "bicubic":
         low = xp.floor(at)
         weights = cubic_weights(at - low)
         return [(_inside(xp, low + (k - 1), n, padding, align), w) for k, w in enumerate(weights)]
     at = _inside(xp, at, n, padding, align)
     if mode == "nearest":
-        return [(xp.round(at), None)]
+        # A weight of 1 that comes from the point, for its gradient is 0, not nothing.
+        return [(xp.round(at), xp.where(at - at == 0, at * 0 + 1, 1.0))]
     low = xp.floor(at)
     part = at - low
     return [(low, 1 - part), (low + 1, part)]
@@ -275,16 +276,13 @@ def _reflected(xp, at, n, align):
 
 def _read(xp, rows, corner, size):
     """The rows at one combination of neighbours, (N, points, C), times their weights; 0 outside."""
-    flat, weight, valid = 0, None, None
+    flat, weight, valid = 0, 1, True
     for (position, w), n in zip(corner, size):
         inside = (position >= 0) & (position <= n - 1)
         flat = flat * n + xp.astype(xp.where(inside, position, 0.0), dtype="int64")
-        valid = inside if valid is None else valid & inside
-        weight = w if weight is None else weight * w
+        valid, weight = inside & valid, w * weight
     found = xp.embedding(rows, xp.batch_rows(flat, each=int(np.prod(size))))
-    if weight is not None:
-        found = found * xp.expand_dims(weight, axis=-1)
-    return xp.where(xp.expand_dims(valid, axis=-1), found, 0.0)
+    return xp.where(xp.expand_dims(valid, axis=-1), found * xp.expand_dims(weight, axis=-1), 0.0)
 
 
 @op

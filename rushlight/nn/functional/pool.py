@@ -298,9 +298,11 @@ def _fractional_max_pool(
         samples = rand(batch, shape[-dims - 1], dims, dtype=input.dtype, device=input.device)
     elif samples._array.shape[1] != shape[-dims - 1]:
         raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    elif samples.dtype is not input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
     order = reversed(range(dims)) if dims == 2 else range(dims)  # which sample serves which axis
     starts = [
-        xp.random_starts(samples.select(2, s), n=n, size=out, window=k).reshape(*shape[:-dims], out)
+        xp.random_starts(samples.select(2, s).narrow(0, 0, batch), n=n, size=out, window=k).reshape(*shape[:-dims], out)
         for s, n, out, k in zip(order, shape[-dims:], size, kernel)
     ]
     index = xp.largest_of(input, *starts, reach=kernel)

@@ -157,6 +157,17 @@ def _smoothed(input, size, scales, mode, align):
     return _resized(input, maps, _node(mode, 2).replace("Backward", "AaBackward"), mode)
 
 
+@_publish
+def _upsample_bilinear2d_aa(
+    input, output_size, align_corners, scales_h=None, scales_w=None, *, scale_factors=None
+):
+    """``interpolate`` with mode "bilinear" and anti-aliasing, as an operator."""
+    size, scales = _target(input._array.shape[2:], output_size, scale_factors, "bilinear", False)
+    if output_size is not None:
+        scales = (scales_h, scales_w)
+    return _smoothed(input, size, scales, "bilinear", align_corners)
+
+
 def _resized(input, maps, node, mode):
     dtype = dtype_of(input)
     if dtype.is_floating_point or (dtype.name == "uint8" and mode.startswith("nearest")):
