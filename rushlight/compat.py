@@ -112,7 +112,7 @@ def nearest(module: types.ModuleType | None, name: str) -> str:
     for n in dir(module) if module else ():
         if not n.startswith("_"):
             folded.setdefault(n.lower(), []).append(n)
-    close = [n for low in difflib.get_close_matches(name.lower(), folded, n=4) for n in folded[low]]
+    close = [n for low in difflib.get_close_matches(name.lower(), folded, n=4, cutoff=0.65) for n in folded[low]]
     return f"; nearest: {', '.join(close)}" if close else ""
 
 

@@ -18,9 +18,12 @@ def main(args) -> int:
     found = 0
     for path in args.scripts:
         names = used_names(_parsed(path))
-        missing = [(line, name, note) for name, line in names.items() if (note := why_missing(name)) is not None]
-        for line, name, note in sorted(missing):
-            print(f"{path}:{line}: {name} is missing{note}")
+        missing: dict[str, tuple[int, str]] = {}  # the shortest missing name of each -> where, nearest names
+        for name, line in names.items():
+            if (lacking := missing_part(name)) is not None:
+                missing.setdefault(lacking[0], (line, lacking[1]))
+        for name, (line, close) in missing.items():
+            print(f"{path}:{line}: {name} is missing{close}")
         print(f"{path}: {len(names)} torch names, " + (f"{len(missing)} missing" if missing else "all there"))
         found += len(missing)
     return 1 if found else 0
@@ -108,10 +111,13 @@ def _catches_import_error(handler: ast.ExceptHandler) -> bool:
     return any(name in text for name in ("ImportError", "ModuleNotFoundError", "Exception", "AttributeError"))
 
 
-def why_missing(name: str) -> str | None:
-    """``None`` if rushlight has a torch name, else what to say about it."""
-    _, parent, rest = _find(name)
-    return compat.nearest(parent, rest) if rest else None
+def missing_part(name: str) -> tuple[str, str] | None:
+    """``None`` if rushlight has a torch name, else the name up to the part that is missing, and the nearest ones."""
+    _, parent, missing = _find(name)
+    if not missing:
+        return None
+    parts = name.split(".")
+    return ".".join(parts[: parts.index(missing) + 1]), compat.nearest(parent, missing)
 
 
 def _find(name: str):
