@@ -1,0 +1,92 @@
+"""The code in README and tutorial runs and prints what is printed there; so do the examples in docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pathlib
+import pkgutil
+import re
+
+import pytest
+
+import rushlight
+
+ROOT = pathlib.Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")])
+RUN = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "migration.md"]
+LATER = {"rushlight.__main__", "rushlight.cli.train_digits"}  # these run when imported
+
+
+def blocks(page: pathlib.Path, *languages: str):
+    """(line, language, code) of the fenced blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w+)\n(.*?)^```", text, re.M | re.S):
+        if found[1] in languages:
+            yield text[: found.start()].count("\n") + 2, found[1], found[2]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.name)
+def test_code_of_a_page(page, tmp_path, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "__main__"}
+    found = list(blocks(page, "python", "pycon"))
+    assert found
+    for line, language, code in found:
+        if language == "python":
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+        else:
+            examples = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), line - 1)
+            examples.globs = namespace  # the parser would have copied it
+            run_examples(examples)
+
+
+def run_examples(examples: doctest.DocTest) -> None:
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples, out=report.append, clear_globs=False)
+    assert not report, "".join(report)
+
+
+def documented():
+    """The docstrings with examples of all modules of the package, by name."""
+    found = {}
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for info in pkgutil.walk_packages(rushlight.__path__, "rushlight."):
+        if info.name in LATER:
+            continue
+        try:
+            module = importlib.import_module(info.name)
+        except ImportError:  # an extra that is not installed
+            continue
+        for examples in finder.find(module, info.name):
+            if examples.examples:
+                found[examples.name] = examples
+    return found
+
+
+DOCUMENTED = documented()
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
+def test_examples_in_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = DOCUMENTED[name]
+    examples.globs = {"rushlight": rushlight, "nn": rushlight.nn, "F": rushlight.nn.functional}
+    run_examples(examples)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_between_pages(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_readmes_show_the_same_code():
+    english, chinese = (
+        [code for _, _, code in blocks(ROOT / name, "python", "bash")] for name in ("README.md", "README.zh-CN.md")
+    )
+    strip = [re.sub(r"\s*#.*", "", code) for code in english], [re.sub(r"\s*#.*", "", code) for code in chinese]
+    assert strip[0] == strip[1]
