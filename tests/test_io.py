@@ -1,4 +1,4 @@
-"""Checkpoints: files of PyTorch's read without PyTorch, round trips, places, sharing, and saves that are interrupted."""
+"""Checkpoints: files of PyTorch's read without PyTorch, round trips, places, sharing, interrupted saves."""
 
 from __future__ import annotations
 
@@ -178,11 +178,11 @@ def test_classes_are_refused_until_allowed():
 
 
 def test_errors_of_arguments(tmp_path):
-    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
+    with pytest.raises(AttributeError, match=r"You can only torch\.load from a file that is seekable"):
         torch.load(3)
     with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object"):
         torch.save({}, 3)
-    with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .* does not exist"):
         torch.save({}, tmp_path / "no" / "a.pt")
     with pytest.raises(FileNotFoundError):
         torch.load(tmp_path / "none.pt")
@@ -201,7 +201,15 @@ def seen_location(storage, location):
 
 @pytest.mark.parametrize(
     "place",
-    [None, "cpu", torch.device("cpu"), {"cpu": "cpu"}, {"cuda:0": "cpu"}, lambda s, l: s, seen_location],
+    [
+        None,
+        "cpu",
+        torch.device("cpu"),
+        {"cpu": "cpu"},
+        {"cuda:0": "cpu"},
+        lambda storage, location: storage,
+        seen_location,
+    ],
     ids=["none", "str", "device", "dict", "other", "function", "none-function"],
 )
 def test_map_location(place):
@@ -490,7 +498,7 @@ def test_safetensors_models_with_shared_weights(tmp_path):
     safetensors.save_model(first, tmp_path / "m.safetensors")
     assert safetensors.load_model(second, tmp_path / "m.safetensors") == (set(), [])
     assert torch.equal(first[1].weight, second[1].weight) and second[0].weight is second[1].weight
-    with pytest.raises(RuntimeError, match="Missing key.*weight"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*weight"):
         safetensors.load_model(nn.Linear(2, 2), tmp_path / "m.safetensors")
 
 

@@ -8,7 +8,8 @@ from collections import OrderedDict
 import torch
 
 HERE = pathlib.Path(__file__).parent
-DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES += ["complex64", "complex128"]
 
 
 def main() -> None:

@@ -1,0 +1,377 @@
+"""Files made to harm: no code of theirs runs, memory and time stay bounded, and the error says what is wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+import pickle
+import re
+import signal
+import struct
+import sys
+import tracemalloc
+import zipfile
+from collections import OrderedDict
+
+import pytest
+
+import rushlight as torch
+from rushlight.io import zipformat
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import fuzz_io
+
+
+@pytest.fixture(autouse=True)
+def _guarded():
+    torch.cuda.is_available()  # imports what it needs: no memory of the file's
+    fuzz_io.guard()
+    yield
+    tracemalloc.stop()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def archive(pickled: bytes, **records: bytes) -> bytes:
+    """A well-formed checkpoint around any pickle."""
+    file = io.BytesIO()
+    writer = zipformat.Writer(file, "archive")
+    writer.add("data.pkl", pickled)
+    for name, data in records.items():
+        writer.add(name.replace("_", "/"), data)
+    writer.add("version", b"3\n")
+    writer.close()
+    return file.getvalue()
+
+
+def refused(data: bytes, match: str = "", **arguments) -> None:
+    _, error = fuzz_io.attempt(data, **arguments)
+    assert error is not None, "the file was loaded"
+    assert re.search(match, str(error), re.DOTALL), str(error)
+
+
+# -- code ------------------------------------------------------------------------------------------------------------
+
+
+class Runs:
+    """Pickles to a call."""
+
+    def __init__(self, function, *args):
+        self.call = (function, args)
+
+    def __reduce__(self):
+        return self.call
+
+
+CALLS = {
+    "os.system": (os.system, "touch {0}"),
+    "exec": (exec, "open({0!r}, 'w')"),
+    "eval": (eval, "open({0!r}, 'w')"),
+    "open": (open, "{0}", "w"),
+    "getattr": (getattr, os, "system"),
+    "import": (__import__, "os"),
+    "map": (map, os.mkdir, ["{0}"]),
+    "popen": (__import__("subprocess").Popen, ["touch", "{0}"]),
+    "zipfile": (zipfile.ZipFile, "{0}", "w"),
+    "partial": (__import__("functools").partial, os.mkdir, "{0}"),
+    "rushlight": (torch.save, 1, "{0}"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_no_code_runs(tmp_path, name, protocol):
+    canary = str(tmp_path / "canary")
+    function, *args = CALLS[name]
+    args = [_filled(a, canary) for a in args]
+    try:
+        pickled = pickle.dumps({"weight": Runs(function, *args)}, protocol)
+    except (pickle.PicklingError, TypeError):  # a module as an argument: write the call by hand
+        pickled = b"cbuiltins\ngetattr\n(cos\nsystem\nVx\ntR."
+    refused(archive(pickled), "not an allowed global|is blocked")
+    legacy = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})) + pickled
+    refused(legacy, "not an allowed global|is blocked")
+    assert not os.path.exists(canary)
+
+
+def _filled(argument, canary: str):
+    if isinstance(argument, list):
+        return [_filled(a, canary) for a in argument]
+    return argument.format(canary) if isinstance(argument, str) else argument
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"\x80\x02ctorch\nTensor\n(J\xff\xff\xff\x7ftR.",  # a huge tensor
+        b"\x80\x02ctorch.nn.parameter\nParameter\n(J\xff\xff\xff\x7ftR.",
+        b"\x80\x02c__builtin__\nbytearray\n(J\xff\xff\xff\x7ftR.",  # a huge bytearray
+        b"\x80\x02ctorch\nFloatStorage\n(J\xff\xff\xff\x7ftR.",
+        b"\x80\x02c_codecs\nencode\n(X\x01\x00\x00\x00aX\x04\x00\x00\x00rot3tR.",
+        b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\nset\nctorch\nTensor\n)}tR.",
+        b"\x80\x02}(K\x01K\x02dib.",
+        b"\x80\x02ccollections\nOrderedDict\n)R}(K\x02K\x03ub.",  # an attribute that is no name
+        b"\x80\x02K\x01}b.",
+        b"\x80\x02]K\x01K\x02s.",
+        b"\x80\x02X\xff\xff\xff\xffabc.",  # a string longer than the file
+        b"\x80\x02\x8b\xff\xff\xff\x7f.",
+        b"\x80\x02\x8b\xff\xff\xff\xff.",
+        b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"\x80\x02h\x05.",
+        b"\x80\x02(.",
+        b"\x80\x02.",
+        b"\x80\x020.",
+        b"\x80\x02tttt.",
+        b"\x80\x02a.",
+        b"\x80\x02I" + b"9" * 10000 + b"\n.",
+        b"\x80\x02(i__main__\nX\n.",  # INST, OBJ and extension codes: never in a checkpoint
+        b"\x80\x02\x82\x01.",
+        b"\x80\x02Q.",
+        b"\x80\x02K\x01Q.",
+        b"\x80\x02(X\x07\x00\x00\x00storageK\x01K\x01K\x01K\x01tQ.",
+        b"\x80\x09N.",
+        b"",
+    ],
+)
+def test_pickles_that_are_none(pickled):
+    refused(archive(pickled))
+
+
+def tensor_pickle(size=(2,), stride=(1,), offset=0, count=2, key="0", kind="FloatStorage", location="cpu") -> bytes:
+    """A pickle of one tensor, with any numbers in it."""
+
+    def value(v) -> bytes:
+        if isinstance(v, tuple):
+            return b"(" + b"".join(map(value, v)) + b"t"
+        if isinstance(v, str):
+            return b"X" + struct.pack("<I", len(v.encode())) + v.encode()
+        return pickle.dumps(v, 2)[2:-1]
+
+    identity = [value("storage"), f"ctorch\n{kind}\n".encode(), value(key), value(location), value(count)]
+    storage = b"(" + b"".join(identity) + b"tQ"
+    rest = value(offset) + value(size) + value(stride) + b"\x89ccollections\nOrderedDict\n)R"
+    return b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(" + storage + rest + b"tR."
+
+
+def test_the_tensor_pickle_is_good():
+    result, error = fuzz_io.attempt(archive(tensor_pickle(), data_0=struct.pack("<2f", 1, 2)))
+    assert error is None and result.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"size": (3,)},
+        {"size": (2**40,)},
+        {"size": (2**61, 2**61), "stride": (0, 0)},
+        {"size": (2**40,) * 5, "stride": (0,) * 5},
+        {"size": (0, 2**61), "stride": (1, 1)},
+        {"size": (-1,)},
+        {"stride": (-1,)},
+        {"stride": (2**60,)},
+        {"offset": 1},
+        {"offset": -1},
+        {"offset": 2**62},
+        {"offset": 0.5},
+        {"size": (1.5,)},
+        {"size": 2},
+        {"size": (2, 2)},
+        {"size": (1,) * 100, "stride": (1,) * 100},
+        {"count": 3},
+        {"count": 2**50},
+        {"count": -1},
+        {"count": "2"},
+        {"key": "1"},
+        {"key": "../version"},
+        {"key": "/etc/passwd"},
+        {"kind": "DoubleStorage"},
+        {"kind": "NoStorage"},
+        {"location": "moon"},
+        {"location": "cuda:99"},
+    ],
+    ids=repr,
+)
+def test_tensors_that_do_not_fit(numbers):
+    refused(archive(tensor_pickle(**numbers), data_0=struct.pack("<2f", 1, 2)))
+
+
+# -- too much --------------------------------------------------------------------------------------------------------
+
+
+def test_deep_nesting():
+    lists, tuples = b"]" * 50_000 + b"a" * 49_999, b"N" + b"\x85" * 50_000
+    dicts = b"}" + b"X\x01\x00\x00\x00a}" * 20_000 + b"s" * 20_000
+    for nested in (lists, tuples, dicts):
+        refused(archive(b"\x80\x02" + nested + b"."), "nests containers")
+
+
+def test_deep_keys_are_not_hashed():
+    refused(archive(b"\x80\x02}" + b")" + b"\x85" * 100_000 + b"Ns."), "a key of more than")
+
+
+def test_wide_keys_are_not_hashed():
+    """Each tuple holds the one before twice: 2^200 parts, in a few hundred bytes."""
+    doubled = b"q\x01h\x01\x86" * 200
+    refused(archive(b"\x80\x02})" + doubled + b"Ns."), "a key of more than")
+
+
+def test_colliding_keys():
+    numbers = b"".join(pickle.dumps(k * (2**61 - 1), 2)[2:-1] + b"N" for k in range(1, 50))
+    refused(archive(b"\x80\x02}(" + numbers + b"u."), "huge number as a key")
+
+
+def test_copies_are_counted():
+    """One long list in the file, and thousands of sets made of it."""
+    long = b"](" + b"".join(b"M" + struct.pack("<H", i) for i in range(20_000)) + b"eq\x00"
+    sets = b"".join(b"h\x01h\x00\x85R" for _ in range(20_000))
+    refused(archive(b"\x80\x02c__builtin__\nset\nq\x01" + long + b"](" + sets + b"e."), "builds more than it contains")
+
+
+def test_computed_copies_are_counted():
+    """A conjugated view of a storage is computed: a file may not ask for that over and over."""
+    tensor = tensor_pickle(size=(2**17,), stride=(1,), count=2**17, kind="ComplexFloatStorage")[:-3]
+    tensor += b"}X\x04\x00\x00\x00conj\x88st" + b"q\x00"
+    call = b"ctorch._utils\n_rebuild_tensor_v2\nq\x01"
+    body = b"(" + call + b"0" + tensor[2:].replace(b"ctorch._utils\n_rebuild_tensor_v2\n", b"", 1) + b"0"
+    many = b"".join(b"h\x01h\x00R" for _ in range(100))
+    refused(archive(b"\x80\x02" + body + many + b"l.", data_0=bytes(2**20)), "far more of its bytes")
+
+
+def test_expanded_tensors_take_no_memory():
+    result, error = fuzz_io.attempt(archive(tensor_pickle(size=(2**30, 2**30), stride=(0, 0)), data_0=bytes(8)))
+    assert error is None and result.shape == (2**30, 2**30)
+
+
+# -- archives --------------------------------------------------------------------------------------------------------
+
+
+def zipped(entries: dict[str, bytes], compression=zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as z:
+        for name, data in entries.items():
+            z.writestr(name, data)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"a/data.pkl": b"\x80\x02N.", "a/../../x": b""},
+        {"a/data.pkl": b"\x80\x02N.", "/etc/passwd": b""},
+        {"a/data.pkl": b"\x80\x02N.", "b/data.pkl": b""},
+        {"../data.pkl": b"\x80\x02N."},
+        {"data.pkl": b"\x80\x02N."},
+        {"a/version": b"3"},
+        {"a/data.pkl": b"\x80\x02N.", "a/x\\y": b""},
+    ],
+    ids=lambda e: list(e)[-1],
+)
+def test_names_of_records(entries):
+    refused(zipped(entries), "record")
+
+
+def test_bombs_are_not_unpacked():
+    refused(zipped({"a/data.pkl": b"\x80\x02" + b"N0" * 10_000_000 + b"N."}, zipfile.ZIP_DEFLATED), "compressed")
+
+
+def test_an_archive_of_any_other_program_loads():
+    good = zipped({"a/data.pkl": tensor_pickle(), "a/data/0": struct.pack("<2f", 1, 2), "a/version": b"3\n"})
+    assert fuzz_io.attempt(good)[0].tolist() == [1, 2]
+
+
+def test_overlapping_records():
+    """The directory names one stretch of the file many times, each time as another storage."""
+    file = io.BytesIO()
+    writer = zipformat.Writer(file, "a")
+    writer.add("data.pkl", b"\x80\x02N.")
+    writer.add("data/0", bytes(1000))
+    entry = writer.entries[-1]
+    writer.entries += [entry._replace(name="a/data/1")]
+    writer.close()
+    refused(file.getvalue(), "corrupted")
+
+
+def test_wrong_sizes():
+    good = archive(tensor_pickle(), data_0=struct.pack("<2f", 1, 2))
+    for place in range(len(good) - 22, len(good)):
+        for value in (0, 1, 0x7F, 0xFF):
+            changed = good[:place] + bytes([value]) + good[place + 1 :]
+            fuzz_io.attempt(changed)
+
+
+def test_torchscript_is_named():
+    file = io.BytesIO()
+    writer = zipformat.Writer(file, "a")
+    writer.add("data.pkl", b"\x80\x02N.")
+    writer.add("constants.pkl", b"\x80\x02).")
+    writer.close()
+    refused(file.getvalue(), "TorchScript")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\3\4", b"hello world", b"\x80\x02N.", b"PK\5\6" + bytes(18), b"\0" * 100, b"\x80\x02"]
+)
+def test_no_checkpoint_at_all(data):
+    refused(data)
+
+
+def test_old_files_with_impossible_storages():
+    head = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
+    body = tensor_pickle(count=2**40, size=(2**40,)).replace(b"tQ", b"NtQ")
+    refused(head + body + pickle.dumps(["0"], 2) + bytes(16), "larger than the file")
+
+
+# -- damage ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_byte_of_a_small_file():
+    data, original, _ = fuzz_io.sources()[0]
+    records = zipformat.Reader(io.BytesIO(data)).records
+    read = [records[name] for name in ("data.pkl", "byteorder", "data/0", "data/1")]
+    matters = {place for r in read for place in range(r.offset, r.offset + r.size)}
+    for place in range(len(data)):
+        for change in (0x01, 0xFF):
+            changed = bytearray(data)
+            changed[place] ^= change
+            assert fuzz_io.check_mutation(bytes(changed), original, True) or place not in matters
+
+
+def test_every_length_of_a_small_file():
+    data, _, _ = fuzz_io.sources()[0]
+    for length in range(len(data)):
+        refused(data[:length])
+
+
+def test_every_byte_of_an_old_file():
+    data, _, _ = fuzz_io.sources()[2]
+    for place in range(0, len(data), 17):
+        changed = bytearray(data)
+        changed[place] ^= 0xFF
+        fuzz_io.check_mutation(bytes(changed), "", False)
+
+
+def test_random_mutations():
+    tally = fuzz_io.run(300, seed=1)
+    assert tally["refused"] > 100
+
+
+def test_a_damaged_file_by_path(tmp_path):
+    """Large storages are read by other threads: their errors arrive."""
+    path = tmp_path / "a.pt"
+    torch.save({"w": torch.ones(1 << 19), "v": torch.ones(1 << 19)}, path)
+    data = bytearray(path.read_bytes())
+    data[-(1 << 20)] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match="checksum"):
+        torch.load(path)
+    path.write_bytes(data[: 1 << 20])
+    with pytest.raises(RuntimeError, match="truncated"):
+        torch.load(path)
+
+
+def test_attributes_of_ordered_dicts_are_data():
+    od = OrderedDict(a=1)
+    od._metadata = OrderedDict(version=2)
+    file = io.BytesIO()
+    torch.save(od, file)
+    assert fuzz_io.attempt(file.getvalue())[0]._metadata == OrderedDict(version=2)
