@@ -59,15 +59,15 @@ def write(xp, x, path, value, recorded=False):
     if not path:
         return value
     (op, static, index), rest = path[0], path[1:]
+    if op.write is None:
+        return _write_by_position(xp, x, path, value, recorded)
     if rest:
         value = write(xp, read(xp, x, path[:1], recorded), rest, value, recorded)
-    if op.write is not None:
-        return op.write(xp, x, value, **(static if index is None else {**static, "output": index}))
-    return _write_by_position(xp, x, path[:1], value, recorded)
+    return op.write(xp, x, value, **(static if index is None else {**static, "output": index}))
 
 
 def _write_by_position(xp, x, path, value, recorded):
-    """For a view op without a ``write`` of its own: find which element of ``x`` each element of the view is."""
+    """For a view through an op without a ``write`` of its own: find which element of ``x`` each of its elements is."""
     from ..engine import numpy
 
     size = int(np.prod(x.shape))
@@ -101,14 +101,14 @@ def refresh(t: Tensor, for_graph: bool = True) -> None:
         view.refresh(t)
         return
     base._sync()
-    if base._view is not None and base._view.path:  # it became a view itself, see ``become``
+    if base._view is not None and base._view.recorded is not None:  # it became a view itself, see ``become``
         view.base = base = base._view.base
     if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
     if view.recorded and (base._node is not None or view.node is not None):
-        if type(t._node) is Output:
+        if _one_of_several(t):
             if for_graph and state.grad:
-                raise RuntimeError(f"Output {t._node.index} of {_function_name(t._node)} {_BASE_WRITTEN}")
+                raise RuntimeError(f"{_output_name(t)} {_BASE_WRITTEN}")
             return
         _regenerate(t)
     view.seen = t._storage.version
@@ -151,10 +151,8 @@ def _regenerate(t: Tensor) -> None:
 
 def check_writable(t: Tensor, values: bool = True) -> None:
     """Raise PyTorch's error if ``t`` may not be written in place now; without ``values``, only its shape is to change."""
-    if state.grad and type(t._node) is Output and t._view is not None and t._view.path[-1][2] is not None:
-        raise RuntimeError(
-            f"Output {t._node.index} of {_function_name(t._node)} is a view and is being modified inplace. {_ONE_OF_SEVERAL}"
-        )
+    if state.grad and t._node is not None and _one_of_several(t):
+        raise RuntimeError(f"{_output_name(t)} is a view and is being modified inplace. {_ONE_OF_SEVERAL}")
     t._sync()
     storage = t._storage
     if storage is not None and storage.inference and not state.inference:
@@ -208,8 +206,14 @@ _ONE_OF_SEVERAL = (
 _BASE_WRITTEN = f"is a view and its base or another view of its base has been modified inplace. {_ONE_OF_SEVERAL}"
 
 
-def _function_name(output: Output) -> str:
-    return output.parent.name().split("Backward")[0]
+def _one_of_several(t: Tensor) -> bool:
+    """Is it (a view of) one of the views that a call such as ``unbind`` gave together?"""
+    return t._view is not None and any(index is not None for _, _, index in t._view.path)
+
+
+def _output_name(t: Tensor) -> str:
+    node = t._node.parent if type(t._node) is Output else t._node
+    return f"Output {t.output_nr} of {node.name().split('Backward')[0]}"
 
 
 def _alias_written(output: Output) -> str:
@@ -253,11 +257,12 @@ def _keep_old_values(old: Tensor) -> None:
 def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
     """``t`` itself turns into the view ``function(t, …)`` of its memory."""
     check_writable(t, values=False)
+    t._come_home()
     source = t
-    if t._view is None:
+    if t._view is None or t._view.recorded is None:
         # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
         source = wrap(t._array)
-        source._node, source._storage = t._node, t._storage
+        source._node, source._storage, source._view = t._node, t._storage, t._view
     new = function(source, *args, **kwargs)
     if t._storage is None:
         t._storage = source._storage or Storage()

@@ -99,6 +99,10 @@ def getitem(self, index):
 
 def setitem(self, index, value):
     value = _assigned(self, value)
+    if index is False:  # nothing is chosen, and PyTorch does not look at the value
+        return
+    if index is True:
+        index = None
     if index.__class__ is int:
         target, indices = _select(self, 0, index), None
     else:
@@ -172,10 +176,15 @@ def _basic(self, index, keep_mask=False):
             dim += 1
         else:
             if not p._array.ndim and p._array.dtype.kind == "b":  # a True or False makes a dimension of its own
-                x, p = expand_dims(x, axis=dim), wrap(p._array[None])
+                x, p = expand_dims(x, axis=dim), _one_or_none(p)
             tensors.append((dim, p))
             dim += p._array.ndim if _is_mask(p) else 1
     return x, *_advanced(x, tensors, keep_mask and len(tensors) == 1)
+
+
+def _one_or_none(p: Tensor) -> Tensor:
+    """The index into a dimension of size 1 that takes it for True, and nothing for False."""
+    return wrap(p._array[None]) if _traced(p._array) else wrap(np.zeros(int(bool(p)), np.int64))
 
 
 def _advanced(x, tensors, keep_mask):
@@ -250,12 +259,12 @@ def _is_mask(p) -> bool:
 
 def _select(x, dim, index, place=0):
     shape = x._array.shape
-    if not shape:
+    if not shape and index == 0:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
-    size = shape[dim]
+    size = shape[dim] if shape else 0
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for dimension {place} with size {size}")
     return select_part(x, axis=dim, index=index if index >= 0 else index + size)
@@ -269,7 +278,7 @@ def _slice(x, dim, s: slice, whole: bool):
     if s.step is not None and operator.index(s.step) < 0:
         raise ValueError("step must be greater than zero")
     start, stop, step = s.indices(shape[dim])
-    if not whole and start == 0 and stop == shape[dim] and step == 1:
+    if not whole and s.start in (None, 0) and (s.stop is None or s.stop >= shape[dim]) and step == 1:
         return x
     return slice_part(x, axis=dim, start=start, stop=max(start, stop), step=step)
 
@@ -303,6 +312,8 @@ def _index(x, dims, indices):
     try:
         return index_at(x, *indices, dims=_dims(dims))
     except (IndexError, ValueError) as error:
+        if 0 in _result_shape(x, dims, indices) and all(x._array.shape[d] for d in dims):
+            return index_at(x, *[xp_.zeros_like(i) for i in indices], dims=_dims(dims))  # no index is looked at
         raise _index_error(error, x, dims, indices) from None
 
 

@@ -164,7 +164,7 @@ def split_sizes(xp, x, *, sizes, axis):
     x=lambda xp, g, axis: xp.stack(g, axis=axis),
 )
 def unbind_(xp, x, *, axis):
-    return tuple(x[(slice(None),) * axis + (i,)] for i in range(x.shape[axis]))
+    return tuple(x[(slice(None),) * axis + (i, Ellipsis)] for i in range(x.shape[axis]))
 
 
 _split_with_sizes = variant(split_sizes, "SplitWithSizesBackward0")

@@ -33,22 +33,29 @@ def unsafe_view(xp, x, *, shape):
     return xp.reshape(x, shape=shape)
 
 
+_reshape_alias = variant(view_as_shape, "ReshapeAliasBackward0")
+
+
 def _reshape(x: Tensor, *, shape) -> Tensor:
     """``shape`` as a view where strides allow it, else of a copy. This is ``reshape`` in rules and composites too."""
-    if _viewable(x, shape):
+    if _plainly_viewable(x):
         return view_as_shape(x, shape=shape)
+    if _viewable(x, shape):
+        return _reshape_alias(x, shape=shape)
     return unsafe_view(xp_.clone(x), shape=shape)
 
 
 xp_.reshape = _reshape
 
 
+def _plainly_viewable(x: Tensor) -> bool:
+    if x._array.__class__ is _ndarray:
+        return x._array.flags.c_contiguous
+    return x._view is None or views.layout(x).flags.c_contiguous
+
+
 def _viewable(x: Tensor, shape) -> bool:
-    array = x._array
-    if array.__class__ is _ndarray:
-        if array.flags.c_contiguous:
-            return True
-    elif x._view is None:
+    if _plainly_viewable(x):
         return True
     try:
         np.reshape(views.layout(x), shape, copy=False)
@@ -433,7 +440,7 @@ def adjoint(input):
 
 @op(node="ExpandBackward0", view=True, x=lambda xp, g: g)
 def broadcast_to_(xp, x, *, shape):
-    return xp.broadcast_to(x, shape)
+    return xp.expanded(x, shape)
 
 
 @public(function=False)

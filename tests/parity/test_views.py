@@ -1,4 +1,4 @@
-"""Random programs of views and in-place ops, run by PyTorch and by both engines: values, versions, strides, gradients."""
+"""Random programs of views and in-place ops, run by PyTorch and both engines: values, versions, strides, gradients."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import convert
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rushlight
 from rushlight.engine import xla
 
 ENGINES = pytest.mark.parametrize("engine", ["numpy", "xla"])
+
+
+def examples(count):
+    return settings(max_examples=count, deadline=None, derandomize=True)
+
 
 # Each entry is f(tensor, a, b) with small non-negative integers a and b, and works on either library's tensors.
 VIEWS = {
@@ -65,10 +71,22 @@ steps = st.lists(
 )
 
 
-@ENGINES
-@settings(max_examples=80, deadline=None, derandomize=True)
-@given(program=steps, shape=st.sampled_from([(2, 3), (3, 1), (4,), (2, 2, 3)]), grad=st.booleans())
-def test_random_programs(engine, program, shape, grad):
+programs = given(program=steps, shape=st.sampled_from([(2, 3), (3, 1), (4,), (2, 2, 3)]), grad=st.booleans())
+
+
+@examples(200)
+@programs
+def test_random_programs(program, shape, grad):
+    check_program("numpy", program, shape, grad)
+
+
+@examples(12)
+@programs
+def test_random_programs_on_xla(program, shape, grad):
+    check_program("xla", program, shape, grad)
+
+
+def check_program(engine, program, shape, grad):
     expected = run(torch, torch.arange(1.0, 1 + np.prod(shape)).reshape(shape) / 4, program, grad)
     ours = rushlight.arange(1.0, 1 + np.prod(shape)).reshape(shape) / 4
     if engine == "xla":
@@ -107,6 +125,15 @@ def run(library, leaf, program, grad) -> dict:
     pool, errors = [leaf * 1.0], []
     for name, which, a, b in program:
         t = pool[which % len(pool)]
+        if stale(t):
+            errors.append("stale")
+            continue
+        if name.startswith("setitem_") and 0 in t.stride():
+            continue  # PyTorch warns that this is deprecated, and writes; rushlight refuses
+        if name in WRITES and overlapping(t):
+            continue  # written several times in PyTorch, once here
+        if name in READS and not t.is_contiguous():
+            continue  # how the result lies in memory would be a matter of taste
         before = [p.detach().clone() for p in pool]
         try:
             result = STEPS[name](t, a, b)
@@ -128,12 +155,22 @@ def run(library, leaf, program, grad) -> dict:
     return outcome
 
 
+def overlapping(t) -> bool:
+    """Do windows share elements?"""
+    reach = 1
+    for stride, n in sorted((s, n) for n, s in zip(t.shape, t.stride()) if n > 1 and s):
+        if stride < reach:
+            return True
+        reach = stride * n
+    return False
+
+
 def significant_strides(t):
     return [s for n, s in zip(t.shape, t.stride()) if n > 1] if 0 not in t.shape else []
 
 
 @ENGINES
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(40)
 @given(
     shape=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     order=st.randoms(use_true_random=False),
@@ -170,21 +207,46 @@ def outcome(function):
 X = torch.arange(12.0).reshape(3, 4)
 
 FAILURES = {
-    "view": lambda t: t.view(5), "view two": lambda t: t.view(-1, -1), "view negative": lambda t: t.view(-3, 4),
-    "reshape": lambda t: t.reshape(-1, 5), "permute few": lambda t: t.permute(0), "permute twice": lambda t: t.permute(0, 0),
-    "expand": lambda t: t.expand(2, 4), "expand few": lambda t: t.expand(2), "expand new": lambda t: t.expand(-1, 3, 4),
-    "narrow": lambda t: t.narrow(0, 2, 5), "narrow start": lambda t: t.narrow(0, 9, 1), "select": lambda t: t.select(0, 9),
-    "transpose": lambda t: t.transpose(0, 5), "t": lambda t: t[None].t(), "mT": lambda t: t[0].mT, "H": lambda t: t[None].H,
-    "movedim": lambda t: t.movedim((0, 1), (0,)), "unflatten": lambda t: t.unflatten(1, (3, 2)),
-    "flatten": lambda t: t.flatten(1, 0), "squeeze": lambda t: t.squeeze(5), "split": lambda t: t.split(0),
-    "split sizes": lambda t: t.split([1, 1]), "chunk": lambda t: t.chunk(0), "tensor_split": lambda t: t.tensor_split(0),
-    "hsplit": lambda t: t.hsplit(3), "vsplit": lambda t: t[0].vsplit(2), "diagonal": lambda t: t.diagonal(0, 0, 0),
-    "unfold": lambda t: t.unfold(0, 5, 1), "unfold step": lambda t: t.unfold(0, 2, 0), "repeat": lambda t: t.repeat(2),
-    "flip": lambda t: t.flip(0, 0), "roll": lambda t: t.roll(1, (0, 1)), "rot90": lambda t: t.rot90(1, [0, 0]),
-    "triu": lambda t: t[0].triu(), "as_strided": lambda t: t.as_strided((20,), (1,)),
-    "select_scatter": lambda t: t.select_scatter(t[0], 1, 0), "write expanded": lambda t: t[0].expand(2, 4).mul_(2),
-    "0-dim unbind": lambda t: t.sum().unbind(), "view dtype": lambda t: t[:, :3].view(torch_or_ours(t).float64),
-}  # fmt: skip
+    "view": lambda t: t.view(5),
+    "view two": lambda t: t.view(-1, -1),
+    "view negative": lambda t: t.view(-3, 4),
+    "reshape": lambda t: t.reshape(-1, 5),
+    "permute few": lambda t: t.permute(0),
+    "permute twice": lambda t: t.permute(0, 0),
+    "expand": lambda t: t.expand(2, 4),
+    "expand few": lambda t: t.expand(2),
+    "expand new": lambda t: t.expand(-1, 3, 4),
+    "narrow": lambda t: t.narrow(0, 2, 5),
+    "narrow start": lambda t: t.narrow(0, 9, 1),
+    "select": lambda t: t.select(0, 9),
+    "transpose": lambda t: t.transpose(0, 5),
+    "t": lambda t: t[None].t(),
+    "mT": lambda t: t[0].mT,
+    "H": lambda t: t[None].H,
+    "movedim": lambda t: t.movedim((0, 1), (0,)),
+    "unflatten": lambda t: t.unflatten(1, (3, 2)),
+    "flatten": lambda t: t.flatten(1, 0),
+    "squeeze": lambda t: t.squeeze(5),
+    "split": lambda t: t.split(0),
+    "split sizes": lambda t: t.split([1, 1]),
+    "chunk": lambda t: t.chunk(0),
+    "tensor_split": lambda t: t.tensor_split(0),
+    "hsplit": lambda t: t.hsplit(3),
+    "vsplit": lambda t: t[0].vsplit(2),
+    "diagonal": lambda t: t.diagonal(0, 0, 0),
+    "unfold": lambda t: t.unfold(0, 5, 1),
+    "unfold step": lambda t: t.unfold(0, 2, 0),
+    "repeat": lambda t: t.repeat(2),
+    "flip": lambda t: t.flip(0, 0),
+    "roll": lambda t: t.roll(1, (0, 1)),
+    "rot90": lambda t: t.rot90(1, [0, 0]),
+    "triu": lambda t: t[0].triu(),
+    "as_strided": lambda t: t.as_strided((20,), (1,)),
+    "select_scatter": lambda t: t.select_scatter(t[0], 1, 0),
+    "write expanded": lambda t: t[0].expand(2, 4).mul_(2),
+    "0-dim unbind": lambda t: t.sum().unbind(),
+    "view dtype": lambda t: t[:, :3].view(torch_or_ours(t).float64),
+}
 
 
 def torch_or_ours(t):
@@ -195,7 +257,7 @@ def torch_or_ours(t):
 @pytest.mark.parametrize("name", FAILURES)
 def test_errors_are_pytorchs(engine, name):
     ours = convert.Converter(xla=engine == "xla").tensor(X)
-    with pytest.raises(Exception) as expected:  # noqa: B017, PT011: whatever PyTorch raises
+    with pytest.raises(Exception) as expected:
         FAILURES[name](X.clone())
     with pytest.raises(type(expected.value)) as actual:
         FAILURES[name](ours)
@@ -204,17 +266,24 @@ def test_errors_are_pytorchs(engine, name):
 
 
 JOINING_FAILURES = {
-    "empty": lambda lib, t: lib.cat([]), "rank": lambda lib, t: lib.cat([t, t[0]]), "size": lambda lib, t: lib.cat([t, t.t()]),
-    "scalar": lambda lib, t: lib.cat([t, t.sum()]), "tensor": lambda lib, t: lib.cat(t), "number": lambda lib, t: lib.cat((t, 3)),
-    "stack": lambda lib, t: lib.stack([t, t[0]]), "block_diag": lambda lib, t: lib.block_diag(t[None]),
-    "shapes": lambda lib, t: lib.broadcast_shapes((2,), (3,)), "broadcast": lambda lib, t: lib.broadcast_tensors(t, t[:2]),
-    "cartesian_prod": lambda lib, t: lib.cartesian_prod(t), "pad": lambda lib, t: lib.constant_pad_nd(t, (1,)),
-}  # fmt: skip
+    "empty": lambda lib, t: lib.cat([]),
+    "rank": lambda lib, t: lib.cat([t, t[0]]),
+    "size": lambda lib, t: lib.cat([t, t.t()]),
+    "scalar": lambda lib, t: lib.cat([t, t.sum()]),
+    "tensor": lambda lib, t: lib.cat(t),
+    "number": lambda lib, t: lib.cat((t, 3)),
+    "stack": lambda lib, t: lib.stack([t, t[0]]),
+    "block_diag": lambda lib, t: lib.block_diag(t[None]),
+    "shapes": lambda lib, t: lib.broadcast_shapes((2,), (3,)),
+    "broadcast": lambda lib, t: lib.broadcast_tensors(t, t[:2]),
+    "cartesian_prod": lambda lib, t: lib.cartesian_prod(t),
+    "pad": lambda lib, t: lib.constant_pad_nd(t, (1,)),
+}
 
 
 @pytest.mark.parametrize("name", JOINING_FAILURES)
 def test_joining_errors_are_pytorchs(name):
-    with pytest.raises(Exception) as expected:  # noqa: B017, PT011: whatever PyTorch raises
+    with pytest.raises(Exception) as expected:
         JOINING_FAILURES[name](torch, X)
     with pytest.raises(type(expected.value)) as actual:
         JOINING_FAILURES[name](rushlight, convert.Converter().tensor(X))
