@@ -8,6 +8,7 @@ import numpy as np
 
 from ...tensor import wrap
 from ...utils.data.dataset import row_indices, rows_of
+from ..pillow import pil_image
 from .vision import VisionDataset
 
 __all__ = ["Digits"]
@@ -46,9 +47,7 @@ class Digits(VisionDataset):
         array, target = self.data._array[index], int(self.targets._array[index])
         if self.transform is None:
             return self._transformed(wrap(_scaled(array[None])), target)
-        from PIL import Image
-
-        return self._transformed(Image.fromarray(array), target)
+        return self._transformed(pil_image().fromarray(array), target)
 
     def extra_repr(self) -> str:
         return f"Split: {'All' if self.train is None else 'Train' if self.train else 'Test'}"
