@@ -1,0 +1,228 @@
+"""Files exchanged with PyTorch, in both directions."""
+
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+import pickle
+from collections import OrderedDict
+
+import pytest
+import torch
+
+import rushlight
+
+ONCE = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = [*ONCE, "complex64", "complex128", "uint16", "uint32", "uint64"]
+
+
+def write(library, value, **arguments) -> bytes:
+    file = io.BytesIO()
+    library.save(value, file, **arguments)
+    return file.getvalue()
+
+
+def exchange(build, compare=repr, **arguments) -> None:
+    """What each library saves, both load alike: ``build(library)`` makes the same value for either."""
+    for writer in (torch, rushlight):
+        data = write(writer, build(writer), **arguments)
+        loaded = [compare(library.load(io.BytesIO(data))) for library in (torch, rushlight)]
+        assert loaded[0] == loaded[1] == compare(build(torch))
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(dtype, zipped):
+    if not zipped and dtype in ("uint16", "uint32", "uint64"):
+        pytest.skip("PyTorch cannot load these from the old format")
+    exchange(lambda lib: lib.arange(6).to(getattr(lib, dtype)).view(2, 3), _use_new_zipfile_serialization=zipped)
+
+
+def values(lib):
+    base = lib.arange(24.0).view(2, 3, 4)
+    return {
+        "views": [base, base[1], base.permute(2, 0, 1), base[:, 1:, ::2], base[0, 0, 0], lib.ones(1).expand(3, 4)],
+        "empty": [lib.empty(0), lib.empty(2, 0, 3)],
+        "parameter": lib.nn.Parameter(lib.ones(2)),
+        "frozen": lib.nn.Parameter(lib.ones(2), requires_grad=False),
+        "leaf": lib.ones(2, requires_grad=True),
+        "names": [lib.float32, lib.bfloat16, lib.Size([1, 2]), lib.device("cpu"), lib.strided],
+        "plain": [
+            1,
+            -1,
+            255,
+            256,
+            65536,
+            -(2**31),
+            2**31,
+            2**70,
+            0.5,
+            float("inf"),
+            True,
+            None,
+            "é",
+            b"\0\xff",
+            (),
+            1j,
+        ],
+        "sets": [{1}, set()],
+        "ordered": OrderedDict(a=1, b=OrderedDict()),
+        "bytes": bytearray(b"abc"),
+    }
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+def test_values(zipped):
+    exchange(values, _use_new_zipfile_serialization=zipped)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_protocols_are_read(protocol):
+    if protocol > 2:
+        torch_value = {"a": torch.arange(3.0), "b": OrderedDict(c=1)}
+        loaded = rushlight.load(io.BytesIO(write(torch, torch_value, pickle_protocol=protocol)))
+        assert repr(loaded) == repr(torch_value)
+    ours = {"a": rushlight.arange(3.0), "b": OrderedDict(c=1)}
+    data = write(rushlight, ours, pickle_protocol=protocol)
+    assert (
+        repr(torch.load(io.BytesIO(data), weights_only=False)) == repr(rushlight.load(io.BytesIO(data))) == repr(ours)
+    )
+
+
+def test_layout_of_views():
+    def layouts(value):
+        return [(v.shape, v.stride(), v.storage_offset(), v.untyped_storage().nbytes()) for v in value["views"]]
+
+    exchange(values, layouts)
+
+
+def test_sharing():
+    def written(value):
+        value["views"][0][1, 1, 1] = -1
+        return [v.tolist() for v in value["views"]]
+
+    for writer in (torch, rushlight):
+        data = write(writer, values(writer))
+        assert written(torch.load(io.BytesIO(data))) == written(rushlight.load(io.BytesIO(data)))
+
+
+def model(lib):
+    lib.manual_seed(0)
+    return lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.Flatten(), lib.nn.Linear(4, 2))
+
+
+def trained(lib):
+    m = model(lib)
+    optimizer = lib.optim.AdamW(m.parameters(), lr=0.1)
+    schedule = lib.optim.lr_scheduler.StepLR(optimizer, 1)
+    m(lib.ones(2, 3)).sum().backward()
+    optimizer.step()
+    schedule.step()
+    return {"model": m.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
+
+
+def test_training_state():
+    exchange(lambda lib: trained(lib)["model"], lambda s: (list(s), repr(s._metadata), repr(s)))
+    exchange(lambda lib: trained(lib)["optimizer"])
+    exchange(lambda lib: trained(lib)["schedule"])
+
+
+def test_random_state():
+    exchange(lambda lib: (lib.manual_seed(3), lib.rand(3), lib.get_rng_state())[2], lambda t: t.tolist())
+
+
+def test_whole_modules():
+    for writer in (torch, rushlight):
+        data = write(writer, model(writer))
+        outputs = []
+        for lib in (torch, rushlight):
+            m = lib.load(io.BytesIO(data), weights_only=False)
+            assert type(m[0]) is lib.nn.Linear and repr(m) == repr(model(torch))
+            m.register_forward_hook(lambda module, args, output: output * 2)
+            outputs.append(m(lib.ones(1, 3)).tolist())
+        assert outputs[0][0] == pytest.approx(outputs[1][0])
+
+
+def test_the_same_files_are_refused(tmp_path):
+    path = tmp_path / "a.pt"
+    for value in (Custom(), os.system, [print]):
+        torch.save(value, path)
+        for lib in (torch, rushlight):
+            with pytest.raises(pickle.UnpicklingError, match=r"(not an allowed global|is blocked|Unsupported)"):
+                lib.load(path)
+
+
+class Custom:
+    pass
+
+
+def test_allowing_as_in_pytorch(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(Custom(), path)
+    for lib in (torch, rushlight):
+        with lib.serialization.safe_globals([Custom]):
+            assert type(lib.load(path)) is Custom
+    names = [lib.serialization.get_unsafe_globals_in_checkpoint(path) for lib in (torch, rushlight)]
+    assert names[0] == names[1] and len(names[0]) == 1
+
+
+@pytest.mark.parametrize("writer", [torch, rushlight], ids=["torch", "rushlight"])
+def test_mmap(tmp_path, writer):
+    path = tmp_path / "a.pt"
+    writer.save({"w": writer.arange(1000.0), "v": writer.ones(3)}, path)
+    assert repr(torch.load(path, mmap=True)) == repr(rushlight.load(path, mmap=True))
+
+
+def test_zip64(tmp_path, monkeypatch):
+    from rushlight.io import zipformat
+
+    monkeypatch.setattr(zipformat, "ZIP64", 100)
+    path = tmp_path / "a.pt"
+    rushlight.save({"w": rushlight.arange(100.0), "v": rushlight.ones(1)}, path)
+    assert torch.load(path)["w"][99] == 99 and torch.load(path, mmap=True)["v"][0] == 1
+
+
+def test_many_storages(tmp_path):
+    path = tmp_path / "a.pt"
+    rushlight.save([rushlight.tensor([float(i)]) for i in range(300)], path)
+    assert [t.item() for t in torch.load(path)] == list(range(300))
+
+
+def test_safetensors(tmp_path):
+    theirs = pytest.importorskip("safetensors.torch")
+    from rushlight.io import safetensors as ours
+
+    def tensors(lib):
+        return {d: lib.arange(6).to(getattr(lib, d)).view(2, 3) for d in ONCE} | {"empty": lib.empty(0, 2)}
+
+    theirs.save_file(tensors(torch), tmp_path / "theirs", {"format": "pt"})
+    ours.save_file(tensors(rushlight), tmp_path / "ours", {"format": "pt"})
+    assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
+    assert repr(sorted(ours.load_file(tmp_path / "theirs").items())) == repr(
+        sorted(theirs.load_file(tmp_path / "ours").items())
+    )
+
+
+def test_safetensors_of_models_with_shared_weights(tmp_path):
+    theirs = pytest.importorskip("safetensors.torch")
+    from rushlight.io import safetensors as ours
+
+    def tied(lib):
+        m = lib.nn.Sequential(lib.nn.Linear(3, 3), lib.nn.Linear(3, 3))
+        m[1].weight = m[0].weight
+        return m
+
+    theirs.save_model(tied(torch), str(tmp_path / "theirs"))
+    ours.save_model(tied(rushlight), tmp_path / "ours")
+    with ours.safe_open(tmp_path / "theirs") as a, ours.safe_open(tmp_path / "ours") as b:
+        assert a.metadata() == b.metadata() and sorted(a.keys()) == sorted(b.keys())
+    assert ours.load_model(tied(rushlight), tmp_path / "theirs") == theirs.load_model(
+        tied(torch), str(tmp_path / "ours")
+    )
+
+
+def test_the_golden_files_are_what_pytorch_loads():
+    data = pathlib.Path(__file__).parents[1] / "data"
+    for name in ("checkpoint.pt", "checkpoint_legacy.pt", "small.pt"):
+        assert repr(torch.load(data / name)) == repr(rushlight.load(data / name))
