@@ -1,7 +1,7 @@
 """One step of each recurrent cell, for any namespace ``xp``: the definition that faster bodies are tested against.
 
-In ``step``, ``rows`` is the input already multiplied by ``w_ih`` (and with ``b_ih`` added); a cell returns the new (h, c), c being
-None but for LSTM.
+In ``step``, ``rows`` is the input already multiplied by ``w_ih`` (and with ``b_ih`` added); it returns the new (h, c),
+c being None but for LSTM.
 """
 
 from __future__ import annotations

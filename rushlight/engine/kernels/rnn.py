@@ -2,7 +2,7 @@
 
 The input's products of all steps are one matrix product, and so are the gradients of input and weights; only the
 hidden state's product is done step by step. Gates are computed in place in the array of those products, which is then
-what backward needs. Rows that belong to one step lie together, ``sizes`` of them: packed sequences have fewer and fewer.
+what backward needs. Rows that belong to one step lie together, ``sizes`` of them: packed sequences have ever fewer.
 """
 
 from __future__ import annotations

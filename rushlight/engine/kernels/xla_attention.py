@@ -13,7 +13,9 @@ from .xla_vjp import with_backward
 
 def attention(needs, q, k, v, mask, noise, *, scale, causal):
     if noise is None and _regular(q, k, v):
-        return _body(needs, q, k, v, mask, scale=scale, causal=causal, cudnn=_cudnn(q, needs))
+        on_gpu = device_of(q).type == "cuda"
+        wide = q.dtype == jnp.float16 and not on_gpu  # XLA's CPU has no half-precision product that adds in float32
+        return _body(needs, q, k, v, mask, scale=scale, causal=causal, wide=wide, cudnn=on_gpu and _cudnn(q, needs))
     from .. import xla
 
     return FORWARDS["attention"](xla, q, k, v, mask, noise, scale=scale, causal=causal), None
@@ -29,8 +31,10 @@ def _regular(q, k, v) -> bool:
     )
 
 
-def _dot_product(q, k, v, mask, *, scale, causal, cudnn):
-    bias = None
+def _dot_product(q, k, v, mask, *, scale, causal, wide, cudnn):
+    bias, dtype = None, q.dtype
+    if wide:
+        q, k, v = (a.astype(jnp.float32) for a in (q, k, v))
     if mask is not None and mask.ndim < 4:
         mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
     if mask is not None and mask.dtype != bool:
@@ -44,7 +48,7 @@ def _dot_product(q, k, v, mask, *, scale, causal, cudnn):
         is_causal=causal,
         implementation="cudnn" if cudnn else "xla",
     )
-    out = jnp.swapaxes(out, 1, 2)
+    out = jnp.swapaxes(out, 1, 2).astype(dtype)
     if mask is None:
         return out
     seen = mask & np.tri(q.shape[2], k.shape[2], dtype=bool) if causal else mask
@@ -55,7 +59,7 @@ def _cudnn(q, needs) -> bool:
     mask_wants_gradient = needs >> 3 & 1
     size = q.shape[-1]
     half = q.dtype in (jnp.float16, jnp.bfloat16)
-    return half and device_of(q).type == "cuda" and size % 8 == 0 and size <= 128 and not mask_wants_gradient
+    return half and size % 8 == 0 and size <= 128 and not mask_wants_gradient
 
 
 _body, attention_backward = with_backward(_dot_product)

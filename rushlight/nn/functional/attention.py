@@ -35,6 +35,8 @@ def scaled_dot_product_attention(
     _check_attention(query, key, value, attn_mask, dropout_p, is_causal)
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
+    for other in (key, value):
+        _check_broadcast(query.shape[:-2], other.shape[:-2])
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
     noise = None
@@ -87,15 +89,15 @@ def _check_attention(query, key, value, attn_mask, dropout_p, is_causal) -> None
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
         )
-    _check_mask_shape(attn_mask, (*query.shape[:-1], key.shape[-2]))
+    _check_broadcast((*query.shape[:-1], key.shape[-2]), attn_mask.shape)
 
 
-def _check_mask_shape(mask, want) -> None:
-    for i in range(1, min(mask.dim(), len(want)) + 1):
-        if mask.shape[-i] not in (1, want[-i]) and want[-i] != 1:
+def _check_broadcast(want, have) -> None:
+    for i, (a, b) in enumerate(zip(reversed(want), reversed(have)), 1):
+        if a != b and 1 not in (a, b):
             raise RuntimeError(
-                f"The size of tensor a ({want[-i]}) must match the size of tensor b ({mask.shape[-i]}) at non-singleton "
-                f"dimension {len(want) - i}"
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{len(want) - i}"
             )
 
 
@@ -153,8 +155,8 @@ def multi_head_attention_forward(
     key_padding_mask, attn_mask = _float_masks(key_padding_mask, attn_mask, query.dtype)
 
     length, batch, width = query.shape
-    _check_width(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    _check_width(query, key, value, embed_dim_to_check, num_heads, separate)
     q, k, v = _in_projection(query, key, value, in_proj_weight, in_proj_bias, separate)
     attn_mask = _per_head_mask(attn_mask, length, key.shape[0], batch * num_heads)
     if (bias_k is None) != (bias_v is None):
@@ -307,8 +309,8 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> 
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(
-                f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor "
-                "instead"
+                f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
+                "tensor instead"
             )
         want = (num_heads, query.shape[0], key.shape[0])
         if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != want:
@@ -321,9 +323,17 @@ def _check_width(query, key, value, width, num_heads, separate) -> None:
         raise AssertionError(f"was expecting embedding dimension of {width}, but got {query.shape[-1]}")
     if width % num_heads:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if separate and key.shape[:2] != value.shape[:2]:
-        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
-    if not separate and key.shape != value.shape:
+    if separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
+        for name, t, weight in zip(("query", "key", "value"), (query, key, value), separate):
+            if tuple(weight.shape) != (width, t.shape[-1]):
+                raise AssertionError(
+                    f"expecting {name} weights shape of {(width, t.shape[-1])}, but got {weight.shape}"
+                )
+    elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
     if key.shape[1] != query.shape[1]:
         raise RuntimeError(

@@ -329,9 +329,9 @@ class RNNCellBase(Module):
         for i, state in enumerate(states):
             if state.shape[0] != x.shape[0]:
                 raise RuntimeError(f"Input batch size {x.shape[0]} doesn't match hidden{i} batch size {state.shape[0]}")
-            if state.shape[-1] != self.hidden_size:
+            if state.dim() != 2 or state.shape[1] != self.hidden_size:
                 raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {state.shape[-1]}, expected {self.hidden_size}"
+                    f"hidden{i} has inconsistent hidden_size: got {state.shape[1]}, expected {self.hidden_size}"
                 )
 
     def extra_repr(self) -> str:

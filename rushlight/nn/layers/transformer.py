@@ -213,11 +213,6 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation) if isinstance(activation, str) else activation
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = functional.relu
-
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
@@ -258,7 +253,11 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's ``memory``, then a feed-forward network."""
+    """Self-attention, attention to the encoder's ``memory``, then a feed-forward network.
+
+    Differs from PyTorch: an ``activation`` given as a module survives copying. PyTorch's ``TransformerDecoder``, which
+    copies its layer, silently uses relu then.
+    """
 
     attentions = ("self_attn", "multihead_attn")
 

@@ -42,8 +42,8 @@ class PackedSequence(_Fields):
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They "
-                "should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
+                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -142,15 +142,16 @@ def _batch_sizes(input, lengths) -> tuple:
     """How many sequences have a first element, a second one, ….; refuses what cannot be packed."""
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
-    if len(lengths) != input.shape[1]:
+    batch = input.size(1)
+    if len(lengths) != batch:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={input.shape[1]})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={batch})"
         )
     if (np.diff(lengths) > 0).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
-            "not need ONNX exportability."
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do not need ONNX exportability."
         )
     if lengths[-1] <= 0:
         raise RuntimeError(
@@ -201,6 +202,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    if not all(s.dim() for s in sequences):
+        raise RuntimeError("pad_sequence: Expected sequences of at least one dimension, but got a tensor of none")
     longest, rest = max(s.shape[0] for s in sequences), sequences[0].shape[1:]
     padded = []
     for s in sequences:
