@@ -36,10 +36,10 @@ _PROFILES = {
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
     """Change how tensors print.
 
-    >>> set_printoptions(precision=2)
+    >>> rushlight.set_printoptions(precision=2)
     >>> rushlight.tensor([1.12345])
     tensor([1.12])
-    >>> set_printoptions(profile="default")
+    >>> rushlight.set_printoptions(profile="default")
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     for name, value in {**_PROFILES.get(profile, {}), **{k: v for k, v in given.items() if v is not None}}.items():

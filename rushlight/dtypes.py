@@ -127,8 +127,10 @@ def argument(value, function: str) -> dtype | None:
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest dtype that both promote to, by PyTorch's table.
 
-    >>> promote_types(uint8, int8), promote_types(int64, float16), promote_types(float16, bfloat16)
-    (torch.int16, torch.float16, torch.float32)
+    >>> rushlight.promote_types(rushlight.uint8, rushlight.int8)
+    torch.int16
+    >>> rushlight.promote_types(rushlight.float16, rushlight.bfloat16)
+    torch.float32
     """
     if a is b:
         return a

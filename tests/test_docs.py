@@ -7,7 +7,9 @@ import importlib
 import pathlib
 import pkgutil
 import re
+import warnings
 
+import numpy
 import pytest
 
 import rushlight
@@ -72,7 +74,8 @@ DOCUMENTED = documented()
 def test_examples_in_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = DOCUMENTED[name]
-    examples.globs = {"rushlight": rushlight, "nn": rushlight.nn, "F": rushlight.nn.functional}
+    warnings.simplefilter("ignore")  # some are about what warns; pytest puts its filters back
+    examples.globs = {"rushlight": rushlight, "nn": rushlight.nn, "F": rushlight.nn.functional, "numpy": numpy}
     run_examples(examples)
 
 

@@ -17,7 +17,7 @@ _new = object.__new__
 class Parameter(Tensor):
     """A tensor that is a module's parameter: it needs gradients, and ``module.parameters()`` yields it.
 
-    >>> Parameter(rushlight.ones(2))
+    >>> nn.Parameter(rushlight.ones(2))
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
     """

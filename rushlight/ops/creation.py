@@ -26,7 +26,7 @@ from .public import PUBLIC, public
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor that copies ``data``: a number, nested sequences of numbers, a NumPy array or a tensor.
 
-    >>> tensor([[1, 2], [3, 4.5]])
+    >>> rushlight.tensor([[1, 2], [3, 4.5]])
     tensor([[1.0000, 2.0000],
             [3.0000, 4.5000]])
     """

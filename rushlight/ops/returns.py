@@ -1,9 +1,9 @@
 """Results with named parts: tuples that unpack and print as ``torch.return_types`` do.
 
->>> max((1.0, 2))
+>>> rushlight.tensor([1.0, 3.0, 2.0]).max(dim=0)
 torch.return_types.max(
-values=1.0,
-indices=2)
+values=tensor(3.),
+indices=tensor(1))
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension.
 
     >>> F.pairwise_distance(rushlight.tensor([[3.0, 0.0]]), rushlight.tensor([[0.0, 4.0]]))
-    tensor([5.0000])
+    tensor([5.])
     """
     difference = x1 - x2 + eps
     return _norm(difference, ord=p, axis=(difference.ndim - 1,), keepdims=keepdim)

@@ -39,9 +39,9 @@ class DataLoader(Generic[T_co]):
     >>> _ = rushlight.manual_seed(0)
     >>> for batch in rushlight.utils.data.DataLoader(range(5), batch_size=2, shuffle=True):
     ...     print(batch)
-    tensor([2, 0])
-    tensor([1, 3])
-    tensor([4])
+    tensor([1, 4])
+    tensor([2, 3])
+    tensor([0])
 
     ``pin_memory`` is accepted and changes nothing: XLA copies from any memory.
     """

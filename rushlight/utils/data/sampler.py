@@ -55,7 +55,7 @@ class RandomSampler(Sampler[int]):
 
     >>> g = rushlight.Generator().manual_seed(0)
     >>> list(rushlight.utils.data.RandomSampler(range(4), generator=g))
-    [2, 0, 1, 3]
+    [0, 1, 3, 2]
     """
 
     data_source: Sized
