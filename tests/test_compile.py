@@ -250,6 +250,51 @@ def test_inside_and_around_autocast():
     assert product.compilations == 2
 
 
+@pytest.mark.parametrize("device", ["cpu", "xla"])
+def test_large_state_and_gradients_in_half_precision(device):
+    """Large tensors have buffers of their own; their gradients stay bfloat16 inside until somebody looks."""
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(128, 128), nn.Linear(128, 128)).to(device)
+        optimizer, x = optim.AdamW(model.parameters(), lr=1e-3), torch.randn(4, 128).to(device)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            with torch.autocast(device, dtype=torch.bfloat16):
+                loss = model(x).float().square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = wrap(step)
+        losses = [step(x).item() for _ in range(4)]
+        gradients = [p.grad for p in model.parameters()]
+        assert all(g.dtype is torch.float32 and g.device.type == device for g in gradients)
+        with torch.no_grad():
+            gradients[0].mul_(2)
+        losses.append(step(x).item())
+        results.append((losses, values(model), [p.grad.cpu().numpy() for p in model.parameters()]))
+    (a, b, c), (d, e, f) = results
+    np.testing.assert_allclose(a, d, rtol=2e-2)
+    for left, right in zip([*b, *c], [*e, *f]):
+        np.testing.assert_allclose(left, right, rtol=5e-2, atol=2e-3)
+
+
+def test_steps_out_of_lockstep():
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        model, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+        step = wrap(step)
+        for i in range(6):
+            if i == 3:
+                optimizer.state[model[0].weight]["step"].add_(100)
+            step(x, y)
+        results.append(values(model))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 def test_two_threads():
     model, _, step, x, y = problem(OPTIMIZERS["sgd"])
     compiled = torch.compile(step)

@@ -13,7 +13,7 @@ from ..engine.devices import place_of
 from ..tensor import Tensor
 from ..utils.hooks import epoch
 from .discover import Watch
-from .program import Program, Slot
+from .program import Outdated, Program, Slot
 from .trace import CompileError, is_traced, trace
 from .tree import flatten, signature
 
@@ -80,13 +80,18 @@ class Compiled:
                 warnings.warn(f"{error}\nRunning it eagerly from now on.", stacklevel=3)
                 self._eager = True
                 return self._fn(*args, **kwargs)
-        return entry.program(given)
+        try:
+            return entry.program(given)
+        except Outdated:
+            entry.program = None
+            return self._run(entry, args, kwargs)
 
     def _compile(self, entry, args, kwargs, given) -> Program:
         state, views = entry.state, entry.views
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
+        lockstep = [o._in_lockstep() for o in entry.optimizers]
         for _ in range(8):
-            learned, watch = trace(self._fn, args, kwargs, [*given, *state], views, entry.optimizers, device)
+            learned, watch = trace(self._fn, args, kwargs, [*given, *state], views, entry.optimizers, device, lockstep)
             known = {id(t) for t in [*given, *state]}
             missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not is_traced(t)]
             unseen = [t for t in watch.views if not any(t is v for v in views)]
@@ -97,7 +102,10 @@ class Compiled:
             raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
         self.compilations += 1
         entry.state = state
-        return Program(learned, len(given), entry.slots(given), entry.optimizers, place_of(device), self._options)
+        together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]
+        return Program(
+            learned, len(given), entry.slots(given), entry.optimizers, together, place_of(device), self._options
+        )
 
 
 class Entry:

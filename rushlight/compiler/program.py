@@ -16,9 +16,13 @@ from ..engine.devices import KEY_WORDS
 from ..errors import OutOfMemoryError
 from ..tensor import Tensor, wrap
 from .options import compiler_options, use_cache
-from .residence import SMALL, Group, current, move, own_buffer
-from .trace import Traced, trace_backward
+from .residence import SMALL, Group, current, move, own_buffer, release
+from .trace import Traced, narrowed, trace_backward
 from .tree import unflatten
+
+
+class Outdated(Exception):
+    """What the trace took for granted is so no longer: trace again."""
 
 
 class Program:
@@ -28,8 +32,9 @@ class Program:
     own, donated where written. The jaxpr's inputs are put together from these inside the compiled program.
     """
 
-    def __init__(self, learned: Traced, arguments: int, slots: list[Slot], optimizers, place, options):
+    def __init__(self, learned: Traced, arguments: int, slots: list[Slot], optimizers, lockstep, place, options):
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
+        self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
         self.place = place
         self._outputs = self._outputs_by_input()
         self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
@@ -37,6 +42,7 @@ class Program:
         self._grad_slots = [slot for slot in slots if slot.leaf is not None]
         use_cache()
         self._layout()
+        self._narrow_gradients()
         self._written_group = self._read_group = None
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
@@ -66,6 +72,7 @@ class Program:
     def _layout(self) -> None:
         """Sort the slots into (written, read) x (small, large); small ones get a start in their dtype's flat buffer."""
         self._small_written, self._small_read, self._large_written, self._large_read = [], [], [], []
+        self._large_replaced = []  # written without being read: the program is not given them
         sizes: dict = {}
         for k, slot in enumerate(self.slots):
             written = self.arguments + k in self._outputs
@@ -74,8 +81,17 @@ class Program:
                 (self._small_written if written else self._small_read).append(slot)
                 slot.start = sizes.get((written, slot.dtype), 0)
                 sizes[written, slot.dtype] = slot.start + size
+            elif written and not self.learned.used[self.arguments + k]:
+                self._large_replaced.append(slot)
             else:
                 (self._large_written if written else self._large_read).append(slot)
+
+    def _narrow_gradients(self) -> None:
+        """Large gradients leave the program in the precision they were computed in; whoever looks gets them widened."""
+        places = {id(slot): self._outputs[self.arguments + k] for k, slot in enumerate(self.slots)
+                  if slot.leaf is not None and self.arguments + k in self._outputs}  # fmt: skip
+        large = [places[id(slot)] for slot in self._large_replaced if id(slot) in places]
+        self._jaxpr = narrowed(self.learned.jaxpr, large)
 
     def _final(self, written_buffers, written, read_buffers, read, arguments, hyper, key):
         """The whole program: cut the flat buffers, run the jaxpr, put the written ones together again."""
@@ -85,7 +101,9 @@ class Program:
                 flat = buffers[slot.dtype.name]
                 part = jax.lax.slice(flat, (slot.start,), (slot.start + math.prod(slot.shape),))
                 values[id(slot)] = jnp.reshape(part, slot.shape)
-        closed, learned = self.learned.jaxpr, self.learned
+        for slot in self._large_replaced:
+            values[id(slot)] = np.zeros((), slot.dtype)  # stands for what is not read
+        closed, learned = self._jaxpr, self.learned
         scalars = [hyper[i] for i in range(hyper.shape[0])]
         inputs = [*arguments, *(values[id(slot)] for slot in self.slots), *scalars, key]
         outputs = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *inputs)
@@ -97,7 +115,7 @@ class Program:
         first_new = learned.results + len(learned.written)
         return (
             {name: jnp.concatenate(p) for name, p in parts.items()},
-            [new[id(slot)] for slot in self._large_written],
+            [new[id(slot)] for slot in (*self._large_written, *self._large_replaced)],
             outputs[: learned.results],
             [outputs[self._outputs[i]] for i in self._written_arguments],
             [outputs[first_new + learned.new_grads.index(i)] for i in self._new_grads],
@@ -116,6 +134,8 @@ class Program:
         self._written_group = self._group(self._written_group, self._small_written)
         self._read_group = self._group(self._read_group, self._small_read)
         hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
+        for slot in self._large_replaced:
+            release(slot.tensor)
         try:
             buffers, written, results, new_arguments, fresh, residuals = self._execute(
                 self._written_group.buffers,
@@ -131,7 +151,7 @@ class Program:
                 raise self._out_of_memory(error) from error
             raise
         self._written_group.replace(buffers)
-        for slot, value in zip(self._large_written, written):
+        for slot, value in zip((*self._large_written, *self._large_replaced), written):
             move(slot.tensor, value)
         for i, value in zip(self._written_arguments, new_arguments):
             put(arguments[i], value if arrays[i].__class__ is not np.ndarray else np.asarray(value))
@@ -177,6 +197,8 @@ class Program:
     def _group(self, group: Group | None, slots: list[Slot]) -> Group:
         """The group of these slots' tensors as it was, or packed again if eager code has taken one out of it."""
         if group is None or not group.intact:
+            if group is not None and not all(o._in_lockstep() for o in self._lockstep):
+                raise Outdated
             group = Group(self.place)
             group.gather([(slot.tensor, slot.start) for slot in slots])
         return group

@@ -66,7 +66,7 @@ class Resident:
     def value(self, like):
         """The value as an XLA array of its own, shaped like ``like``."""
         if self.group is None:
-            return self.array
+            return self.array.astype(like.dtype)  # a gradient may be kept in less precision than it has
         flat = self.group.buffers[like.dtype.name]
         return jnp.reshape(flat[self.start : self.start + like.size], like.shape)
 
@@ -76,7 +76,7 @@ class Resident:
         if array.__class__ is not np.ndarray:
             t._array = self.value(array)
         elif self.group is None:
-            np.copyto(array, np.asarray(self.array))
+            np.copyto(array, np.asarray(self.array), casting="unsafe")
         else:
             flat = np.asarray(self.group.buffers[array.dtype.name])
             np.copyto(array, flat[self.start : self.start + array.size].reshape(array.shape))
@@ -111,24 +111,47 @@ def current(t: Tensor, place):
 
 def own_buffer(t: Tensor, place):
     """The tensor's value in an XLA buffer of its own, where it now resides."""
+    if t._array.__class__ is not np.ndarray:
+        t._come_home()
+        if isinstance(t._array, jax.Array) and place in t._array.devices():
+            return t._array
     view = t._view
-    if view.__class__ is Resident and view.group is None:
+    if view.__class__ is Resident and view.group is None and view.array.dtype == t._array.dtype:
         return view.array
     value = current(t, place)
     end_residence(t)
     move(t, value)
-    t._view.seen = t._storage.version
+    if t._view is not None:
+        t._view.seen = t._storage.version
     return value
 
 
 def move(t: Tensor, value) -> None:
-    """``value`` is what ``t`` holds from now on; its memory is brought up to date when somebody looks."""
+    """``value`` is what ``t`` holds from now on.
+
+    On XLA it becomes the tensor's array, or, if it is of less precision, its array when somebody looks; on NumPy the
+    tensor's memory is brought up to date when somebody looks.
+    """
     storage = t._storage
     if storage is None:
         storage = t._storage = Storage()
-    view = t._view
+    storage.version += 1
+    array, view = t._array, t._view
+    if array.__class__ is not np.ndarray:
+        if value.dtype == array.dtype:
+            t._array, t._view = value, None
+            return
+        t._array = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=value.sharding)
     if view.__class__ is Resident and view.group is None:
         view.array = value
     else:
         t._view = Resident(array=value)
-    storage.version += 1
+
+
+def release(t: Tensor) -> None:
+    """Let go of an XLA value that is about to be replaced, so that its memory can be used again."""
+    view = t._view
+    if view.__class__ is Resident and view.group is None:
+        view.array = None
+    elif isinstance(t._array, jax.Array):
+        t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)

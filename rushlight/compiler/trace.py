@@ -7,6 +7,7 @@ import os
 import traceback
 
 import jax
+import jax.extend.core
 import numpy as np
 
 from ..autograd import mode, views
@@ -49,6 +50,7 @@ class Traced:
         self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
         self.tail: Tail | None = None
         self.uses_rng = False
+        self.used: list[bool] = []  # of each input: does the program read it?
 
 
 class Tail:
@@ -71,16 +73,19 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
-def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizers, device) -> tuple[Traced, Watch]:
+def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizers, device, lockstep=()):
     """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
 
-    ``views`` are tensors that view an input. Returns what was learned, and a watch of what the trace met.
+    ``views`` are tensors that view an input; ``lockstep`` says of each optimizer whether its parameters have made the
+    same number of steps. Returns what was learned, and a watch of what the trace met.
     """
     learned, watch = Traced(), Watch()
     hyper = [v for o in optimizers for v in o._hyper_values()]
 
     def body(arrays, hyper_values, rng):
-        with _installed(inputs, views, arrays), _hyper(optimizers, hyper_values), tracing(device, rng), watch.watching():
+        with _installed(inputs, views, arrays), _hyper(optimizers, hyper_values, lockstep), tracing(
+            device, rng
+        ), watch.watching():
             result = fn(*args, **kwargs)
             return _collect(learned, result, inputs, arrays)
 
@@ -89,12 +94,25 @@ def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizer
         learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
     except _NEEDS_VALUE as error:
         raise CompileError(_explain(error)) from error
-    learned.uses_rng = _uses(learned.jaxpr.jaxpr, learned.jaxpr.jaxpr.invars[-1])
+    jaxpr = learned.jaxpr.jaxpr
+    used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
+    learned.used = [id(v) in used for v in jaxpr.invars[: len(inputs)]]
+    learned.uses_rng = id(jaxpr.invars[-1]) in used
     return learned, watch
 
 
-def _uses(jaxpr, variable) -> bool:
-    return any(v is variable for equation in jaxpr.eqns for v in equation.invars)
+def narrowed(closed, outputs):
+    """The jaxpr with those of its ``outputs`` that are merely widened floats returned before they are widened."""
+    jaxpr = closed.jaxpr
+    made_by = {v: e for e in jaxpr.eqns for v in e.outvars}
+    outvars = list(jaxpr.outvars)
+    for i in outputs:
+        equation = made_by.get(outvars[i]) if isinstance(outvars[i], jax.extend.core.Var) else None
+        if equation is not None and equation.primitive.name == "convert_element_type":
+            (source,) = equation.invars
+            if isinstance(source, jax.extend.core.Var) and source.aval.dtype.itemsize < outvars[i].aval.dtype.itemsize:
+                outvars[i] = source
+    return closed.replace(jaxpr=jaxpr.replace(outvars=outvars))
 
 
 def is_traced(t: Tensor) -> bool:
@@ -124,16 +142,17 @@ def _installed(inputs, views, arrays):
 
 
 @contextlib.contextmanager
-def _hyper(optimizers, values):
+def _hyper(optimizers, values, lockstep):
     """Optimizers read these traced numbers instead of the floats in their groups."""
     values = iter(values)
     try:
-        for o in optimizers:
+        for o, together in zip(optimizers, lockstep):
             o._traced_hyper = [next(values) for _ in o._hyper_values()]
+            o._lockstep = together
         yield
     finally:
         for o in optimizers:
-            o._traced_hyper = None
+            o._traced_hyper, o._lockstep = None, False
 
 
 def _collect(learned: Traced, result, inputs, arrays):

@@ -46,7 +46,7 @@ def device_of(array) -> device:
     """The rushlight device an array lives on; while compiling, the device that is compiled for."""
     if isinstance(array, jax.core.Tracer):
         return _tracing or device("xla", 0)
-    return _device_of_place(next(iter(array.devices())))
+    return _device_of_place(next(iter(array.sharding.device_set)))
 
 
 def _device_of_place(place) -> device:

@@ -55,6 +55,7 @@ class Optimizer:
     dynamic: tuple[str, ...] = ("lr", "weight_decay")
 
     _traced_hyper: list | None = None  # while compile traces: what to read instead of the dynamic options
+    _lockstep = False  # while compile traces: all parameters have made the same number of steps
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -132,6 +133,19 @@ class Optimizer:
     def _hyper_values(self) -> list[float]:
         """All dynamic options of all groups, in the order of ``_traced_hyper``."""
         return [float(v) for group in self.param_groups for v in _scalars(group, self.dynamic)]
+
+    def _in_lockstep(self) -> bool:
+        """Have all parameters made the same number of steps? Then a compiled step counts, and corrects bias, once."""
+        counts, group = set(), None
+        for state in self.state.values():
+            step = state.get("step")
+            if isinstance(step, Tensor):
+                # Those that a compiled step left behind together were counted together: one speaks for all.
+                together = getattr(step._view, "group", None)
+                if together is None or together is not group:
+                    counts.add((step._array.dtype, step.item()))
+                group = together or group
+        return len(counts) == 1
 
     # -- parameter groups --------------------------------------------------------------------------------------------
 
@@ -337,6 +351,7 @@ class PureOptimizer(Optimizer):
     def step(self, closure=None):
         """One update of all parameters that have a gradient."""
         loss = self._evaluate(closure)
+        self._common_step = None
         outer, modes.grad = modes.grad, False
         try:
             for group in self.param_groups:
@@ -382,6 +397,9 @@ class PureOptimizer(Optimizer):
         arrays = {name: value._array for name, value in state.items() if isinstance(value, Tensor)}
         if xp is not numpy_engine:
             arrays = {name: xp.asarray(a) for name, a in arrays.items()}  # a state loaded from a file
+        if self._lockstep and "step" in arrays:
+            self._common_step = arrays["step"] if self._common_step is None else self._common_step
+            arrays["step"] = self._common_step
         is_complex = p._array.dtype.kind == "c"
         if is_complex:
             self._check_complex()
