@@ -62,11 +62,14 @@ def main():
     parser.add_argument("--lr", type=float, default=0.001)
     parser.add_argument("--beta1", type=float, default=0.5)
     parser.add_argument("--manualSeed", type=int, default=3)
+    parser.add_argument("--double", action="store_true", help="compute in float64")
     opt = parser.parse_args()
+    if opt.double:
+        torch.set_default_dtype(torch.double)
     torch.manual_seed(opt.manualSeed)
 
     images, _ = digits.draw(800, size=16)
-    images = torch.from_numpy(images).float().div(127.5).sub(1).unsqueeze(1)
+    images = torch.from_numpy(images).to(torch.get_default_dtype()).div(127.5).sub(1).unsqueeze(1)
     loader = DataLoader(TensorDataset(images), batch_size=opt.batchSize, shuffle=True)
 
     netG, netD = Generator(), Discriminator()

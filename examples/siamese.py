@@ -43,7 +43,7 @@ class Pairs(Dataset):
 
     def __init__(self, count, seed):
         images, targets = digits.draw(count, size=16, seed=seed)
-        self.images = torch.from_numpy(images).float().div(255).unsqueeze(1)
+        self.images = torch.from_numpy(images).to(torch.get_default_dtype()).div(255).unsqueeze(1)
         self.by_digit = [[i for i, t in enumerate(targets) if t == digit] for digit in range(10)]
         self.targets = targets
 
@@ -64,7 +64,10 @@ def main():
     parser.add_argument("--lr", type=float, default=5e-3)
     parser.add_argument("--gamma", type=float, default=0.8)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--double", action="store_true", help="compute in float64")
     args = parser.parse_args()
+    if args.double:
+        torch.set_default_dtype(torch.double)
     torch.manual_seed(args.seed)
 
     train_loader = DataLoader(Pairs(1000, seed=1), batch_size=50, shuffle=True)
@@ -77,7 +80,8 @@ def main():
         model.train()
         for batch, (first, second, same) in enumerate(train_loader):
             optimizer.zero_grad()
-            loss = criterion(model(first, second), same.float())
+            output = model(first, second)
+            loss = criterion(output, same.to(output.dtype))
             loss.backward()
             optimizer.step()
             if batch % 10 == 0:
@@ -88,7 +92,7 @@ def main():
         with torch.no_grad():
             for first, second, same in test_loader:
                 output = model(first, second)
-                test_loss += F.binary_cross_entropy(output, same.float(), reduction="sum").item()
+                test_loss += F.binary_cross_entropy(output, same.to(output.dtype), reduction="sum").item()
                 correct += torch.where(output > 0.5, 1, 0).eq(same).sum().item()
         count = len(test_loader.dataset)
         print(f"test: average loss {test_loss / count:.4f}, accuracy {correct}/{count}")

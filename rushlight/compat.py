@@ -76,6 +76,10 @@ class MissingName(AttributeError):
         return AttributeError, (str(self),)
 
 
+# In a traceback it is what it stands for.
+MissingName.__module__, MissingName.__name__, MissingName.__qualname__ = "builtins", "AttributeError", "AttributeError"
+
+
 def missing(module_name: str, find=None):
     """The ``__getattr__`` of a module that tells the nearest names; ``find(name)`` may know it, or return ``None``."""
 

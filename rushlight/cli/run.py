@@ -65,14 +65,15 @@ def _module_file(name: str) -> str:
 
     if sys.path[0] != "":
         sys.path.insert(0, os.getcwd())
-    for candidate in (f"{name}.__main__", name):
-        try:
-            spec = importlib.util.find_spec(candidate)
-        except ModuleNotFoundError:
-            continue
-        if spec is not None and spec.origin:
-            return spec.origin
-    raise Mistake(f"no module named '{name}'")
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or not spec.origin:
+        raise Mistake(f"no module named '{name}'")
+    return spec.origin
 
 
 def _show(error: BaseException) -> int:

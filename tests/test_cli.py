@@ -1,0 +1,282 @@
+"""The command line: scripts run as they are, names are checked, mistakes are one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.dom.minidom
+from pathlib import Path
+
+import pytest
+
+import rushlight
+from rushlight import compat
+from rushlight.cli import check, pictures
+
+ROOT = Path(__file__).parents[1]
+
+
+def rushlight_command(*arguments, cwd=None, **kwargs):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(
+        [sys.executable, "-m", "rushlight", *map(str, arguments)],
+        cwd=cwd, env=env, capture_output=True, text=True, **kwargs,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="script.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+# -- run -------------------------------------------------------------------------------------------------------------
+
+
+IMPORTS = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim.lr_scheduler
+from torch import optim, Tensor
+from torch.nn.parameter import Parameter
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+import beside
+import rushlight
+assert torch is rushlight and nn is rushlight.nn and F is rushlight.nn.functional and Tensor is rushlight.Tensor
+assert sys.modules["torch.nn"] is rushlight.nn and datasets is rushlight.vision.datasets
+assert torch.__spec__.name == "rushlight" and __name__ == "__main__"
+print(sys.argv[1:], beside.value, __file__)
+"""
+
+
+@pytest.mark.parametrize("first", [["run"], []])
+def test_run(script, first):
+    script("value = 7", "beside.py")
+    path = script(IMPORTS)
+    done = rushlight_command(*first, path, "--epochs", "3", "-m", "--help", cwd=ROOT)
+    assert done.stderr == "" and done.returncode == 0
+    assert done.stdout == f"['--epochs', '3', '-m', '--help'] 7 {path}\n"
+
+
+def test_run_a_module(script, tmp_path):
+    script("import torch; print(torch.__name__)", "program.py")
+    assert rushlight_command("run", "-m", "program", cwd=tmp_path).stdout == "rushlight\n"
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_started_processes_have_the_hook(script, method):
+    path = script(
+        "import torch, torch.multiprocessing as mp\n"
+        "def work(x): x.add_(torch.ones(3))\n"
+        "if __name__ == '__main__':\n"
+        f"    x = torch.zeros(3).share_memory_(); p = mp.get_context('{method}').Process(target=work, args=(x,))\n"
+        "    p.start(); p.join(); print(p.exitcode, x)\n"
+    )
+    done = rushlight_command("run", path)
+    assert done.stdout == "0 tensor([1., 1., 1.])\n", done.stderr
+
+
+def test_exit_status_is_the_scripts(script):
+    assert rushlight_command("run", script("raise SystemExit(7)")).returncode == 7
+    done = rushlight_command("run", script("import sys; sys.exit('no luck')"))
+    assert (done.returncode, done.stderr) == (1, "no luck\n")
+
+
+def test_traceback_is_the_users(script):
+    path = script("def f(x):\n    return x + {}['a']\n\nf(1)\n")
+    ours, pythons = (
+        rushlight_command("run", path),
+        subprocess.run([sys.executable, path], capture_output=True, text=True),
+    )
+    assert ours.returncode == pythons.returncode == 1
+    assert ours.stderr == pythons.stderr
+
+
+def test_errors_of_the_library_are_one_traceback(script):
+    done = rushlight_command("run", script("import torch\ntorch.ones(2, 2) @ torch.ones(3, 4)\n"))
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.splitlines()[1].endswith('script.py", line 2, in <module>')
+    assert done.stderr.endswith("mat1 and mat2 shapes cannot be multiplied (2x2 and 3x4)\n")
+
+
+def test_syntax_error(script):
+    path = script("def f(:\n")
+    ours, pythons = (
+        rushlight_command("run", path),
+        subprocess.run([sys.executable, path], capture_output=True, text=True),
+    )
+    assert ours.returncode == 1 and ours.stderr == pythons.stderr
+
+
+# -- missing names ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("torch.zeross", "AttributeError: module 'rushlight' has no attribute 'zeross': rushlight lacks torch.zeross"),
+        ("torch.nn.Liner", "AttributeError: module 'rushlight.nn' has no attribute 'Liner'"),
+        ("from torch.nn import Liner", "ImportError: cannot import name 'Liner' from 'rushlight.nn'"),
+        ("import torch.optm", "ModuleNotFoundError: No module named 'torch.optm': rushlight lacks it; nearest: optim"),
+        ("from torch.optm import Adam", "ModuleNotFoundError: No module named 'torch.optm'"),
+    ],
+)
+def test_missing_name(script, line, error):
+    done = rushlight_command("run", script(f"import torch\n{line}\n"))
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[-1].startswith(error) and "nearest: " in lines[-1]
+    assert len([text for text in lines if text.startswith("  File")]) == 1  # the user's line, not the hook's
+
+
+def test_hasattr_and_plain_import():
+    assert not hasattr(rushlight, "zeross") and not hasattr(rushlight.nn.functional, "rellu")
+    with pytest.raises(AttributeError, match=r"nearest: .*relu"):
+        rushlight.nn.functional.rellu  # noqa: B018
+    with pytest.raises(ImportError, match=r"lacks torch\.tensr; nearest: .*tensor"):
+        from rushlight import tensr  # noqa: F401
+
+
+def test_the_hook_does_not_replace_pytorch_itself(script):
+    path = script(
+        "import sys, types\nfrom rushlight import compat\n"
+        "sys.modules['torch'] = types.ModuleType('torch')\ncompat.install()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.stderr.endswith(
+        "ImportError: torch itself is already imported here; install rushlight's hook before it\n"
+    )
+
+
+# -- check -----------------------------------------------------------------------------------------------------------
+
+
+def used(text):
+    import ast
+
+    return set(check.used_names(ast.parse(text)))
+
+
+def test_names_are_followed_through_aliases():
+    text = (
+        "import torch, torch.nn.functional as F\nfrom torch import nn as layers\nG = torch.linalg\n"
+        "def f(x): return F.relu(layers.Linear(1, 2)(x)).sum() + G.norm(x) + other.torch.missing\n"
+        "class A(layers.Module): pass\n"
+    )
+    assert used(text) == {
+        "torch", "torch.nn", "torch.nn.functional", "torch.nn.functional.relu", "torch.nn.Linear", "torch.nn.Module",
+        "torch.linalg", "torch.linalg.norm",
+    }  # fmt: skip
+
+
+def test_guarded_imports_are_no_need():
+    assert used("try:\n    import torch.xla\nexcept ImportError:\n    pass\n") == set()
+
+
+def test_check(script):
+    good = script("import torch\nfrom torch import nn\nnn.Linear(2, 2); torch.Tensor.add\n", "good.py")
+    bad = script(
+        "raise SystemExit  # never run\nimport torch\nx = torch.zeross(2)\nfrom torch.nope import a, b\n", "bad.py"
+    )
+    done = rushlight_command("check", good)
+    assert (done.returncode, done.stdout) == (0, f"{good}: 4 torch names, all there\n")
+    done = rushlight_command("check", bad)
+    assert done.returncode == 1
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith(f"{bad}:3: torch.zeross is missing; nearest: zeros")
+    assert second.startswith(f"{bad}:4: torch.nope is missing")
+    assert last == f"{bad}: 5 torch names, 2 missing"
+
+
+# -- mistakes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quikstart"], "no command 'quikstart'; did you mean 'quickstart'?"),
+        (["zzz"], "no command 'zzz'; there are run, check, summary, quickstart, bench"),
+        (["run"], "the following arguments are required: script"),
+        (["run", "none.py"], "cannot read 'none.py': No such file or directory"),
+        (["none.py"], "cannot read 'none.py': No such file or directory"),
+        (["run", "."], "'.' is a folder, not a script"),
+        (["run", "-m", "no_such_module"], "no module named 'no_such_module'"),
+        (["check", "none.py"], "cannot read 'none.py': No such file or directory"),
+        (["summary", "net"], "'net' does not say what makes the model: write module:factory"),
+        (["summary", "none.py:Net"], "cannot read 'none.py': No such file or directory"),
+        (["summary", "no_such_module:Net"], "no module named 'no_such_module'"),
+        (["summary", "json:Lods"], "'json' has no 'Lods'; nearest: loads"),
+        (["bench", "--bogus"], "unrecognized arguments: --bogus"),
+        (["quickstart", "--folder", "/dev/null/x"], "cannot write to '/dev/null/x': Not a directory"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, message, tmp_path):
+    done = rushlight_command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"rushlight: {message}") and done.stderr.count("\n") == 1
+
+
+def test_help_and_version():
+    assert "quickstart" in rushlight_command().stdout
+    assert rushlight_command("--version").stdout == f"rushlight {rushlight.__version__}\n"
+
+
+# -- summary, bench, quickstart --------------------------------------------------------------------------------------
+
+
+def test_summary(script):
+    path = script(
+        "import torch.nn as nn\n"
+        "class Net(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.Linear(4, 3))\n"
+    )
+    done = rushlight_command("summary", f"{path}:Net", "--input", "2,4")
+    assert done.returncode == 0, done.stderr
+    assert "Linear" in done.stdout and "15" in done.stdout
+
+
+def test_bench():
+    done = rushlight_command("bench", "--no-torch", "--rounds", "1", "--json", "Module()")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["name"] == "module: Module()" and row["rushlight"] > 0 and row["torch"] is None
+    done = rushlight_command("bench", "--no-torch", "--rounds", "1", "Module()")
+    assert done.stdout.splitlines()[1].startswith("module: Module()")
+    assert rushlight_command("bench", "--no-torch", "no such case").returncode == 1
+
+
+def test_quickstart(tmp_path):
+    done = rushlight_command("quickstart", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "rushlight-quickstart"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "digits.pt", "predictions.svg", "summary.txt", "train_digits.py", "training.svg",
+    ]  # fmt: skip
+    (accuracy,) = [line for line in done.stdout.splitlines() if line.endswith("held-out digits read right")]
+    assert float(accuracy.partition("%")[0]) >= 98
+    assert done.stderr == ""  # no bar: this is not a terminal
+    for name in ("training.svg", "predictions.svg"):
+        xml.dom.minidom.parse(str(folder / name))
+    state = rushlight.load(folder / "digits.pt")
+    assert state["conv1.weight"].shape == (32, 1, 3, 3)
+
+
+def test_pictures_hold_what_they_show():
+    text = pictures.digits([([[0] * 8] * 8, 3, 3, 0.5), ([[255] * 8] * 8, 4, 9, 0.9)])
+    assert "3  50%" in text and "9, is 4" in text and text.count("rgb(0,0,0)") == text.count("rgb(255,255,255)") == 64
+    xml.dom.minidom.parseString(pictures.training([1.0], [0.5]))
+
+
+def test_names_are_mapped():
+    assert compat.our_name("torch.nn") == "rushlight.nn" and compat.our_name("torchvision") == "rushlight.vision"
+    assert compat.our_name("torch_geometric") is None and compat.our_name("numpy") is None
