@@ -97,7 +97,7 @@ def _hide_inner_errors(error: BaseException) -> None:
 
 
 def _users_frames(error: BaseException):
-    """The traceback without our frames at its top and, for a failed import, without the import system's at its end."""
+    """The traceback without our frames at its top and, for a name that is not there, without the import system's at its end."""
     from .. import compat
 
     frames, tb = [], error.__traceback__
@@ -108,7 +108,7 @@ def _users_frames(error: BaseException):
     while frames and frames[0].tb_frame.f_code.co_filename in ours:
         del frames[0]
     hook = {compat.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
-    while isinstance(error, ImportError) and frames and frames[-1].tb_frame.f_code.co_filename in hook:
+    while isinstance(error, ImportError | compat.MissingName) and frames and frames[-1].tb_frame.f_code.co_filename in hook:
         frames.pop()
     if frames:
         frames[-1].tb_next = None
