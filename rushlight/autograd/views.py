@@ -46,7 +46,7 @@ class CopySlices(Node):
 
 
 def read(xp, x, path, recorded=False):
-    """Follow a view's path from its base ``x``: on Tensors through the recorded ops, on arrays through the bare ones."""
+    """Follow a view's path from its base ``x``: on Tensors through recorded ops, on arrays through the bare ones."""
     for op, static, index in path:
         x = op.call(x, **static) if recorded else op.forward(xp, x, **static)
         if index is not None:
@@ -150,15 +150,15 @@ def _regenerate(t: Tensor) -> None:
 
 
 def check_writable(t: Tensor, values: bool = True) -> None:
-    """Raise PyTorch's error if ``t`` may not be written in place now; without ``values``, only its shape is to change."""
+    """Raise PyTorch's error if ``t`` may not be written in place now; not ``values``: only its shape is to change."""
     if state.grad and t._node is not None and _one_of_several(t):
         raise RuntimeError(f"{_output_name(t)} is a view and is being modified inplace. {_ONE_OF_SEVERAL}")
     t._sync()
     storage = t._storage
     if storage is not None and storage.inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if values and _overlaps(t):
         raise RuntimeError(
@@ -193,15 +193,15 @@ def _overlaps(t: Tensor) -> bool:
 
 
 _MADE_WITHOUT_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-    "to be tracked)."
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+    "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
 )
 
 _ONE_OF_SEVERAL = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
 _BASE_WRITTEN = f"is a view and its base or another view of its base has been modified inplace. {_ONE_OF_SEVERAL}"
 
@@ -221,10 +221,10 @@ def _alias_written(output: Output) -> str:
     if len(output.parent.edges) > 1:
         return f"Output {output.index} of {name} is a view and is being modified inplace. {_ONE_OF_SEVERAL}"
     return (
-        f"Output {output.index} of {name} is a view and is being modified inplace. This view was created inside a custom "
-        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
-        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
-        "forbidden. You can fix this by cloning the output of the custom Function."
+        f"Output {output.index} of {name} is a view and is being modified inplace. This view was created inside a "
+        "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would "
+        "override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
     )
 
 
@@ -245,7 +245,7 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
 
 
 def _keep_old_values(old: Tensor) -> None:
-    """Copy the values of a tensor about to be overwritten, if a rule saved it (3: the caller's, here, getrefcount's)."""
+    """Copy the values of a tensor about to be overwritten if a rule saved it (3: the caller's, here, getrefcount's)."""
     made = old._storage.views
     old._storage.views = None
     if old._array.__class__ is _ndarray and (made or sys.getrefcount(old) > 3):

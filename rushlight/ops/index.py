@@ -365,8 +365,8 @@ def _put(target, value, *, dims, indices, accumulate=False):
             value = value.expand(shape)
     except RuntimeError:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
+            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result "
+            f"of shape {list(shape)}"
         ) from None
     try:
         return (add_at if accumulate else put_at)(target, value, *indices, dims=_dims(dims))
@@ -490,8 +490,9 @@ def _broadcast(input, mask):
 def _refuse_traced(t, name):
     if _traced(t._array):
         raise RuntimeError(
-            f"the shape of {name}'s result depends on the values of its argument, which compiled code cannot have. Keep the "
-            "shape, with rushlight.where(mask, x, other) or x.masked_fill(mask, value), or call it outside compiled code."
+            f"the shape of {name}'s result depends on the values of its argument, which compiled code cannot have. "
+            "Keep the shape, with rushlight.where(mask, x, other) or x.masked_fill(mask, value), or call it outside "
+            "compiled code."
         )
 
 

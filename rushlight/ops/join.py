@@ -213,8 +213,8 @@ def _given(input, sizes, dim):
         )
     if sum(sizes) != length:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={list(sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(sizes)}"
         )
     return {"sizes": sizes, "axis": dim}
 

@@ -405,8 +405,8 @@ def _slices(input, axis, index, source, name):
     count = source._array.shape[axis] if source._array.ndim else 1
     if index._array.size != count:
         raise RuntimeError(
-            f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), for dim: "
-            f"{axis}"
+            f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), for "
+            f"dim: {axis}"
         )
     have, want = ([n for d, n in enumerate(t._array.shape) if d != axis] for t in (source, input))
     if have != want and input._array.ndim:
@@ -440,7 +440,8 @@ def index_fill(input, dim, index, value):
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "
+            "dimension(s)."
         )
     if not isinstance(value, Tensor) and isinstance(value, complex) and input._array.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")

@@ -139,13 +139,13 @@ def _view_dtype(x: Tensor, dtype) -> Tensor:
             )
         if views.layout(x).strides[-1] != views.layout(x).itemsize:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {_word(x.dtype)} as {_word(dtype)} (different element sizes), but got "
-                f"{views.layout(x).strides[-1] // views.layout(x).itemsize}"
+                f"self.stride(-1) must be 1 to view {_word(x.dtype)} as {_word(dtype)} (different element sizes), but "
+                f"got {views.layout(x).strides[-1] // views.layout(x).itemsize}"
             )
         if x._array.shape[-1] * have % want:
             raise RuntimeError(
-                f"self.size(-1) must be divisible by {want // have} to view {_word(x.dtype)} as {_word(dtype)} (different "
-                f"element sizes), but got {x._array.shape[-1]}"
+                f"self.size(-1) must be divisible by {want // have} to view {_word(x.dtype)} as {_word(dtype)} "
+                f"(different element sizes), but got {x._array.shape[-1]}"
             )
     return bitcast(x, dtype=dtype.numpy)
 
@@ -380,9 +380,9 @@ def _reversed_dims(self):
     """All dimensions in reverse order."""
     if self._array.ndim not in (0, 2):
         _warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
-            "an error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange("
-            "x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
         )
     return transpose_(self, axes=tuple(range(self._array.ndim))[::-1])
 
@@ -514,8 +514,8 @@ def broadcast_shapes(*shapes):
                 result[-i] = n
             elif n not in (1, result[-i]):
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {n} at {-i}! Mismatching argument at index {which} had "
-                    f"{shape}; but expected shape should be broadcastable to {result}"
+                    f"Attempting to broadcast a dimension of length {n} at {-i}! Mismatching argument at index {which} "
+                    f"had {shape}; but expected shape should be broadcastable to {result}"
                 )
     return Size(result)
 
