@@ -13,9 +13,7 @@ def tiny_mlp(torch):
 def mlp(torch, batch=64):
     """784-512-512-10, ReLU, cross entropy."""
     nn = torch.nn
-    model = nn.Sequential(
-        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
-    )
+    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     return model, nn.functional.cross_entropy, (torch.randn(batch, 784), torch.randint(0, 10, (batch,)))
 
 
@@ -104,7 +102,9 @@ def resnet50(torch, batch=128, size=224):
             self.relu = nn.ReLU(inplace=True)
             self.down = None
             if stride != 1 or inside != 4 * width:
-                self.down = nn.Sequential(nn.Conv2d(inside, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+                self.down = nn.Sequential(
+                    nn.Conv2d(inside, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width)
+                )
 
         def forward(self, x):
             y = self.relu(self.bn1(self.conv1(x)))
@@ -122,4 +122,3 @@ def resnet50(torch, batch=128, size=224):
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000),
     )  # fmt: skip
     return model, nn.functional.cross_entropy, (torch.randn(batch, 3, size, size), torch.randint(0, 1000, (batch,)))
-

@@ -273,7 +273,7 @@ def test_quickstart(tmp_path):
 
 def test_pictures_hold_what_they_show():
     text = pictures.digits([([[0] * 8] * 8, 3, 3, 0.5), ([[255] * 8] * 8, 4, 9, 0.9)])
-    assert "3  50%" in text and "9, is 4" in text and text.count("rgb(0,0,0)") == text.count("rgb(255,255,255)") == 64
+    assert "3 · 50%" in text and "9, is 4" in text and text.count("rgb(0,0,0)") == text.count("rgb(255,255,255)") == 64
     xml.dom.minidom.parseString(pictures.training([1.0], [0.5]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 STYLE = """<style>
@@ -23,9 +24,9 @@ STYLE = """<style>
 def training(losses: list[float], accuracies: list[float]) -> str:
     """Loss of every step (and its running mean) on the left, accuracy after every epoch on the right."""
     steps, epochs = range(1, len(losses) + 1), range(1, len(accuracies) + 1)
-    left = _Plot(60, "loss", "step", len(losses), 0.0, max(losses))
-    lowest = min([*accuracies, 0.9])
-    right = _Plot(480, "held-out accuracy", "epoch", len(accuracies), lowest - (1 - lowest) * 0.1, 1.0, percent=True)
+    left = _Plot(60, "loss", "step", len(losses), 0.0, math.ceil(2 * max(losses)) / 2)
+    low = min(0.9, math.floor(10 * min(accuracies)) / 10)
+    right = _Plot(480, "held-out accuracy", "epoch", len(accuracies), low, 1.0, percent=True)
     parts = [
         left.frame(),
         left.line(steps, losses, "raw"),
@@ -52,7 +53,7 @@ def digits(shown: list[tuple[list[list[int]], int, int, float]], columns: int = 
             for c, v in enumerate(255 - p for p in row)
         ]
         parts.append(f'<rect class="axis" x="{x}" y="{y}" width="64" height="64" fill="none"/>')
-        label = f"{said}  {chance:.0%}" if said == true else f"{said}, is {true}"
+        label = f"{said} · {chance:.0%}" if said == true else f"{said}, is {true}"
         parts.append(_text(x + 32, y + 82, label, "right" if said == true else "wrong", anchor="middle"))
     return _svg(40 + columns * 80, 54 + -(-len(shown) // columns) * 100, parts)
 
@@ -76,9 +77,9 @@ class _Plot:
 
     def frame(self) -> str:
         parts = [_text(self.left, 30, self.title, "title"), _text(self.left + 160, 328, self.label, anchor="middle")]
-        for i in range(5):
-            value = self.low + (self.high - self.low) * i / 4
-            y, text = self.y(value), f"{value:.1%}" if self.percent else f"{value:.2f}"
+        for i in range(6):
+            value = self.low + (self.high - self.low) * i / 5
+            y, text = self.y(value), f"{value:.0%}" if self.percent else f"{value:.2f}"
             parts.append(f'<line class="grid" x1="{self.left}" x2="{self.left + 320}" y1="{y:.1f}" y2="{y:.1f}"/>')
             parts.append(_text(self.left - 8, y + 4, text, anchor="end"))
         parts.append(f'<path class="axis" d="M{self.left} 50V290H{self.left + 320}" fill="none"/>')

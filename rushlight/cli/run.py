@@ -78,9 +78,9 @@ def _module_file(name: str) -> str:
 
 def _show(error: BaseException) -> int:
     """Print the user's traceback; the exit status Python would give."""
-    frames = _users_frames(error)
+    error.__traceback__ = _users_frames(error)
     _hide_inner_errors(error)
-    sys.excepthook(type(error), error, frames)
+    sys.excepthook(type(error), error, error.__traceback__)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
 
 
@@ -97,20 +97,22 @@ def _hide_inner_errors(error: BaseException) -> None:
 
 
 def _users_frames(error: BaseException):
-    """The traceback without our frames at its top and, for a name that is not there, without the import system's at its end."""
+    """The traceback without our frames at its top; for a name that is not there, without the hook's at its end."""
     from .. import compat
 
     frames, tb = [], error.__traceback__
     while tb is not None:
         frames.append(tb)
         tb = tb.tb_next
-    ours = {__file__}
-    while frames and frames[0].tb_frame.f_code.co_filename in ours:
-        del frames[0]
-    hook = {compat.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
-    while isinstance(error, ImportError | compat.MissingName) and frames and frames[-1].tb_frame.f_code.co_filename in hook:
-        frames.pop()
-    if frames:
-        frames[-1].tb_next = None
-    error.__traceback__ = frames[0] if frames else None
-    return error.__traceback__
+    files = [frame.tb_frame.f_code.co_filename for frame in frames]
+    first, last = 0, len(frames)
+    while first < last and files[first] == __file__:
+        first += 1
+    if isinstance(error, ImportError | compat.MissingName):
+        hook = {compat.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
+        while first < last and files[last - 1] in hook:
+            last -= 1
+    if first == last:
+        return None
+    frames[last - 1].tb_next = None
+    return frames[first]
