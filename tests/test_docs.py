@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
+import json
 import pathlib
 import pkgutil
 import re
@@ -93,3 +95,33 @@ def test_readmes_show_the_same_code():
     )
     strip = [re.sub(r"\s*#.*", "", code) for code in english], [re.sub(r"\s*#.*", "", code) for code in chinese]
     assert strip[0] == strip[1]
+
+
+def test_commands_in_the_docs_exist():
+    from rushlight.cli import COMMANDS
+
+    named = {
+        name
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for _, _, code in blocks(page, "bash")
+        for name in re.findall(r"(?:^|&& )rushlight (\S+)", code, re.M)
+    }
+    assert {"quickstart", "run", "check"} <= named <= set(COMMANDS)
+
+
+def test_numbers_are_filled_in(tmp_path, monkeypatch):
+    """``tools/readme_numbers.py`` finds its places in both READMEs."""
+    spec = importlib.util.spec_from_file_location("readme_numbers", ROOT / "tools" / "readme_numbers.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    for name in tool.HEADS:
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    row = {"name": "step", "rushlight": 0.5, "torch": 1.0, "ratio": 2.0}
+    machine = {"processor": "a CPU", "python": "3", "numpy": "2", "torch": "2.13"}
+    (tmp_path / "bench.json").write_text(json.dumps({"machine": machine, "rows": [row]}))
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["", "--bench", str(tmp_path / "bench.json"), "opdb=all of them", "optim=15 of 15"])
+    tool.main()
+    for name in tool.HEADS:
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "| step | 0.5 | 1 | 2.00× |" in text and "<!-- fill: opdb --> all of them |" in text
