@@ -75,7 +75,7 @@ class CIFAR10(VisionDataset):
 
 
 class CIFAR100(CIFAR10):
-    """Colour images, 32x32, of 100 classes: 50,000 to train, 10,000 to test. Files: ``root/cifar-100-python/train`` …"""
+    """Colour images of 100 classes: 50,000 to train, 10,000 to test. Files: ``root/cifar-100-python/train``."""
 
     base_folder = "cifar-100-python"
     url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"

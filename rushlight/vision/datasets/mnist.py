@@ -32,7 +32,8 @@ class MNIST(VisionDataset):
         ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
         ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
     ]
-    classes = "0 - zero,1 - one,2 - two,3 - three,4 - four,5 - five,6 - six,7 - seven,8 - eight,9 - nine".split(",")
+    _names = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    classes = [f"{i} - {name}" for i, name in enumerate(_names)]
 
     def __init__(self, root=None, train: bool = True, transform=None, target_transform=None, download: bool = False):
         super().__init__(root, transform=transform, target_transform=target_transform)
@@ -104,7 +105,8 @@ class FashionMNIST(MNIST):
         ("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
         ("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
     ]
-    classes = "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot".split(",")
+    classes = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"]
+    classes += ["Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 
 
 class KMNIST(MNIST):
