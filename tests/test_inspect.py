@@ -218,6 +218,16 @@ def test_watch_changes_no_number():
         optimizer.step()
 
 
+def test_evaluation_within_a_step_does_not_count():
+    model = nn.Linear(2, 2)
+    with inspect.watch(model, None) as watch:
+        model(rushlight.ones(1, 2)).sum().backward()
+        with rushlight.no_grad():
+            model(1000 * rushlight.ones(1, 2))
+        watch.step()
+    assert watch.records[""].activation.points[0][4] < 10
+
+
 def test_watch_sees_dead_units():
     model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
     with rushlight.no_grad():

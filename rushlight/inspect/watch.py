@@ -135,8 +135,11 @@ class Watch:
         values = _values(tensor)
         if self.first_nan is None and not _finite(values):
             self._blame(name, module, (args, kwargs))
-        if self._recording:
-            self.records[name].activation.take(values, self._recording_histograms, units=True)
+        record = self.records[name].activation
+        if self._recording and (
+            tensor.requires_grad or record.now is None
+        ):  # training counts, not an evaluation after it
+            record.take(values, self._recording_histograms, units=True)
         if tensor.requires_grad:
             tensor.register_hook(lambda g: self._after_backward(name, g))
 
