@@ -280,3 +280,70 @@ def test_bad_options_of_streams(options):
 )
 def test_errors(make):
     assert on_both(lambda f: make(f.utils.data)) is not None
+
+
+# -- vision: no torchvision here, but its documented draws can be made with PyTorch -----------------------------------
+
+
+def torch_uniform(low, high):
+    return torch.empty(1).uniform_(low, high).item()
+
+
+def torch_area(total, scale, ratio):
+    low, high = torch.log(torch.tensor(ratio))
+    return total * torch_uniform(*scale), torch.exp(torch.empty(1).uniform_(low, high)).item()
+
+
+def test_draws_of_random_crops():
+    from rushlight.vision import transforms
+
+    image = rushlight.zeros(3, 40, 50)
+    for seed in range(5):
+        torch.manual_seed(seed), rushlight.manual_seed(seed)
+        expected = [torch.randint(0, 40 - 32 + 1, (1,)).item(), torch.randint(0, 50 - 30 + 1, (1,)).item(), 32, 30]
+        assert list(transforms.RandomCrop.get_params(image, (32, 30))) == expected
+        area, aspect = torch_area(2000, (0.08, 0.3), (3 / 4, 4 / 3))
+        w, h = round((area * aspect) ** 0.5), round((area / aspect) ** 0.5)
+        expected = [torch.randint(0, 40 - h + 1, (1,)).item(), torch.randint(0, 50 - w + 1, (1,)).item(), h, w]
+        assert list(transforms.RandomResizedCrop.get_params(image, (0.08, 0.3), (3 / 4, 4 / 3))) == expected
+
+
+def test_draws_of_other_transforms():
+    from rushlight.vision import transforms
+
+    for seed in range(5):
+        torch.manual_seed(seed), rushlight.manual_seed(seed)
+        flipped = transforms.RandomHorizontalFlip()(rushlight.arange(2).reshape(1, 1, 2))
+        assert (flipped[0, 0, 0].item() == 1) == (torch.rand(1) < 0.5).item()
+        assert transforms.RandomRotation.get_params([-30, 30]) == torch_uniform(-30.0, 30.0)
+        order, *factors = transforms.ColorJitter.get_params((0.5, 1.5), None, (0.2, 1.8), (-0.1, 0.1))
+        assert order.tolist() == torch.randperm(4).tolist()
+        assert factors == [torch_uniform(0.5, 1.5), None, torch_uniform(0.2, 1.8), torch_uniform(-0.1, 0.1)]
+        top, left, h, w, filling = transforms.RandomErasing.get_params(
+            rushlight.zeros(3, 40, 50), (0.02, 0.3), (0.3, 3.3)
+        )
+        area, aspect = torch_area(2000, (0.02, 0.3), (0.3, 3.3))
+        assert (h, w) == (round((area * aspect) ** 0.5), round((area / aspect) ** 0.5))
+        np.testing.assert_allclose(filling.numpy(), torch.empty(3, h, w).normal_().numpy(), rtol=1e-5, atol=1e-6)
+        assert [top, left] == [torch.randint(0, 40 - h + 1, (1,)).item(), torch.randint(0, 50 - w + 1, (1,)).item()]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_resize_of_tensors(mode):
+    from rushlight.vision.transforms import functional
+
+    array = np.random.default_rng(0).random((2, 3, 20, 30), dtype=np.float32)
+    options = {} if mode == "nearest" else {"antialias": True}
+    expected = torch.nn.functional.interpolate(torch.from_numpy(array), (11, 40), mode=mode, **options)
+    made = functional.resize(rushlight.from_numpy(array), [11, 40], functional.InterpolationMode(mode))
+    np.testing.assert_allclose(made.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_fake_images():
+    from rushlight.vision import datasets, transforms
+
+    image, target = datasets.FakeData(image_size=(3, 5, 6), transform=transforms.PILToTensor())[4]
+    torch.manual_seed(4)
+    expected = torch.randn(3, 5, 6).mul(255).to(torch.int64) % 256
+    assert (image.long() - rushlight.tensor(expected.tolist())).abs().max().item() <= 1
+    assert target == torch.randint(0, 10, (1,)).item()
