@@ -10,8 +10,9 @@ from __future__ import annotations
 import html
 import itertools
 from collections import Counter, deque
+from typing import Any
 
-from ..autograd.tape import AccumulateGrad, Output
+from ..autograd.tape import AccumulateGrad, Node, Output
 from ..nn.module import Module
 from ..nn.parameter import is_lazy
 from ..tensor import Tensor
@@ -75,7 +76,7 @@ def _draw_nodes(tensor: Tensor, names: dict, limit: int) -> Picture:
     parts = [_path(points) for points in paths]
     for i, label in enumerate(labels):
         colour = _LEAF if i in leaves else _RESULT if i == 0 else _OP
-        parts.append(_box(*places[i], widths[i], label, colour, round_=i in leaves))
+        parts.append(_box(places[i], widths[i], label, colour, round_=i in leaves))
     left = min([x - w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) - 12
     right = max([x + w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) + 12
     height = max(y for _, y in places) + 64
@@ -95,7 +96,8 @@ def _igraph():
 
 def _collect(tensor: Tensor, limit: int):
     """(nodes, the result's first; edges (maker, user) by number; how many nodes are left out)."""
-    root = tensor._node.parent if type(tensor._node) is Output else tensor._node
+    node: Any = tensor._node
+    root: Node = node.parent if type(node) is Output else node
     number, nodes, edges, left_out = {root: 0}, [root], [], set()
     waiting = deque([root])
     while waiting:
@@ -228,7 +230,8 @@ _ROW, _STEP = 28, 24
 
 def _draw_modules(model: Module) -> Picture:
     rows = list(_rows(model, "", 0, Counter()))
-    parts, last_at = [], {}  # depth -> where the latest row of that depth is
+    parts: list[str] = []
+    last_at: dict[int, int] = {}  # depth -> where the latest row of that depth is
     widest = 0.0
     for i, (depth, name, module, again) in enumerate(rows):
         x, y = depth * _STEP, i * _ROW
@@ -296,7 +299,8 @@ def _svg(x, y, width, height, parts) -> str:
     )
 
 
-def _box(x, y, width, label, colour, round_) -> str:
+def _box(centre, width, label, colour, round_) -> str:
+    x, y = centre
     lines = [_text(x, y + 4 if len(label) == 1 else y - 3, label[0], 1)]
     if len(label) > 1:
         lines.append(_text(x, y + 12, label[1], 0.65, size=11))

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import html
 import math
+from collections.abc import Callable
 
 from ..autograd.mode import intercepting, no_grad
 from ..autograd.op import differentiable
@@ -134,7 +135,8 @@ def _cells(row: Row):
 
 def _labels(rows: list[Row]) -> list[str]:
     """Names drawn as a tree."""
-    labels, open_bars = [], []
+    labels: list[str] = []
+    open_bars: list[bool] = []
     for row in rows:
         name = f"{row.name}: {row.kind}" if row.name else row.kind
         if row.depth == 0:
@@ -283,7 +285,7 @@ class _Counter:
 
 _OPENED = frozenset({"add_matmul", "add_matmul_sum", "add_matvec", "attention", "conv_tbc", "recurrent"})
 
-_PRODUCTS = {
+_PRODUCTS: dict[str, Callable[..., int]] = {
     "matmul": lambda y, x, w: y.numel() * x.shape[-1],
     "matvec": lambda y, x, w: y.numel() * x.shape[-1],
     "vecmat": lambda y, x, w: y.numel() * x.shape[-1],
