@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 _BLOCK = 16  # normal values are made in blocks: 8 radii with 8 angles
-_HALF = ("float16", "bfloat16")
 
 
 def uniform01(generator, n: int, dtype=np.float64) -> np.ndarray:
@@ -29,7 +28,7 @@ def uniform(generator, n: int, dtype, low: float, high: float) -> np.ndarray:
     values = uniform01(generator, n, compute)
     if low != 0 or high != 1:
         values = _fused(values, high - low, low)
-    if dtype.name in _HALF:  # rounding may reach ``high``, which is excluded
+    if dtype.itemsize == 2:  # rounding may reach ``high``, which is excluded
         values = values.astype(dtype)
         values[values == dtype.type(high)] = low
     return values
@@ -66,7 +65,7 @@ def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool =
     whole = n - n % _BLOCK
     out = np.empty(n, compute)
     # PyTorch first fills all of memory with uniform values (half precision: only the whole blocks).
-    drawn = uniform01(generator, whole if dtype.name in _HALF else n, compute)
+    drawn = uniform01(generator, whole if dtype.itemsize == 2 else n, compute)
     _box_muller(drawn[:whole], out[:whole])
     if whole != n:
         _box_muller(uniform01(generator, _BLOCK, compute), out[-_BLOCK:])

@@ -479,7 +479,7 @@ def _draw(kind, shape, dtype, device, generator, **parameters):
     generator = _checked(generator)
     if device.type != "cpu" or _tracing():
         return _draw_keyed(kind, shape, dtype, device, generator, parameters)
-    values = _flat(kind, int(np.prod(shape)), dtype, generator, parameters)
+    values = _flat(kind, math.prod(shape), dtype, generator, parameters)
     return values.reshape(shape)
 
 
