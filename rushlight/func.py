@@ -9,7 +9,17 @@ from .autograd.grad import grad as _grad
 from .autograd.mode import enable_grad
 from .tensor import Tensor
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+]
 
 
 def grad(func, argnums=0, has_aux=False):
@@ -127,6 +137,24 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     dicts = parameter_and_buffer_dicts
     merged = dicts if isinstance(dicts, dict) else {k: v for d in dicts for k, v in d.items()}
     return _functional_call(module, merged, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def stack_module_state(models):
+    """The parameters, and the buffers, of several models of one class, each stacked along a new first dimension."""
+    from .ops import stack
+
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters, buffers = [dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]
+    stacked = {name: stack([p[name] for p in parameters]).detach() for name in parameters[0]}
+    for name, first in parameters[0].items():
+        stacked[name].requires_grad_(first.requires_grad)
+    return stacked, {name: stack([b[name] for b in buffers]).detach() for name in buffers[0]}
 
 
 def _fresh(args, argnums):

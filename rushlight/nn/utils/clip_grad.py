@@ -1,0 +1,89 @@
+"""Gradients kept within bounds, in place."""
+
+from __future__ import annotations
+
+import warnings
+
+from ... import linalg
+from ...autograd.mode import no_grad
+from ...ops import clamp, stack, tensor
+from ...tensor import Tensor
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+@no_grad()
+def get_total_norm(
+    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all the tensors' elements together."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not tensors:
+        return tensor(0.0)
+    place = tensors[0].device
+    norms = [linalg.vector_norm(t, float(norm_type)).to(place) for t in tensors]
+    total = linalg.vector_norm(stack(norms), float(norm_type))
+    if error_if_nonfinite and bool(total.isnan().logical_or(total.isinf())):
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scale the gradients so that a total norm of ``total_norm`` becomes at most ``max_norm``."""
+    factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    for grad in _grads(parameters):
+        grad.mul_(factor.to(grad.device))
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """Scale all gradients by one factor so that their norm is at most ``max_norm``; returns the norm they had.
+
+    >>> weight = rushlight.nn.Parameter(rushlight.tensor([3.0, 4.0]))
+    >>> weight.grad = rushlight.tensor([3.0, 4.0])
+    >>> rushlight.nn.utils.clip_grad_norm_([weight], 1.0), weight.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
+    parameters = _listed(parameters)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> Tensor:
+    """Deprecated: the former name of ``clip_grad_norm_``."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of the gradients into [-clip_value, clip_value]."""
+    for grad in _grads(_listed(parameters)):
+        grad.clamp_(min=-float(clip_value), max=float(clip_value))
+
+
+def _listed(parameters) -> list:
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    generated = not isinstance(parameters, (list, tuple))
+    parameters = list(parameters)
+    if generated and not parameters:
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4)
+    return parameters
+
+
+def _grads(parameters) -> list[Tensor]:
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
