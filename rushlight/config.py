@@ -19,7 +19,7 @@ def get_default_device() -> device:
     return default_device
 
 
-# NumPy's element-wise loops use one thread; the number is kept for what asks (BLAS reads it when it can be told).
+# NumPy's element-wise loops use one thread; the number is for matrix products and for what asks.
 _threads = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 _interop_threads = _threads
 
@@ -29,9 +29,12 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads one op may use. BLAS libraries take their number from OMP_NUM_THREADS at start."""
+    """How many threads one op may use; told to the BLAS library that came with NumPy, if there is one."""
     global _threads
     _threads = _positive("set_num_threads", n)
+    from .engine import blas
+
+    blas.set_threads(n)
 
 
 def get_num_interop_threads() -> int:

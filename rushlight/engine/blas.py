@@ -47,6 +47,16 @@ def _function(char: str):
     return None
 
 
+def set_threads(n: int) -> None:
+    """How many threads a matrix product may use."""
+    for library in _libraries():
+        for pattern in ("scipy_openblas_{}64_", "openblas_{}64_", "scipy_openblas_{}", "openblas_{}"):
+            found = getattr(library, pattern.format("set_num_threads"), None)
+            if found is not None:
+                found(ctypes.c_int(n))
+                break
+
+
 @functools.cache
 def _libraries():
     root = pathlib.Path(np.__file__).parent
