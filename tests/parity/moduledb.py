@@ -35,6 +35,8 @@ import opdb
 from opdb import Mismatch, Options
 
 MODULES = {info.module_cls.__name__: info for info in module_db}
+# Their samples carry float64 random numbers, which PyTorch takes with float64 inputs only.
+FLOAT64 = ("FractionalMaxPool2d", "FractionalMaxPool3d")
 LISTED = pathlib.Path(__file__).with_name("unsupported_modules.txt")
 
 
@@ -58,11 +60,10 @@ def check(info, options: Options, modes=(True, False)) -> int:
 
 def samples_of(info, options, training):
     """(index, sample) pairs: all, or an even spread of ``options.samples``; the same ones every time."""
+    dtype = torch.float64 if info.module_cls.__name__ in FLOAT64 else options.dtype or torch.float32
     torch.manual_seed(0)
     with _constructors_noted():
-        found = info.module_inputs_func(
-            info, device="cpu", dtype=options.dtype or torch.float32, requires_grad=True, training=training
-        )
+        found = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training)
     found = list(enumerate(found))
     if options.samples and len(found) > options.samples:
         found = [found[round(i)] for i in np.linspace(0, len(found) - 1, options.samples)]

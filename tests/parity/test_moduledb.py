@@ -1,7 +1,7 @@
 """Every class of PyTorch's module database; what is listed in unsupported_modules.txt must fail, all else must pass.
 
-``RUSHLIGHT_PARITY=all`` runs every sample of each class, on NumPy, on XLA arrays and compiled; without it, a few on
-NumPy.
+``RUSHLIGHT_PARITY=all`` runs every sample of each class on NumPy, and some on XLA arrays and compiled; without it, a
+few of each class on NumPy and one, of every third class, compiled.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ import rushlight
 
 FULL = os.environ.get("RUSHLIGHT_PARITY") == "all"
 KNOWN = opdb.unsupported(moduledb.LISTED)
-MODES = {"numpy": opdb.Options(samples=0 if FULL else 4)}
+MODES = {
+    "numpy": opdb.Options(samples=0 if FULL else 10),
+    "compiled": opdb.Options(samples=2 if FULL else 1, compiled=True),
+}
 if FULL:
     MODES["xla"] = opdb.Options(samples=4, xla=True)
-    MODES["compiled"] = opdb.Options(samples=2, compiled=True)
+CASES = [
+    (name, mode) for mode in MODES for i, name in enumerate(moduledb.MODULES) if FULL or mode == "numpy" or i % 3 == 0
+]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", moduledb.MODULES)
+@pytest.mark.parametrize(("name", "mode"), CASES)
 def test_module(name, mode, request):
     if name in KNOWN:
         request.applymarker(pytest.mark.xfail(strict=True, reason=KNOWN[name], raises=opdb.Mismatch))
@@ -39,13 +43,14 @@ def test_the_list_names_only_classes_of_the_database():
 
 
 @pytest.mark.parametrize("name", [n for n in moduledb.MODULES if n not in KNOWN])
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Lazy modules")
 def test_initial_weights(name):
     """With the same seed, a freshly built layer has PyTorch's parameters and leaves the generator in the same state."""
     info = moduledb.MODULES[name]
     for i, sample in moduledb.samples_of(info, opdb.Options(samples=3), training=True):
         given = sample.constructor_input
         torch.manual_seed(i)
-        theirs = info.module_cls(*given.args, **given.kwargs)
+        theirs = info.module_cls(*map(_made_again, given.args), **given.kwargs)
         rushlight.manual_seed(i)
         ours = moduledb.build(info, given, convert.Converter())
         if info.is_lazy:
@@ -55,6 +60,14 @@ def test_initial_weights(name):
             ours(*args[0], **args[1])
         _same_state(ours, theirs)
         assert rushlight.rand(1).item() == torch.rand(1).item()
+
+
+def _made_again(value):
+    """An encoder layer that a sample brings was made before the seed was set."""
+    if not isinstance(value, torch.nn.Module):
+        return value
+    args, kwargs = value.made_with
+    return type(value)(*args, **kwargs)
 
 
 def _same_state(ours, theirs):
@@ -88,35 +101,35 @@ def test_the_harness_notices(wrong, monkeypatch):
     assert caught.value.stage == wrong
 
 
-def test_bad_inputs_raise_pytorchs_errors():
+# What these accept, or refuse in other words, is still to be mended; a listed class that passes fails the tests.
+LENIENT = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "NLLLoss", "HuberLoss", "LinearCrossEntropyLoss"]
+LENIENT += ["CircularPad1d", "CircularPad2d", "CircularPad3d"]
+ERRORS = [n for n, info in moduledb.MODULES.items() if info.module_error_inputs_func is not None]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_bad_inputs_raise_pytorchs_errors(name, request):
     """The database's own error samples: the same exception type and message."""
-    checked = 0
-    for info in moduledb.MODULES.values():
-        if info.module_error_inputs_func is None or info.module_cls.__name__ in KNOWN:
-            continue
-        samples = info.module_error_inputs_func(
-            info, device="cpu", dtype=torch.float32, requires_grad=False, training=True
-        )
-        for sample in samples:
-            outcomes = [_outcome(info, sample.module_error_input, package) for package in (torch, rushlight)]
-            assert outcomes[0][0] is outcomes[1][0], (info.name, outcomes)
-            if "Expected" not in outcomes[0][1]:  # some of PyTorch's print C++ types and places
-                assert outcomes[0] == outcomes[1], info.name
-            checked += 1
-    assert checked >= 10
+    if name in LENIENT:
+        request.applymarker(pytest.mark.xfail(strict=True))
+    info = moduledb.MODULES[name]
+    samples = info.module_error_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=True)
+    assert samples
+    for sample in samples:
+        theirs, ours = (_outcome(info, sample.module_error_input, package) for package in (torch, rushlight))
+        assert theirs == ours
 
 
 def _outcome(info, given, package):
+    to_ours = convert.Converter()
+    make = info.module_cls if package is torch else getattr(rushlight.nn, info.module_cls.__name__)
+    to_this = (lambda v: v) if package is torch else to_ours
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if package is torch:
-                made = info.module_cls(*given.constructor_input.args, **given.constructor_input.kwargs)
-                made(*given.forward_input.args, **given.forward_input.kwargs)
-            else:
-                to_ours = convert.Converter()
-                made = moduledb.build(info, given.constructor_input, to_ours)
-                made(*to_ours(given.forward_input.args), **to_ours(given.forward_input.kwargs))
+            made = make(*to_this(given.constructor_input.args), **to_this(given.constructor_input.kwargs))
+            if given.forward_input is not None:
+                made(*to_this(given.forward_input.args), **to_this(given.forward_input.kwargs))
         except Exception as error:
             return type(error), str(error)
     return None, "no error"

@@ -293,8 +293,8 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> 
     word = "batched (3-D)" if dims == 3 else "unbatched (2-D)"
     if key.dim() != dims or value.dim() != dims:
         raise AssertionError(
-            f"For {word} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and {value.dim()}-D "
-            "tensors respectively"
+            f"For {word} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and "
+            f"{value.dim()}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
         raise AssertionError(
@@ -309,8 +309,8 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> 
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(
-                f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
-                "tensor instead"
+                f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                f"{attn_mask.dim()}-D tensor instead"
             )
         want = (num_heads, query.shape[0], key.shape[0])
         if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != want:

@@ -49,7 +49,7 @@ class RNNBase(Module):
         dtype=None,
     ):
         super().__init__()
-        _check_options(input_size, hidden_size, num_layers, batch_first, dropout, proj_size)
+        _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in _MODES:
             raise ValueError(f"Unrecognized RNN mode: {mode}")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -195,7 +195,7 @@ def _ordered(state, order):
     return state if order is None else state.index_select(1, order)
 
 
-def _check_options(input_size, hidden_size, num_layers, batch_first, dropout, proj_size) -> None:
+def _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size) -> None:
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -209,14 +209,14 @@ def _check_options(input_size, hidden_size, num_layers, batch_first, dropout, pr
     for name, value, kind in (
         ("input_size", input_size, int),
         ("hidden_size", hidden_size, int),
+        ("bias", bias, bool),
         ("batch_first", batch_first, bool),
     ):
         if not isinstance(value, kind):
             raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-    if hidden_size <= 0:
-        raise ValueError("hidden_size must be greater than zero")
-    if num_layers <= 0:
-        raise ValueError("num_layers must be greater than zero")
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        if value <= 0:
+            raise ValueError(f"{name} must be greater than zero")
     if proj_size < 0:
         raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
