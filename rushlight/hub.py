@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import types
 import urllib.request
 import zipfile
 from typing import Any
@@ -187,9 +188,10 @@ def _hubconf(directory, source: str):
     path = os.path.join(os.path.expanduser(directory), "hubconf.py")
     sys.path.insert(0, os.path.dirname(path))  # hubconf.py imports its neighbours
     try:
-        spec = importlib.util.spec_from_file_location("hubconf", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = types.ModuleType("hubconf")
+        module.__file__ = path
+        with open(path, encoding="utf-8") as file:
+            exec(compile(file.read(), path, "exec"), module.__dict__)
     finally:
         sys.path.remove(os.path.dirname(path))
     missing = [name for name in getattr(module, "dependencies", ()) if importlib.util.find_spec(name) is None]

@@ -40,6 +40,8 @@ __all__ = [
 class SharedMemory(mmap.mmap):
     """A mapping of an anonymous file, together with the file, so that it can be handed on."""
 
+    file: int
+
     def __new__(cls, file: int, size: int):
         try:
             made = super().__new__(cls, file, size, **_WHOLE)

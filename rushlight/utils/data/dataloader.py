@@ -93,18 +93,18 @@ class DataLoader(Generic[T_co]):
         if collate_fn is None:
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn, self.persistent_workers = collate_fn, persistent_workers
-        self._reported_length: int | None = None  # of an IterableDataset, once somebody asked for len()
+        self._IterableDataset_len_called: int | None = None  # of an IterableDataset, once somebody asked for len()
         self._iterator: _WorkersIterator | None = None
         self.__initialized = True
         self.check_worker_number_rationality()
 
     @property
     def multiprocessing_context(self):
-        return self.__context
+        return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context) -> None:
-        self.__context = None if context is None else _checked_context(context, self.num_workers)
+        self.__multiprocessing_context = None if context is None else _checked_context(context, self.num_workers)
 
     def __setattr__(self, name, value) -> None:
         if name in _FIXED and self.__dict__.get("_DataLoader__initialized"):
@@ -125,7 +125,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._reported_length = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
@@ -153,8 +153,8 @@ class DataLoader(Generic[T_co]):
         try:
             most = len(os.sched_getaffinity(0))
         except AttributeError:
-            most = os.cpu_count()
-        if most is not None and self.num_workers > most:
+            most = os.cpu_count() or self.num_workers
+        if self.num_workers > most:
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {most}, which is smaller than what this DataLoader is going to "
@@ -185,7 +185,7 @@ class _Iterator:
     def _begin(self, loader: DataLoader) -> None:
         self._loader_length = functools.partial(len, loader._index_sampler)
         self._indices = iter(loader._index_sampler)
-        self._stream_length = loader._reported_length
+        self._stream_length = loader._IterableDataset_len_called
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
         self._yielded = 0
 
@@ -236,7 +236,7 @@ class _WorkersIterator(_Iterator):
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
         self._timeout, self._persistent = loader.timeout, loader.persistent_workers
-        self._in_order, self._most_asked = loader.in_order, loader.prefetch_factor
+        self._in_order, self._most_asked = loader.in_order, loader.prefetch_factor or 0
         self._epoch = 0
         self._workers = _start_workers(loader, self._base_seed)
         # Ends the workers when this iterator is gone, and at the latest when the interpreter ends.

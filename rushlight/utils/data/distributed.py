@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 
 from ...ops.random import randperm
 from ...random import Generator
-from .dataset import Dataset
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -23,7 +22,7 @@ class DistributedSampler(Sampler[int]):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Sized,
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,

@@ -146,7 +146,8 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def __len__(self) -> int:
-        return -(-len(self.sampler) // self.batch_size) if not self.drop_last else len(self.sampler) // self.batch_size
+        total = len(self.sampler)  # type: ignore[arg-type]
+        return total // self.batch_size if self.drop_last else -(-total // self.batch_size)
 
 
 def draw_seed(generator=None) -> int:

@@ -38,7 +38,7 @@ class CIFAR10(VisionDataset):
         batches = [self._read(name) for name in (self.train_list if train else self.test_list)]
         images = np.concatenate([batch["data"] for batch in batches])
         self.data = np.ascontiguousarray(images.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        self.targets = [label for batch in batches for label in batch.get("labels", batch.get("fine_labels"))]
+        self.targets = [label for batch in batches for label in batch["labels" if "labels" in batch else "fine_labels"]]
         self.classes = self._read(self.meta["filename"])[self.meta["key"]]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
 

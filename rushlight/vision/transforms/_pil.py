@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
@@ -104,7 +102,7 @@ def invert(image):
 def _fill(image, fill):
     """A fill value with one number per channel."""
     channels = len(image.getbands())
-    if isinstance(fill, numbers.Number):
+    if isinstance(fill, (int, float)):
         return fill if channels == 1 else (fill,) * channels
     fill = tuple(fill)
     if len(fill) not in (1, channels):

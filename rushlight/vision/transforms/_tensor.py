@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 
 from ... import dtypes
@@ -174,7 +172,7 @@ def _as(values, dtype):
 
 def _channels(fill, image):
     """A fill value as a tensor that broadcasts over the channels."""
-    if isinstance(fill, numbers.Number):
+    if isinstance(fill, (int, float)):
         return tensor(fill).to(image.dtype)
     return tensor(list(fill)).to(image.dtype).reshape(-1, 1, 1)
 

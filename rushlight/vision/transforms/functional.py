@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import numbers
 
 import numpy as np
 
@@ -234,7 +233,7 @@ def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.
     """The image turned clockwise, moved, scaled and sheared (degrees), its middle staying in place."""
     if scale <= 0.0:
         raise ValueError("Argument scale should be positive")
-    shear = (shear, 0.0) if isinstance(shear, numbers.Number) else (*shear, 0.0)[:2]
+    shear = (shear, 0.0) if isinstance(shear, (int, float)) else (*shear, 0.0)[:2]
     _, h, w = get_dimensions(img)
     middle = (w / 2, h / 2) if center is None else center
     inverse = np.linalg.inv(affine_matrix(middle, angle, translate, scale, shear))
@@ -447,14 +446,14 @@ def _sides(padding) -> tuple[int, int, int, int]:
 
 
 def _pair(size) -> tuple[int, int]:
-    if isinstance(size, numbers.Number):
+    if isinstance(size, (int, float)):
         return int(size), int(size)
     size = tuple(size)
     return size * 2 if len(size) == 1 else size
 
 
 def _two(values) -> list:
-    values = [values] if isinstance(values, numbers.Number) else list(values)
+    values = [values] if isinstance(values, (int, float)) else list(values)
     return values * 2 if len(values) == 1 else values
 
 

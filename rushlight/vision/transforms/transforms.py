@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import random
 
 import numpy as np
@@ -533,7 +532,7 @@ class GaussianBlur(Module):
         self.kernel_size = F._pair(kernel_size)
         if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
             raise ValueError("Kernel size value should be an odd and positive number.")
-        self.sigma = (sigma, sigma) if isinstance(sigma, numbers.Number) else tuple(sigma)
+        self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
             raise ValueError(f"sigma values should be positive and of the form (min, max). Got {sigma}")
 
@@ -617,7 +616,7 @@ def _name(interpolation) -> str:
 
 
 def _size(size) -> tuple[int, int]:
-    if isinstance(size, numbers.Number):
+    if isinstance(size, (int, float)):
         return int(size), int(size)
     if len(size) not in (1, 2):
         raise ValueError("Please provide only two dimensions (h, w) for size.")
@@ -625,7 +624,7 @@ def _size(size) -> tuple[int, int]:
 
 
 def _angles(values, name: str) -> list[float]:
-    if isinstance(values, numbers.Number):
+    if isinstance(values, (int, float)):
         if values < 0:
             raise ValueError(f"If {name} is a single number, it must be positive.")
         return [-float(values), float(values)]
@@ -636,7 +635,7 @@ def _angles(values, name: str) -> list[float]:
 
 def _factors(value, name: str, center: float = 1.0, bound=(0, float("inf")), clip: bool = True):
     """The range of a factor; None where it would never change anything."""
-    if isinstance(value, numbers.Number):
+    if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be non negative.")
         value = [center - float(value), center + float(value)]

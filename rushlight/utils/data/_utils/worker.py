@@ -146,6 +146,7 @@ class ExceptionWrapper:
     """The exception being handled, to be raised again in another process with the traceback as its message."""
 
     def __init__(self, exc_info=None, where: str = "in background") -> None:
+        self.exc_type: Any
         self.exc_type, value, trace = exc_info or sys.exc_info()
         self.exc_msg = "".join(traceback.format_exception(self.exc_type, value, trace))
         self.where = where
