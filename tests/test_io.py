@@ -335,6 +335,24 @@ def test_a_failing_write_keeps_the_old_file(tmp_path, monkeypatch):
         assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.pt"]
 
 
+LIMITED = """
+import resource, sys, rushlight as torch
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+try:
+    torch.save({"w": torch.ones(100_000)}, sys.argv[1])
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def test_a_limit_on_the_file_size_keeps_the_old_file(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(1, path)
+    run = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == errno.EFBIG
+    assert torch.load(path) == 1 and os.listdir(tmp_path) == ["a.pt"]
+
+
 def test_an_object_that_cannot_be_saved_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.pt"
     torch.save(1, path)

@@ -398,6 +398,8 @@ def _in_python3(module: str, name: str) -> tuple[str, str]:
     """Files name what moved between Python 2 and 3 by its old place."""
     if (module, name) in _compat_pickle.NAME_MAPPING:
         return _compat_pickle.NAME_MAPPING[module, name]
+    if module.startswith("numpy.core."):  # as NumPy 1 called it
+        module = "numpy._core." + module.removeprefix("numpy.core.")
     return _compat_pickle.IMPORT_MAPPING.get(module, module), name
 
 

@@ -56,8 +56,12 @@ def theirs(thing) -> tuple[str, str] | None:
     ):
         file = _layer_files().get(name)
         return (f"torch.nn.modules.{file}", name) if file else None
-    if module in _PLACES:
-        return _PLACES[module], name
+    if (module, name) in _EXCEPTIONS:
+        return _EXCEPTIONS[module, name], name
+    if module.startswith(f"{_PACKAGE}.nn.functional"):
+        return "torch.nn.functional", name
+    if module.startswith(f"{_PACKAGE}.ops."):
+        return "torch", name
     return "torch" + module.removeprefix(_PACKAGE), name
 
 
@@ -66,15 +70,34 @@ def ours(module: str, name: str):
     parts = module.split(".")
     if parts[0] != "torch":
         return None
-    if module.startswith("torch.nn.modules"):
-        module = "torch.nn"
+    module = _HIDDEN.get(module, module)
+    found = None
+    if module.startswith("torch.nn.modules."):  # the files of layers are others here, but nn has them all
+        found = _member("torch.nn", name)
+    return _member(module, name) if found is None else found
+
+
+_EXCEPTIONS = {
+    (f"{_PACKAGE}.tensor", "Tensor"): "torch",
+    (f"{_PACKAGE}.tensor", "Size"): "torch",
+    (f"{_PACKAGE}.device", "device"): "torch",
+    (f"{_PACKAGE}.random", "Generator"): "torch._C",
+    (f"{_PACKAGE}.optim.adam", "AdamW"): "torch.optim.adamw",
+    (f"{_PACKAGE}.optim.adafactor", "Adafactor"): "torch.optim",
+    (f"{_PACKAGE}.optim.muon", "Muon"): "torch.optim",
+}
+
+
+_HIDDEN = {"torch._C": "torch", "torch._C._nn": "torch.nn.functional"}  # where PyTorch's functions written in C++ live
+
+
+def _member(module: str, name: str):
     found = _import(_PACKAGE + module.removeprefix("torch"))
+    if found is None and "." in module:  # a class whose file has another name here: torch.optim.adamw
+        found = _import(_PACKAGE + module.rpartition(".")[0].removeprefix("torch"))
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
-
-
-_PLACES = {f"{_PACKAGE}.tensor": "torch", f"{_PACKAGE}.device": "torch", f"{_PACKAGE}.random": "torch.random"}
 
 
 @functools.cache

@@ -41,6 +41,15 @@ class LoadedStorage(UntypedStorage):
     def moved(self, place: device) -> LoadedStorage:
         return LoadedStorage(self._memory, place, self.settle)
 
+    def to(self, place) -> LoadedStorage:
+        return self.moved(device(place))
+
+    def cpu(self) -> LoadedStorage:
+        return self.moved(cpu)
+
+    def cuda(self, index=None) -> LoadedStorage:
+        return self.moved(device("cuda", index or 0))
+
 
 # -- tensors ---------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import pathlib
 import pickle
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 import torch
 
@@ -142,6 +143,58 @@ def test_whole_modules():
             m.register_forward_hook(lambda module, args, output: output * 2)
             outputs.append(m(lib.ones(1, 3)).tolist())
         assert outputs[0][0] == pytest.approx(outputs[1][0])
+
+
+def layers(lib):
+    n = lib.nn
+    return {
+        "Conv2d": lambda: n.Conv2d(2, 3, 2),
+        "BatchNorm2d": lambda: n.BatchNorm2d(3),
+        "LSTM": lambda: n.LSTM(2, 3, 2, batch_first=True),
+        "MultiheadAttention": lambda: n.MultiheadAttention(4, 2),
+        "TransformerEncoderLayer": lambda: n.TransformerEncoderLayer(4, 2, 8),
+        "Embedding": lambda: n.Embedding(5, 2, padding_idx=0),
+        "ModuleDict": lambda: n.ModuleDict({"a": n.Dropout(0.1), "b": n.ParameterList([lib.ones(2)])}),
+        "CrossEntropyLoss": lambda: n.CrossEntropyLoss(weight=lib.ones(3)),
+    }
+
+
+@pytest.mark.parametrize("name", layers(torch))
+def test_layers_as_whole_objects(name):
+    if not hasattr(rushlight.nn, name):
+        pytest.skip(f"no {name} yet")
+    for writer in (torch, rushlight):
+        writer.manual_seed(0)
+        data = write(writer, layers(writer)[name]())
+        loaded = [lib.load(io.BytesIO(data), weights_only=False) for lib in (torch, rushlight)]
+        assert repr(loaded[0]) == repr(loaded[1])
+        states = [m.state_dict() for m in loaded]
+        assert repr(states[0]) == repr(states[1])
+
+
+def test_names_of_classes():
+    """Every class that both have is written under the name by which PyTorch imports it."""
+    from rushlight.io.names import ours, theirs
+
+    checked = 0
+    for space, mine in ((torch.nn, rushlight.nn), (torch.optim, rushlight.optim)):
+        for name, cls in vars(space).items():
+            here = getattr(mine, name, None)
+            if isinstance(cls, type) and isinstance(here, type) and cls.__module__.startswith("torch."):
+                assert theirs(here) == (cls.__module__, cls.__qualname__)
+                assert ours(cls.__module__, cls.__qualname__) is here
+                checked += 1
+    assert checked > 20
+
+
+def test_numpy_scalars_when_allowed():
+    allowed = [np.dtype, np._core.multiarray.scalar, np.dtypes.Float64DType]
+    data = write(torch, {"loss": np.float64(0.5)})
+    for lib in (torch, rushlight):
+        with pytest.raises(pickle.UnpicklingError, match="scalar"):
+            lib.load(io.BytesIO(data))
+        with lib.serialization.safe_globals(allowed):
+            assert lib.load(io.BytesIO(data)) == {"loss": 0.5}
 
 
 def test_the_same_files_are_refused(tmp_path):

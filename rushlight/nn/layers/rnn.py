@@ -95,6 +95,14 @@ class RNNBase(Module):
     def _flat_weights(self) -> list:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> dict:
+        """With the lists that PyTorch's layers keep: a saved layer is to work there too."""
+        lists = {"_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+        return {**super().__getstate__(), **lists}
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__({name: v for name, v in state.items() if not name.startswith("_flat_weight")})
+
     def flatten_parameters(self) -> None:
         """Nothing to do: this rearranges weights for cuDNN, which is not used."""
 
