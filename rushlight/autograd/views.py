@@ -170,7 +170,7 @@ def check_writable(t: Tensor, values: bool = True) -> None:
     if type(t._node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = t._view
-    source = t._node if view is None else view.base._node
+    source = t._node if view is None or view.base is None else view.base._node
     if type(source) is Output and source.parent.aliases_inputs:
         raise RuntimeError(_alias_written(source))
     if view is not None and view.path:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import jax
 
-# jaxlib 0.10's YNNPACK convolution is several times slower than XLA's own: an empty list of fusions turns it off.
-_CPU = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_OPTIONS = {
+    # jaxlib 0.10's YNNPACK convolution is several times slower than XLA's own: an empty list of fusions turns it off.
+    "cpu": {"xla_cpu_experimental_ynn_fusion_type": ""},
+    # cuBLAS beats XLA's Triton matrix products on an H200: GPT-2 18.2 ms a step against 18.8, the MLP 0.10 against 0.16.
+    "gpu": {"xla_gpu_enable_triton_gemm": False},
+}
 
 
 def compiler_options(platform: str, given: dict | None) -> dict | None:
@@ -20,13 +24,12 @@ def compiler_options(platform: str, given: dict | None) -> dict | None:
 
 @functools.cache
 def _known(platform: str) -> dict:
-    if platform != "cpu":
-        return {}
+    options = _OPTIONS.get(platform, {})
     try:
-        jax.jit(lambda x: x, compiler_options=_CPU).lower(0.0).compile()
+        jax.jit(lambda x: x, compiler_options=options)(jax.device_put(0.0, jax.devices(platform)[0]))
     except jax.errors.JaxRuntimeError:  # a jaxlib without this option
         return {}
-    return dict(_CPU)
+    return options
 
 
 @functools.cache
