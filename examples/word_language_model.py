@@ -51,7 +51,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(p=dropout)
         pe = torch.zeros(max_len, d_model)
-        position = torch.arange(0, max_len, dtype=torch.float).unsqueeze(1)
+        position = torch.arange(0, max_len, dtype=pe.dtype).unsqueeze(1)
         div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
         pe[:, 0::2] = torch.sin(position * div_term)
         pe[:, 1::2] = torch.cos(position * div_term)
@@ -122,7 +122,10 @@ def main():
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("--seed", type=int, default=1111)
+    parser.add_argument("--double", action="store_true", help="compute in float64")
     args = parser.parse_args()
+    if args.double:
+        torch.set_default_dtype(torch.double)
     torch.manual_seed(args.seed)
 
     word2idx = {}
