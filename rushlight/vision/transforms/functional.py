@@ -416,9 +416,10 @@ def _with_mode(image, array, mode: str):
 def _by_channel(values, image: Tensor) -> Tensor:
     if isinstance(values, Tensor):
         values = values.to(image.dtype)
-    else:
-        values = wrap(np.asarray(values, image.dtype.numpy)).to(image.device)
-    return values.reshape(-1, 1, 1) if values.ndim == 1 else values
+        return values.reshape(-1, 1, 1) if values.ndim == 1 else values
+    array = np.asarray(values, image.dtype.numpy)
+    made = wrap(array.reshape(-1, 1, 1) if array.ndim == 1 else array)
+    return made if image.is_cpu else made.to(image.device)
 
 
 def _by_shorter_side(height: int, width: int, wanted: int, max_size: int | None) -> list[int]:
