@@ -174,6 +174,17 @@ def test_argument_written_in_place():
     assert x.tolist() == [4.0] * 3
 
 
+def test_an_input_returned_is_that_input():
+    weight = torch.ones(3, requires_grad=True)
+    run = torch.compile(lambda x: (x, weight, x * 2))
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        a, b, c = run(x)
+        assert a is x and b is weight
+    (a + b + c).sum().backward()
+    assert x.grad.tolist() == [3.0] * 3 and weight.grad.tolist() == [1.0] * 3
+
+
 def test_buffers_are_state():
     class Counter(nn.Module):
         def __init__(self):

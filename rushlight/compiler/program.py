@@ -164,6 +164,8 @@ class Program:
         made = [_result(value, like) for value in results]
         if self._backward is not None and mode_state.grad:
             self._attach(made, arguments, residuals, arrays)
+        for result, i in self.learned.passed.items():
+            made[result] = self._input(i, arguments)
         return unflatten(self.learned.structure, made)
 
     def _numbers(self, values: list[float]):

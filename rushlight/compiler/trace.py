@@ -45,6 +45,7 @@ class Traced:
         self.jaxpr = None
         self.structure = None  # of the result, see tree
         self.results = 0
+        self.passed: dict[int, int] = {}  # results that are inputs themselves: {result: input}
         self.written: list[int] = []
         self.new_grads: list[int] = []
         self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
@@ -163,7 +164,8 @@ def _collect(learned: Traced, result, inputs, arrays):
     learned.results = len(tensors)
     learned.written, learned.new_grads, learned.no_grads = [], [], []
     outputs = [t._array for t in tensors]
-    known = {id(t) for t in inputs}
+    known = {id(t): i for i, t in enumerate(inputs)}
+    learned.passed = {i: known[id(t)] for i, t in enumerate(tensors) if id(t) in known}
     for i, (t, array) in enumerate(zip(inputs, arrays)):
         t._sync()
         if t._array is not array:
