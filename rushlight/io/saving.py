@@ -22,7 +22,7 @@ from ..layout import dense_strides, layout, memory_format
 from ..nn.hooks import STATE_NAMES
 from ..nn.module import Module
 from ..nn.parameter import Parameter
-from ..storage import TypedStorage, UntypedStorage, memory_of, owner, pointer
+from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
 from ..tensor import Tensor
 from . import rebuild
 from .atomic import replacing
@@ -138,34 +138,25 @@ def _tensor_parts(t: Tensor, storages: Storages):
     """The rebuild function of a plain tensor's values, and its arguments."""
     t._come_home()
     array, place, dtype = t._array, t.device, t.dtype
-    kept, mark = t, None
+    item, start, mark, kept = dtype.itemsize, 0, None, t
     if not isinstance(array, np.ndarray):
         kept, mark = (t, array), ("device", id(array))
-        array = np.ascontiguousarray(namespace_of(array).to_numpy(array))
-    elif not _as_pytorch_could(array, t):
-        array = np.array(array)
-    whole = t._owner() if array is t._array else owner(array)
+        whole = array = np.ascontiguousarray(namespace_of(array).to_numpy(array)).reshape(array.shape)
+    else:
+        whole = t._owner()
+        if array is not whole and array.size:
+            start = pointer(array) - pointer(whole)
+        if start % item or any(s < 0 or s % item for s in array.strides):  # as no tensor of PyTorch's can lie
+            whole = array = np.array(array)
+            start = 0
     memory = memory_of(whole)
-    start = pointer(array) - pointer(whole) if array.size else 0
     kind = None if dtype in _UNTYPED else dtype
     identity = storages.identity(memory, kind, place, mark or _mark(memory, t), (kept, whole))
-    stride = (
-        tuple(s // array.itemsize for s in array.strides)
-        if array.size
-        else dense_strides(array.shape, range(array.ndim))
-    )
-    args = (Persistent(identity), start // array.itemsize, array.shape, stride, t.requires_grad, OrderedDict())
+    strides = tuple(s // item for s in array.strides) if array.size else dense_strides(array.shape, range(array.ndim))
+    args = (Persistent(identity), start // item, array.shape, strides, t.requires_grad, OrderedDict())
     if kind is None:
         return rebuild.rebuild_tensor_v3, (*args, dtype)
     return rebuild.rebuild_tensor_v2, args
-
-
-def _as_pytorch_could(array: np.ndarray, t: Tensor) -> bool:
-    """Does the array lie in its memory as a PyTorch tensor can: at whole elements, never backwards?"""
-    item = array.itemsize
-    if any(s < 0 or s % item for s in array.strides):
-        return False
-    return not array.size or (pointer(array) - pointer(t._owner())) % item == 0
 
 
 class Persistent:
@@ -234,9 +225,49 @@ def _write_tensor(pickler, t: Tensor):
             call = rebuild.rebuild_parameter, (data, t.requires_grad, OrderedDict())
     else:
         call = _tensor_parts(t, pickler.storages)
+        if type(t) is Tensor and not t.__dict__ and pickler.proto >= 2:
+            return _write_call(pickler, t, *call)
         if type(t) is not Tensor or t.__dict__:
             call = rebuild.rebuild_from_type, (call[0], type(t), call[1], dict(t.__dict__))
-    pickler.save_reduce(*call, obj=t)
+    return pickler.save_reduce(*call, obj=t)
+
+
+def _write_call(pickler, t: Tensor, function, args: tuple) -> None:
+    """What ``save_reduce`` does, for arguments that need no memo: checkpoints have thousands of tensors."""
+    write = pickler.write
+    storage, offset, shape, stride, requires_grad, _, *dtype = args
+    pickler.save(function)
+    write(pickle.MARK + pickle.MARK)
+    for part in storage.identity:
+        write(_int(part)) if type(part) is int else pickler.save(part)
+    write(pickle.TUPLE + pickle.BINPERSID + _int(offset) + _ints(shape) + _ints(stride))
+    write(pickle.NEWTRUE if requires_grad else pickle.NEWFALSE)
+    pickler.save(OrderedDict)
+    write(pickle.EMPTY_TUPLE + pickle.REDUCE)
+    for part in dtype:
+        pickler.save(part)
+    write(pickle.TUPLE + pickle.REDUCE)
+    pickler.memoize(t)
+
+
+def _int(n: int) -> bytes:
+    if 0 <= n < 256:
+        return b"K%c" % n
+    if 0 <= n < 65536:
+        return pickle.BININT2 + n.to_bytes(2, "little")
+    if -(2**31) <= n < 2**31:
+        return pickle.BININT + n.to_bytes(4, "little", signed=True)
+    data = pickle.encode_long(n)
+    return pickle.LONG1 + bytes([len(data)]) + data
+
+
+def _ints(values: tuple) -> bytes:
+    if not values:
+        return pickle.EMPTY_TUPLE
+    data = b"".join(map(_int, values))
+    if len(values) <= 3:
+        return data + (pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)[len(values) - 1]
+    return pickle.MARK + data + pickle.TUPLE
 
 
 def _write_module(pickler, module: Module):

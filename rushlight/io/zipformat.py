@@ -81,11 +81,12 @@ class Writer:
 
     def _write(self, data) -> None:
         """Raw files may write less than they are given."""
-        view, done = memoryview(data), 0
-        while done < len(view):
-            written = self.file.write(view[done:] if done else view)
-            done += len(view) if written is None else written
-        self.position += done
+        size = len(data)
+        done = self.file.write(data)
+        done = size if done is None else done
+        while done < size:
+            done += self.file.write(memoryview(data)[done:])
+        self.position += size
 
 
 def _directory_entry(entry: Record) -> bytes:
