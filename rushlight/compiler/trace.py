@@ -88,7 +88,7 @@ def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizer
             device, rng
         ), watch.watching():
             result = fn(*args, **kwargs)
-            return _collect(learned, result, inputs, arrays)
+            return _collect(learned, result, inputs, arrays, watch)
 
     shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
     try:
@@ -156,11 +156,12 @@ def _hyper(optimizers, values, lockstep):
             o._traced_hyper, o._lockstep = None, False
 
 
-def _collect(learned: Traced, result, inputs, arrays):
+def _collect(learned: Traced, result, inputs, arrays, watch):
     tensors: list[Tensor] = []
     learned.structure = flatten(result, tensors)
     for t in tensors:
         t._sync()
+        watch.note(t)  # if it outlives the trace it was not made in it
     learned.results = len(tensors)
     learned.written, learned.new_grads, learned.no_grads = [], [], []
     outputs = [t._array for t in tensors]
