@@ -8,10 +8,26 @@ import functools
 from .device import device as Device
 
 __all__ = [
-    "current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
-    "get_device_properties", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "mem_get_info",
-    "reset_peak_memory_stats", "set_device", "synchronize",
+    "current_device",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "set_device",
+    "synchronize",
 ]  # fmt: skip
 
 _current = 0
@@ -43,7 +59,9 @@ def is_initialized() -> bool:
 def _gpu(device=None):
     index = _current if device is None else device if isinstance(device, int) else Device(device).index or 0
     if not _gpus():
-        raise RuntimeError("No CUDA GPUs are available: JAX sees no NVIDIA GPU. Install rushlight[cuda] where there is one.")
+        raise RuntimeError(
+            "No CUDA GPUs are available: JAX sees no NVIDIA GPU. Install rushlight[cuda] where there is one."
+        )
     if not 0 <= index < len(_gpus()):
         raise RuntimeError(f"CUDA error: invalid device ordinal {index}: there are {len(_gpus())} GPUs")
     return _gpus()[index]

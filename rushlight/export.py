@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ExportedProgram", "export", "load", "save"]
+__all__ = ["export", "load", "save"]
 
 
 def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None, **torch_options):

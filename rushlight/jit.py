@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from . import export as _export
 
-__all__ = ["freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script", "trace"]
+__all__ = [
+    "freeze",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "trace",
+]
 
 
 def trace(func, example_inputs, **torch_options):

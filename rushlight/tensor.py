@@ -249,7 +249,9 @@ class Tensor:
             if self._array.dtype.kind in "biu":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self._storage is not None and self._storage.inference:
-                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
             self._node = AccumulateGrad(self)
         return self
 
@@ -331,7 +333,9 @@ class Tensor:
             storage = self._storage = Storage()
         t = _new(Tensor)  # spelled out: state_dict() does this for every tensor of a model
         t._array, t._node, t._grad, t._storage, t._view = array, None, None, storage, None
-        if array.__class__ is not _ndarray or node is None or node.is_leaf:  # compiled code may move a leaf's values away
+        if (
+            array.__class__ is not _ndarray or node is None or node.is_leaf
+        ):  # compiled code may move a leaf's values away
             self._share_values(t)
         return t
 
@@ -364,7 +368,7 @@ class Tensor:
         self._array, self._view, self._storage = value._array, None, None
 
     def _share_values(self, t: Tensor) -> None:
-        """Make ``t`` follow this tensor's changes where memory does not: XLA arrays, and values in compiled programs."""
+        """Make ``t`` follow this tensor's changes where memory does not: XLA arrays, compiled programs."""
         view = self._view
         if view is None or view.base is None:
             t._view = View(self, (), self._storage.version, None)

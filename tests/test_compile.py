@@ -202,7 +202,7 @@ def test_buffers_are_state():
 
 
 def test_value_needed_raises_and_changes_nothing():
-    model, _, _, x, y = problem(OPTIMIZERS["sgd"])
+    model, _, _, x, _ = problem(OPTIMIZERS["sgd"])
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     calls = []
 

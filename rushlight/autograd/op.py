@@ -44,14 +44,15 @@ import weakref
 import numpy as np
 
 from .. import dtypes
-from ..engine import LOW_PRECISION, namespace_of, numpy as numpy_engine
+from ..engine import LOW_PRECISION, namespace_of
+from ..engine import numpy as numpy_engine
 from ..engine.fallback import FORWARDS
 from ..tensor import Storage, Tensor, View, wrap
 from . import mode
 from .mode import state
 from .tape import _TWICE, AccumulateGrad, Node, Output, _sequence, run_backward
 
-__all__ = ["op", "differentiable"]
+__all__ = ["differentiable", "op"]
 
 
 class Namespace:
@@ -66,8 +67,8 @@ _new = object.__new__
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 _INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
     "use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 
@@ -103,7 +104,12 @@ def op(
     def declare(forward):
         declared = Op(forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, rules)
         call = _caller(declared)
-        call.op, call.__name__, call.__qualname__, call.__doc__ = declared, declared.name, declared.name, forward.__doc__
+        call.op, call.__name__, call.__qualname__, call.__doc__ = (
+            declared,
+            declared.name,
+            declared.name,
+            forward.__doc__,
+        )
         call.__module__ = forward.__module__
         declared.call = call
         setattr(differentiable, declared.name, call)
@@ -185,7 +191,9 @@ class Plan:
         self.rest = len(op.arrays) - 1 if ("inputs", None) in sources else None
         self.saves = bool(self.inputs) or self.output or self.rest is not None
         self.detailed = any(kind not in ("saved", "y") for kind, _ in sources)
-        self.in_order = not self.detailed and [k for k, _ in sources] == ["saved"] * len(self.inputs) + ["y"] * self.output
+        self.in_order = (
+            not self.detailed and [k for k, _ in sources] == ["saved"] * len(self.inputs) + ["y"] * self.output
+        )
 
 
 def _source(op: Op, name: str):
@@ -199,7 +207,9 @@ def _source(op: Op, name: str):
         return ("static", name)
     if name.endswith("_shape") and name[:-6] in op.arrays:
         return ("shapes" if name[:-6] != op.variadic else "rest shapes", op.arrays.index(name[:-6]))
-    raise TypeError(f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}")
+    raise TypeError(
+        f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}"
+    )
 
 
 class Details:
@@ -258,7 +268,7 @@ class OpNode(Node):
         return known
 
     def _values(self, xp, saved, graph):
-        """What rules asked for, as this pass wants it: raw arrays in the dtype forward used, or Tensors in the graph."""
+        """What rules asked for, as this pass wants it: raw arrays in forward's dtype, or Tensors in the graph."""
         details, plan = self.details, self.plan
         aux = details.aux if details is not None else None
         if details is not None and details.unpack is not None:
@@ -273,7 +283,9 @@ class OpNode(Node):
             elif kind == "inputs":
                 first = len(plan.inputs)
                 value = saved[first : first + len(self.edges) - plan.rest]
-                value = value if graph else [self._computed(xp, v._array) if isinstance(v, Tensor) else v for v in value]
+                value = (
+                    value if graph else [self._computed(xp, v._array) if isinstance(v, Tensor) else v for v in value]
+                )
             elif kind == "static":
                 value = details.static[which]
             elif kind == "shapes":
@@ -302,7 +314,7 @@ class OpNode(Node):
             return value
         if isinstance(value, tuple):
             return tuple(self._computed(xp, v) for v in value)
-        if self.op.promote and value.dtype.kind != "b" or value.dtype in LOW_PRECISION:
+        if (self.op.promote and value.dtype.kind != "b") or value.dtype in LOW_PRECISION:
             return _cast(xp, value, details.compute)
         return value
 
@@ -413,7 +425,12 @@ def _pair_caller(o: Op, node_type, general):
             out = np.asarray(out)
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
-        if recorded and (node is not None or other is not None) and state.grad and (out.dtype is dtype or out.dtype.kind == "c"):
+        if (
+            recorded
+            and (node is not None or other is not None)
+            and state.grad
+            and (out.dtype is dtype or out.dtype.kind == "c")
+        ):
             needs = (node is not None) + 2 * (other is not None)
             t._node = _record(o, node_type, (x, w), (node, other), needs, numpy_engine, out, t, None, None, None)
         return t
@@ -496,7 +513,9 @@ def _general_caller(o: Op, node_type=None, operator=False):
                 raise _not_a_tensor(o, args)
             if check is not None:
                 check(*arrays)
-            arrays, compute, final = _convert(args, arrays, promote, keep, detour or xp is numpy_engine and not exact, xp)
+            arrays, compute, final = _convert(
+                args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp
+            )
         body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
         try:
             if not defaults and aux is None and not residuals:
@@ -603,9 +622,7 @@ def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, comp
 
 
 def _not_a_tensor(o, args):
-    return TypeError(
-        f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}"
-    )
+    return TypeError(f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
 
 
 def check_broadcast(arrays) -> None:

@@ -280,10 +280,10 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                 waiting[edge] = left
                 value = grads[i] if grads else None
                 if value is not None and (useful is None or edge in useful):
-                    if left == 0 and edge.is_leaf and value.__class__ is np.ndarray:
-                        if useful is None and edge.hooks is None and edge not in pending:
-                            edge.take(value)
-                            continue
+                    plain = left == 0 and edge.is_leaf and value.__class__ is np.ndarray
+                    if plain and useful is None and edge.hooks is None and edge not in pending:
+                        edge.take(value)
+                        continue
                     _deliver(edge, value, pending, owned, graph)
                 if left == 0:
                     turn += 1  # leaves all have one sequence number: among them, the first to be complete
@@ -371,7 +371,11 @@ def _fit_shape(xp, g, have, want):
     if _size(have) == _size(want):  # nothing to sum; (2, 1) for (2,) is another shape, not a batch of two
         return xp.reshape(g, shape=want)
     extra = len(have) - len(want)
-    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(want) if n == 1 and have[i + extra] != 1) if extra >= 0 else ()
+    axes = (
+        tuple(range(extra)) + tuple(i + extra for i, n in enumerate(want) if n == 1 and have[i + extra] != 1)
+        if extra >= 0
+        else ()
+    )
     if axes:
         g = xp.sum(g, axis=axes, keepdims=False)
         if len(want) == 0 or 1 in want:
@@ -388,7 +392,7 @@ def _size(shape) -> int:
 
 
 def _paths_to(roots, wanted):
-    """``{node: does a path from it lead on to a wanted node}`` for nodes worth running; a post-order walk on a stack."""
+    """``{node: does a path from it lead on to a wanted node}`` for nodes worth running; post-order, on a stack."""
     useful: dict[Node, bool] = {}
     seen = set()
     stack = [(node, False) for node in roots]

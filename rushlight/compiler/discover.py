@@ -69,14 +69,15 @@ class Watch:
 
         def add(t):
             if not isinstance(t, Tensor):
-                return
+                return None
             if t._view is not None and t._view.base is not None:  # a view: its base is the state
                 self.views.append(t)
                 t = t._view.base
             if id(t) in excluded or id(t) in found:
-                return
+                return None
             if t._view is not None and t._view.base is not None:
-                return add(t)
+                add(t)
+                return
             found[id(t)] = t
             if type(t._node) is AccumulateGrad:
                 add(t._grad)

@@ -148,7 +148,11 @@ class Entry:
         ]
         flags = [t.requires_grad for t in self.state]
         state = [
-            id(value) for o in self.optimizers for p in o.state.values() for value in p.values() if isinstance(value, Tensor)
+            id(value)
+            for o in self.optimizers
+            for p in o.state.values()
+            for value in p.values()
+            if isinstance(value, Tensor)
         ]
         return modules, flags, state
 

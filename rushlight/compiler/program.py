@@ -53,7 +53,7 @@ class Program:
     # -- building ----------------------------------------------------------------------------------------------------
 
     def _outputs_by_input(self) -> dict[int, int]:
-        """{input: the jaxpr output that is its new value}, a leaf's new gradient counting as its old one's new value."""
+        """{input: the jaxpr output that is its new value}; a leaf's new gradient is its old one's new value."""
         learned = self.learned
         found = {i: learned.results + k for k, i in enumerate(learned.written)}
         first = learned.results + len(learned.written)
@@ -179,8 +179,8 @@ class Program:
         stats = self.place.memory_stats() or {}
         return OutOfMemoryError(
             f"{self.place.device_kind} out of memory. The compiled function's state takes {state / 2**20:.1f} MiB; the "
-            f"device has {stats.get('bytes_limit', 0) / 2**20:.1f} MiB, of which {stats.get('bytes_in_use', 0) / 2**20:.1f} "
-            f"MiB are in use. Use a smaller batch, or checkpoint activations. XLA says: {str(error).splitlines()[0]}"
+            f"device has {stats.get('bytes_limit', 0) / 2**20:.1f} MiB, of which "
+            f"{stats.get('bytes_in_use', 0) / 2**20:.1f} MiB are in use. Use a smaller batch, or checkpoint activations. XLA says: {str(error).splitlines()[0]}"
         )
 
     def _input(self, i: int, arguments) -> Tensor:
@@ -250,7 +250,9 @@ class CompiledBackward(Node):
 
     def apply(self, xp, g, graph, keep):
         if graph:
-            raise RuntimeError("compile: create_graph=True through a compiled function is not supported; call the original function")
+            raise RuntimeError(
+                "compile: create_graph=True through a compiled function is not supported; call the original function"
+            )
         if self._residuals is None:
             raise RuntimeError(_TWICE)
         gradients = [np.zeros(shape, dtype) if x is None else x for x, (shape, dtype) in zip(g, self._meta)]

@@ -10,14 +10,12 @@ import jax
 import jax.extend.core
 import numpy as np
 
-from ..autograd import mode, views
 from ..autograd.op import OpNode
-from ..autograd.tape import AccumulateGrad, Node, run_backward
+from ..autograd.tape import AccumulateGrad, run_backward
 from ..engine.devices import KEY_WORDS, tracing
 from ..tensor import Storage, Tensor, wrap
 from .discover import Watch
-from .tree import flatten, unflatten
-
+from .tree import flatten
 
 _NEEDS_VALUE = (
     jax.errors.ConcretizationTypeError,
@@ -84,9 +82,12 @@ def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizer
     hyper = [v for o in optimizers for v in o._hyper_values()]
 
     def body(arrays, hyper_values, rng):
-        with _installed(inputs, views, arrays), _hyper(optimizers, hyper_values, lockstep), tracing(
-            device, rng
-        ), watch.watching():
+        with (
+            _installed(inputs, views, arrays),
+            _hyper(optimizers, hyper_values, lockstep),
+            tracing(device, rng),
+            watch.watching(),
+        ):
             result = fn(*args, **kwargs)
             return _collect(learned, result, inputs, arrays, watch)
 
@@ -187,7 +188,9 @@ def _collect(learned: Traced, result, inputs, arrays, watch):
 
 def _tail(results, inputs, arrays) -> Tail | None:
     """What an outside backward() through the results would need, or None if there is nothing to differentiate."""
-    roots = [(i, t._node) for i, t in enumerate(results) if t._node is not None and not isinstance(t._node, AccumulateGrad)]
+    roots = [
+        (i, t._node) for i, t in enumerate(results) if t._node is not None and not isinstance(t._node, AccumulateGrad)
+    ]
     nodes, stack = {}, [node for _, node in roots]
     while stack:
         node = stack.pop()
@@ -234,15 +237,13 @@ def _slots(node: OpNode):
 
 
 def trace_backward(tail: Tail, options):
-    """The tail's backward pass as a jitted function of (residuals, gradients of the results) -> gradients of the inputs."""
+    """The tail's backward pass, jitted: (residuals, gradients of the results) -> gradients of the inputs."""
 
     def body(residuals, gradients):
         for (_, put), value in zip(tail.slots, residuals):
             put(value)
         targets = [node for _, node in tail.targets]
-        found = run_backward(
-            [node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets)
-        )
+        found = run_backward([node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets))
         return [found.get(node) for node in targets]
 
     return jax.jit(body, compiler_options=options)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from . import numpy  # noqa: A004
+from . import numpy
 
 # On NumPy these are stored as such but computed in float32, as PyTorch's CPU kernels do.
 LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})

@@ -57,6 +57,16 @@ def set_threads(n: int) -> None:
                 break
 
 
+def get_threads() -> int | None:
+    """How many it uses; None where nobody can tell."""
+    for library in _libraries():
+        for pattern in ("scipy_openblas_{}64_", "openblas_{}64_", "scipy_openblas_{}", "openblas_{}"):
+            found = getattr(library, pattern.format("get_num_threads"), None)
+            if found is not None:
+                return found()
+    return None
+
+
 @functools.cache
 def _libraries():
     root = pathlib.Path(np.__file__).parent

@@ -67,8 +67,8 @@ def check_same_device(arrays) -> None:
     if len(places) > 1:
         names = [p if p == "cpu" else str(_device_of_place(p)) for p in places]
         raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, {names[0]} and {names[1]}! "
-            "Move one with .to(device)."
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{names[0]} and {names[1]}! Move one with .to(device)."
         )
 
 

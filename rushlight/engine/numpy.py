@@ -12,10 +12,11 @@ import numpy as np
 
 from . import special
 from .fallback import lookup
-from .kernels import attention as _attention, ctc, layers, rnn as _rnn
-from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta  # noqa: F401
+from .kernels import attention as _attention
+from .kernels import ctc, layers
+from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
-from .kernels.select import where  # noqa: F401
+from .kernels.select import where
 from .kernels.windows import (
     add_columns,
     columns,
@@ -27,6 +28,7 @@ from .kernels.windows import (
     sum_windows,
 )
 from .numpy_linalg import *
+from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
@@ -168,7 +170,7 @@ def add_rows(value, index, size):
 
 
 def add_along_axis(value, index, axis, size, unique=False):
-    """Zeros of length ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
+    """Zeros of ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
     out = np.zeros([size if i == axis else n for i, n in enumerate(value.shape)], value.dtype)
     if unique:
         np.put_along_axis(out, index, value, axis)
@@ -280,6 +282,7 @@ def _linear_backward(g, edges, saved):
 BODIES.update(layers.BODIES)
 BACKWARD.update(layers.BACKWARD)
 BACKWARD["max_pool"] = max_windows_backward
+BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
@@ -448,7 +451,7 @@ erfcx, i0, i0e, i1, i1e = map(special.in_blocks, (special.erfcx, special.i0, spe
 
 
 def recurrence(step, first, second, n):
-    """Item ``n`` (an array) of the sequence that begins with ``first, second`` and goes on with ``step(k, last, item)``."""
+    """Item ``n`` (an array) of the sequence that begins ``first, second``, goes on ``step(k, last, item)``."""
     last, item = first, second
     result = np.where(n == 0, first, second)
     for k in range(1, int(np.max(n, initial=0))):

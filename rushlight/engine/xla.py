@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import jax.scipy.special as jax_special
 import numpy as np
 
-from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy  # noqa: F401
 from . import special
+from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy
 from .fallback import lookup
 from .kernels import ctc, xla_attention, xla_rnn
 from .kernels.xla_conv import conv, conv_input, conv_weight
@@ -156,7 +156,7 @@ def erfcx(x):
 
 
 def recurrence(step, first, second, n):
-    """Item ``n`` (an array) of the sequence that begins with ``first, second`` and goes on with ``step(k, last, item)``."""
+    """Item ``n`` (an array) of the sequence that begins ``first, second``, goes on ``step(k, last, item)``."""
     begin = (1, first, second, jnp.where(n == 0, first, second))
 
     def advance(state):
@@ -245,7 +245,7 @@ def add_rows(value, index, size):
 
 
 def add_along_axis(value, index, axis, size, unique=False):
-    """Zeros of length ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
+    """Zeros of ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
     if index.shape[axis] == 1:  # a comparison with the class numbers fuses into what follows, a scatter never does
         numbers = jnp.arange(size, dtype=index.dtype).reshape([size if i == axis else 1 for i in range(index.ndim)])
         return jnp.where(numbers == index, value, np.zeros((), value.dtype))

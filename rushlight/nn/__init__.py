@@ -1,8 +1,8 @@
 """Neural networks: ``Module`` and everything built on it, under PyTorch's names."""
 
-from . import containers, functional, init, layers, lazy, module, parameter  # noqa: F401
-from .containers import *  # noqa: F403
-from .layers import *  # noqa: F403
+from . import containers, functional, init, layers, lazy, module, parameter
+from .containers import *
+from .layers import *
 from .lazy import LazyModuleMixin as LazyModuleMixin
 from .module import Module as Module
 from .parameter import Buffer as Buffer

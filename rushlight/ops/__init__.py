@@ -4,7 +4,7 @@ from . import elementwise, special, linalg, reduce, shape, join, index, rearrang
 from . import scan, sort, statistics
 from . import conv, pool, resize
 from . import decompositions, einsum, fft
-from . import creation, convert, interop
+from . import creation, convert, interop, windows
 from . import random
 from . import operators
 from . import activation, embedding, loss, norm
