@@ -370,6 +370,48 @@ def test_links_and_modes_are_kept(tmp_path):
     assert link.is_symlink() and torch.load(path) == 2 and path.stat().st_mode & 0o777 == 0o640
 
 
+KILLED_EVERYWHERE = """
+import os, sys
+import rushlight as torch
+from rushlight.io import zipformat
+
+path = sys.argv[1]
+torch.save({"step": 0, "w": torch.zeros(1000)}, path)
+seen, n = [], 0
+while True:
+    n += 1
+    child = os.fork()
+    if not child:
+        left = n
+        def counted(function):
+            def call(*args, **kwargs):
+                global left
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), 9)
+                return function(*args, **kwargs)
+            return call
+        zipformat.Writer._write = counted(zipformat.Writer._write)
+        os.fsync, os.replace, os.chmod = counted(os.fsync), counted(os.replace), counted(os.chmod)
+        torch.save({"step": n, "w": torch.full((1000,), float(n))}, path)
+        os._exit(0)
+    ended = os.waitpid(child, 0)[1] == 0
+    loaded = torch.load(path)
+    assert (loaded["w"] == loaded["step"]).all() and loaded["step"] in (n, *seen[-1:], 0)
+    seen.append(loaded["step"])
+    if ended:
+        break
+print(n, len(set(seen)))
+"""
+
+
+def test_kill_at_every_write_and_sync(tmp_path):
+    """The saving process is killed before its first, second, third … write, sync and rename."""
+    command = [sys.executable, "-c", KILLED_EVERYWHERE, str(tmp_path / "a.pt")]
+    places, states = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+    assert places > 10 and states >= 2
+
+
 KILLED = """
 import sys, rushlight as torch
 from rushlight.io import sharded
@@ -389,13 +431,13 @@ while True:
 def test_kill_while_saving(tmp_path, kind):
     """Killed at any moment, the file is one whole checkpoint: all of its tensors are of one step."""
     path = tmp_path / "checkpoint"
-    for attempt in range(4):
+    for attempt in range(3):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(path), kind], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         process.stdout.readline()
         _wait_for(path if kind == "one" else path / "pytorch_model.bin.index.json")
-        time.sleep(0.007 * attempt**2)
+        time.sleep(0.013 * attempt)
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
