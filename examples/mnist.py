@@ -35,7 +35,7 @@ class Net(nn.Module):
 def train(args, model, device, train_loader, optimizer, epoch):
     model.train()
     for batch, (data, target) in enumerate(train_loader):
-        data, target = data.to(device), target.to(device)
+        data, target = data.to(device, args.dtype), target.to(device)
         optimizer.zero_grad()
         loss = F.nll_loss(model(data), target)
         loss.backward()
@@ -45,12 +45,12 @@ def train(args, model, device, train_loader, optimizer, epoch):
             print(f"Train epoch {epoch} [{seen}/{len(train_loader.dataset)}]  Loss: {loss.item():.6f}")
 
 
-def test(model, device, test_loader):
+def test(args, model, device, test_loader):
     model.eval()
     test_loss, correct = 0.0, 0
     with torch.no_grad():
         for data, target in test_loader:
-            data, target = data.to(device), target.to(device)
+            data, target = data.to(device, args.dtype), target.to(device)
             output = model(data)
             test_loss += F.nll_loss(output, target, reduction="sum").item()
             correct += output.argmax(dim=1, keepdim=True).eq(target.view_as(output[:, :1])).sum().item()
@@ -72,6 +72,7 @@ def main():
     parser.add_argument(
         "--data", default="data", help="folder of the MNIST files; drawn digits are put there if it has none"
     )
+    parser.add_argument("--double", dest="dtype", action="store_const", const=torch.double, default=torch.float)
     parser.add_argument("--save-model", action="store_true", default=False)
     args = parser.parse_args()
 
@@ -84,12 +85,12 @@ def main():
     train_loader = torch.utils.data.DataLoader(train_set, batch_size=args.batch_size, shuffle=True)
     test_loader = torch.utils.data.DataLoader(test_set, batch_size=args.test_batch_size)
 
-    model = Net().to(device)
+    model = Net().to(device, args.dtype)
     optimizer = optim.Adadelta(model.parameters(), lr=args.lr)
     scheduler = StepLR(optimizer, step_size=1, gamma=args.gamma)
     for epoch in range(1, args.epochs + 1):
         train(args, model, device, train_loader, optimizer, epoch)
-        accuracy = test(model, device, test_loader)
+        accuracy = test(args, model, device, test_loader)
         scheduler.step()
     if args.save_model:
         torch.save(model.state_dict(), "mnist_cnn.pt")

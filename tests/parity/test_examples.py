@@ -20,7 +20,7 @@ PROGRAMS = [
     "gcn.py",
     "hogwild.py --num-processes 1",  # with more, the order of the updates is anybody's
     "minigpt.py",
-    "mnist.py",
+    "mnist.py --double",
     "reinforce.py",
     "siamese.py --double",
     "time_sequence_prediction.py",
