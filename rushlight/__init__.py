@@ -1,13 +1,13 @@
 """PyTorch's ``nn.Module`` and all it stands on, in readable Python: ``import rushlight as torch``."""
 
-# ruff: noqa: E402, F401, F403, I001 (this file is the list of public names; the warning filter comes first)
+# ruff: noqa: E402 (this file is the list of public names; the warning filter comes first)
 import warnings
 
 # NumPy warns where PyTorch silently gives inf or nan. Only warnings raised inside rushlight are hushed.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
-from . import fft, func, linalg, special, utils
+from . import fft, func, linalg, signal, special, utils
 from ._printing import set_printoptions
 from .config import (
     are_deterministic_algorithms_enabled,
@@ -96,5 +96,5 @@ def _later(name):
 from . import compat
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
-for _module in (autograd, fft, func, linalg, special, nn, nn.functional, nn.init, optim, optim.lr_scheduler, utils):
+for _module in (autograd, fft, func, linalg, signal.windows, special, nn, nn.functional, nn.init, optim, optim.lr_scheduler, utils):
     compat.tell_nearest_names(_module)
