@@ -290,12 +290,6 @@ class Tensor:
     def grad(self) -> None:
         self._grad = None
 
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-        """Add this tensor's gradients into the ``.grad`` of the leaves it came from."""
-        from .autograd.grad import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
     def register_hook(self, hook):
         """``hook(grad) -> None | grad``, each time this tensor's gradient is computed."""
         if not self.requires_grad:

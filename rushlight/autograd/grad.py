@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from .graph import GradientEdge, node_of
@@ -134,7 +136,7 @@ def _roots(outputs, gradients, create_graph):
                 raise RuntimeError(
                     "grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype)
                 )
-            g = wrap(namespace_of(t._array).ones_like(t._array))
+            g = _one_like(t._array)
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.shape != t.shape:
@@ -146,6 +148,19 @@ def _roots(outputs, gradients, create_graph):
         nodes.append(t._node)
         starts.append(g if create_graph else g._array)
     return nodes, starts
+
+
+def _one_like(array) -> Tensor:
+    """Where a backward pass starts. Nearly always the same few tensors, which no rule writes to: made once."""
+    if array.__class__ is not np.ndarray or array.ndim:
+        return wrap(namespace_of(array).ones_like(array))
+    found = _ones.get(array.dtype)
+    if found is None:
+        found = _ones[array.dtype] = wrap(np.ones((), array.dtype))
+    return found
+
+
+_ones: dict = {}
 
 
 def _start_at_edge(node, g, create_graph):
@@ -172,3 +187,12 @@ def _warn_cycle() -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Add this tensor's gradients into the ``.grad`` of the leaves it came from."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+_backward_method.__name__, _backward_method.__qualname__ = "backward", "Tensor.backward"
+Tensor.backward = _backward_method

@@ -68,8 +68,8 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 _INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
-    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 
 

@@ -264,10 +264,8 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                 if useful is None or useful.get(node):
                     if hooks is not None and hooks.pre:
                         g = _pre_hooks(hooks, g, graph)
-                    if watched:
-                        grads = watch(node, _namespace(node, g, graph), g, graph, retain)
-                    else:
-                        grads = node.apply(_namespace(node, g, graph), g, graph, retain)
+                    xp = node.xp if g.__class__ is np.ndarray else _namespace(node, g, graph)
+                    grads = watch(node, xp, g, graph, retain) if watched else node.apply(xp, g, graph, retain)
                     if hooks is not None and hooks.post:
                         grads = _after(hooks, grads, g, graph)
                 g = value = None  # let go of the arrays before the next node runs

@@ -69,14 +69,11 @@ class Watch:
 
         def add(t):
             if not isinstance(t, Tensor):
-                return None
-            if t._view is not None and t._view.base is not None:  # a view: its base is the state
+                return
+            while t._view is not None and t._view.base is not None:  # a view: its base is the state
                 self.views.append(t)
                 t = t._view.base
             if id(t) in excluded or id(t) in found:
-                return None
-            if t._view is not None and t._view.base is not None:
-                add(t)
                 return
             found[id(t)] = t
             if type(t._node) is AccumulateGrad:

@@ -180,7 +180,8 @@ class Program:
         return OutOfMemoryError(
             f"{self.place.device_kind} out of memory. The compiled function's state takes {state / 2**20:.1f} MiB; the "
             f"device has {stats.get('bytes_limit', 0) / 2**20:.1f} MiB, of which "
-            f"{stats.get('bytes_in_use', 0) / 2**20:.1f} MiB are in use. Use a smaller batch, or checkpoint activations. XLA says: {str(error).splitlines()[0]}"
+            f"{stats.get('bytes_in_use', 0) / 2**20:.1f} MiB are in use. Use a smaller batch, or checkpoint "
+            f"activations. XLA says: {str(error).splitlines()[0]}"
         )
 
     def _input(self, i: int, arguments) -> Tensor:

@@ -497,7 +497,7 @@ def irfftn(x, s, axes, norm=None):
     return np.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
 
-BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant
+BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 
 
 def __getattr__(name):

@@ -303,7 +303,7 @@ def irfftn(x, s, axes, norm=None):
 
 BODIES["recurrent"], BACKWARD["recurrent"] = xla_rnn.recurrent, xla_rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = xla_attention.attention, xla_attention.attention_backward
-BODIES["cofactor"] = lambda xp, x: cofactor(x)  # the op's own forward divides by the determinant
+BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 
 
 def __getattr__(name):
