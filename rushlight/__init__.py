@@ -78,7 +78,7 @@ from .compiler import compile
 from . import serialization
 from .serialization import load, save
 
-_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit", "distributions", "hub", "vision", "inspect")  # modules of their own that few programs need: imported when first named
+_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit", "distributions", "accelerator", "version", "testing", "hub", "vision", "inspect")  # modules of their own that few programs need: imported when first named
 
 
 def _later(name):
