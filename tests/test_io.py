@@ -156,6 +156,38 @@ def test_one_memory_of_two_types_is_refused():
         torch.save([t, t.view(torch.int32)], io.BytesIO())
 
 
+def test_deep_structures():
+    deep = model = nn.Sequential()
+    for _ in range(80):
+        model.append(nn.Sequential(nn.Linear(1, 1)))
+        model = model[-1]
+    assert str(round_trip(deep, weights_only=False)) == str(deep)
+    nested = []
+    for _ in range(350):
+        nested = [nested]
+    assert round_trip(nested) == nested
+
+
+def test_values_of_compiled_steps():
+    """After compiled calls the values lie in XLA's memory: save gets them from there."""
+    pytest.importorskip("jax")
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    for _ in range(4):
+        step(torch.ones(3, 2))
+    saved = round_trip({"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+    assert torch.equal(saved["model"]["weight"], model.weight.detach().cpu())
+    momentum = optimizer.state[model.weight]["momentum_buffer"]
+    assert torch.equal(saved["optimizer"]["state"][0]["momentum_buffer"], momentum.cpu())
+
+
 class Config:
     def __init__(self, width):
         self.width = width

@@ -194,8 +194,9 @@ class safe_open(contextlib.AbstractContextManager):
     def __init__(self, filename, framework: str = "pt", device="cpu", *, backend: str = "mmap"):
         self.device = Device(device)
         self._checked = _library().safe_open(os.fspath(filename), framework="np")  # refuses a damaged header
-        self._file = open(filename, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
-        self._entries, self._begin = _header(self._file.read(8), self._file.read)
+        self._path = os.fspath(filename)
+        with open(self._path, "rb", buffering=0) as file:
+            self._entries, self._begin = _header(file.read(8), file.read)
 
     def keys(self) -> list[str]:
         return list(self._checked.keys())
@@ -212,13 +213,14 @@ class safe_open(contextlib.AbstractContextManager):
             raise KeyError(f"the file has no tensor '{name}'")
         entry = self._entries[name]
         array = np.empty(entry["shape"], _dtype(name, entry).numpy)
-        self._file.seek(self._begin + entry["data_offsets"][0])
         memory, done = memoryview(array.reshape(-1).view(np.uint8)), 0
-        while done < len(memory):
-            count = self._file.readinto(memory[done:])
-            if not count:
-                raise RuntimeError(f"the file ended within tensor '{name}': truncated")
-            done += count
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(self._begin + entry["data_offsets"][0])
+            while done < len(memory):
+                count = file.readinto(memory[done:])
+                if not count:
+                    raise RuntimeError(f"the file ended within tensor '{name}': truncated")
+                done += count
         return wrap(on_device(array, self.device))
 
     def get_slice(self, name: str) -> Tensor:
@@ -226,7 +228,7 @@ class safe_open(contextlib.AbstractContextManager):
         return self.get_tensor(name)
 
     def __exit__(self, *_):
-        self._file.close()
+        self._checked = None
 
 
 def _header(length: bytes, read):

@@ -52,7 +52,7 @@ def save(obj, f, pickle_module, protocol: int, zipped: bool, byte_order: bool) -
 def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order: bool) -> None:
     storages = Storages()
     data = io.BytesIO()
-    _pickler(pickle_module)(data, protocol, storages).dump(obj)
+    _dump(_pickler(pickle_module)(data, protocol, storages), obj)
     writer = Writer(file, archive or "archive")
     writer.add("data.pkl", data.getbuffer())
     if byte_order:
@@ -72,13 +72,23 @@ def _write_legacy(obj, file, archive: str, pickle_module, protocol: int) -> None
     data = io.BytesIO()
     for value in (_MAGIC, _PROTOCOL, system):
         pickle.dump(value, data, protocol)
-    kind(data, protocol, storages).dump(obj)
+    _dump(kind(data, protocol, storages), obj)
     pickle.dump([str(key) for key in range(len(storages.memories))], data, protocol)
     writer = Writer(file, archive)
     writer._write(data.getbuffer())
     for memory, kind in zip(storages.memories, storages.kinds):
         writer._write(struct.pack("<q", memory.size // (kind.itemsize if kind else 1)))
         writer._write(memory)
+
+
+def _dump(pickler, obj) -> None:
+    """A pickler in Python takes several frames for each level of nesting: allow it more than Python's 1000."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 10_000))
+    try:
+        pickler.dump(obj)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 # -- storages --------------------------------------------------------------------------------------------------------
