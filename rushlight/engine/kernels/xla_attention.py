@@ -35,11 +35,17 @@ def _dot_product(q, k, v, mask, *, scale, causal, wide, cudnn):
     bias, dtype = None, q.dtype
     if wide:
         q, k, v = (a.astype(jnp.float32) for a in (q, k, v))
-    if mask is not None and mask.ndim < 4:
+    seeing = None
+    if mask is not None:
         mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
-    if mask is not None and mask.dtype != bool:
-        hidden = jnp.isneginf(mask)
-        bias, mask = jnp.where(hidden, 0, mask).astype(q.dtype), ~hidden
+        if mask.dtype != bool:
+            hidden = jnp.isneginf(mask)
+            bias, mask = jnp.where(hidden, 0, mask).astype(q.dtype), ~hidden
+        if causal:
+            mask, causal = mask & np.tri(q.shape[2], k.shape[2], dtype=bool), False
+        # A row that may look nowhere is 0. It looks everywhere until then, for cuDNN's gradient of it would be NaN.
+        seeing = jnp.any(mask, axis=-1, keepdims=True)
+        mask = mask | ~seeing
     out = jax.nn.dot_product_attention(
         *(jnp.swapaxes(a, 1, 2) for a in (q, k, v)),
         bias,
@@ -49,10 +55,7 @@ def _dot_product(q, k, v, mask, *, scale, causal, wide, cudnn):
         implementation="cudnn" if cudnn else "xla",
     )
     out = jnp.swapaxes(out, 1, 2).astype(dtype)
-    if mask is None:
-        return out
-    seen = mask & np.tri(q.shape[2], k.shape[2], dtype=bool) if causal else mask
-    return jnp.where(jnp.any(seen, axis=-1, keepdims=True), out, 0)  # a row that may look nowhere is 0
+    return out if seeing is None else jnp.where(seeing, out, 0)
 
 
 def _cudnn(q, needs) -> bool:
