@@ -32,6 +32,9 @@ def _guarded():
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
+HEAD = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))  # of an old file
+
+
 def archive(pickled: bytes, **records: bytes) -> bytes:
     """A well-formed checkpoint around any pickle."""
     file = io.BytesIO()
@@ -89,8 +92,7 @@ def test_no_code_runs(tmp_path, name, protocol):
     except (pickle.PicklingError, TypeError):  # a module as an argument: write the call by hand
         pickled = b"cbuiltins\ngetattr\n(cos\nsystem\nVx\ntR."
     refused(archive(pickled), "not an allowed global|is blocked")
-    legacy = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})) + pickled
-    refused(legacy, "not an allowed global|is blocked")
+    refused(HEAD + pickled, "not an allowed global|is blocked")
     assert not os.path.exists(canary)
 
 
@@ -237,6 +239,12 @@ def test_computed_copies_are_counted():
     refused(archive(b"\x80\x02" + body + many + b"l.", data_0=bytes(2**20)), "far more of its bytes")
 
 
+def test_tensors_of_devices_are_not_converted():
+    tensor = tensor_pickle(size=(2**40,), stride=(0,))[2:-1]
+    call = b"\x80\x02ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n("
+    refused(archive(call + tensor + b"ctorch\nfloat64\nX\x03\x00\x00\x00cpu\x89tR.", data_0=bytes(8)), "another dtype")
+
+
 def test_expanded_tensors_take_no_memory():
     result, error = fuzz_io.attempt(archive(tensor_pickle(size=(2**30, 2**30), stride=(0, 0)), data_0=bytes(8)))
     assert error is None and result.shape == (2**30, 2**30)
@@ -315,10 +323,16 @@ def test_no_checkpoint_at_all(data):
     refused(data)
 
 
+def test_old_files_that_compute_too_much():
+    """A conjugated view of 2^40 elements, all of them the same one."""
+    body = tensor_pickle(size=(2**40,), stride=(0,), kind="ComplexFloatStorage").replace(b"tQ", b"NtQ")
+    body = body[:-3] + b"}X\x04\x00\x00\x00conj\x88stR."
+    refused(HEAD + body + pickle.dumps(["0"], 2) + struct.pack("<q", 2) + bytes(16), "far more of its bytes")
+
+
 def test_old_files_with_impossible_storages():
-    head = b"".join(pickle.dumps(v, 2) for v in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
     body = tensor_pickle(count=2**40, size=(2**40,)).replace(b"tQ", b"NtQ")
-    refused(head + body + pickle.dumps(["0"], 2) + bytes(16), "larger than the file")
+    refused(HEAD + body + pickle.dumps(["0"], 2) + bytes(16), "larger than the file")
 
 
 # -- damage ----------------------------------------------------------------------------------------------------------

@@ -194,7 +194,6 @@ def _load_legacy(data, restore, unpickling):
     keys = read()
     end = storages.fill(keys, data, read.place)
     if storages.moving:  # values were needed before they had been read: make everything again
-        storages.filled = True
         read.place = start
         result = read()
     return result, end
@@ -205,9 +204,10 @@ class LegacyStorages:
 
     def __init__(self, restore, length: int):
         self.restore, self.allowance = restore, length
+        self.copies = 8 * length + (1 << 20)  # bytes that may be computed or copied to a device, in both passes
         self.made: dict[str, tuple] = {}
         self.restored: dict[str, UntypedStorage] = {}
-        self.swap = self.moving = self.filled = False
+        self.swap = self.moving = False
 
     def __call__(self, identity):
         if isinstance(identity, tuple) and identity[:1] == ("module",) and len(identity) > 1:
@@ -226,8 +226,9 @@ class LegacyStorages:
 
     def settle(self, nbytes: int) -> None:
         self.moving = True
-        if self.filled:
-            self.allowance -= nbytes
+        self.copies -= nbytes
+        if self.copies < 0:
+            raise UnpicklingError("the file makes far more of its bytes than it has: corrupted or malicious")
 
     def fill(self, keys, data, place: int) -> int:
         if not isinstance(keys, list) or len(keys) != len(self.made) or {*keys} != {*self.made}:
@@ -245,7 +246,6 @@ class LegacyStorages:
             if self.swap and kind.itemsize > 1:
                 memory.view(kind.dtype.numpy).byteswap(inplace=True)
             place += 8 + memory.size
-        self.allowance = 4 * len(data) + (1 << 20)
         return place
 
 

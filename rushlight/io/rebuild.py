@@ -96,8 +96,10 @@ def rebuild_from_type(function, kind, args, state):
 
 
 def rebuild_from_cpu(data, dtype, place, requires_grad):
-    """A tensor of a device whose memory PyTorch does not save as such."""
-    return _tensor(data).to(device(place), dtype).requires_grad_(bool(requires_grad))
+    """A tensor of a device whose memory PyTorch does not save as such (a TPU's): it stays on the CPU."""
+    if _tensor(data).dtype is not dtype:
+        raise UnpicklingError("the file is corrupted: a tensor of another dtype than it says")
+    return data.requires_grad_(bool(requires_grad))
 
 
 def set_attributes(made, state) -> None:
