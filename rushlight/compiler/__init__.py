@@ -41,8 +41,8 @@ def compile(model=None, *, fallback: bool = False, options: dict | None = None, 
     if torch_options.get("disable"):
         return model
     from ..nn.module import Module
-    from .function import Compiled
 
+    Compiled = _needs_jax().Compiled
     if isinstance(model, Module):
         from .module import OptimizedModule
 
@@ -50,6 +50,19 @@ def compile(model=None, *, fallback: bool = False, options: dict | None = None, 
     if not callable(model):
         raise RuntimeError(f"compile() expects a callable, but got {type(model).__name__}")
     return Compiled(model, fallback, options)
+
+
+def _needs_jax():
+    try:
+        from . import function
+    except ModuleNotFoundError as error:
+        if error.name not in ("jax", "jaxlib"):
+            raise
+        raise ModuleNotFoundError(
+            "rushlight.compile needs JAX: pip install 'rushlight[xla]', or 'rushlight[cuda]' for an NVIDIA GPU",
+            name=error.name,
+        ) from None
+    return function
 
 
 def is_compiling() -> bool:
