@@ -90,7 +90,7 @@ def conv_tbc_(xp, x, w, b, *, pad):
     """A convolution over time: x is (time, batch, channels), w is (kernel, channels, outputs)."""
     x, w = xp.transpose(x, axes=(1, 2, 0)), xp.transpose(w, axes=(2, 1, 0))
     y = xp.conv(x, w, stride=(1,), padding=(pad,), dilation=(1,), groups=1)
-    return xp.add(xp.transpose(y, axes=(2, 0, 1)), b)
+    return xp.add(xp.lay_out(xp.transpose(y, axes=(2, 0, 1)), order=(0, 1, 2)), b)
 
 
 _publish = public(method=False, out=False)
@@ -262,8 +262,8 @@ def _check_groups(w_shape, groups) -> None:
         )
     if w_shape[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"[{list(w_shape)}] instead"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{list(w_shape)}] instead"
         )
 
 
@@ -302,8 +302,8 @@ def _check_sizes(size, kernel, padding, dilation) -> None:
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(n < r for n, r in zip(padded, reach)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(reach)}). Kernel size can't "
-            "be greater than actual input size"
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(reach)}). Kernel size "
+            "can't be greater than actual input size"
         )
 
 

@@ -150,8 +150,8 @@ def cubic(n, out, align, scale):
 
 def cubic_weights(t, a=-0.75):
     """Of the four neighbours of a point that lies ``t`` after the second; ``t`` may be any array."""
-    near = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1  # noqa: E731
-    far = lambda d: ((a * d - 5 * a) * d + 8 * a) * d - 4 * a  # noqa: E731
+    near = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1
+    far = lambda d: ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
@@ -220,7 +220,7 @@ def circular(n, out, before, after):
 
 @op(derive=True)
 def grid_sampler(xp, x, grid, *, mode, padding, align):
-    """x (N, C, *size) read at the points ``grid`` (N, *out, dims), which run from -1 to 1 and name the last axis first."""
+    """x (N, C, *size) at the points ``grid`` (N, *out, dims): from -1 to 1, the coordinate of the last axis first."""
     dims = x.ndim - 2
     size = x.shape[2:]
     rows = xp.reshape(xp.transpose(x, axes=(0, *range(2, x.ndim), 1)), shape=(-1, x.shape[1]))
@@ -232,7 +232,7 @@ def grid_sampler(xp, x, grid, *, mode, padding, align):
         part = _read(xp, rows, corner, size)
         total = part if total is None else total + part
     out = xp.reshape(total, shape=(x.shape[0], *grid.shape[1:-1], x.shape[1]))
-    return xp.transpose(out, axes=(0, x.ndim - 1, *range(1, x.ndim - 1)))
+    return xp.lay_out(xp.transpose(out, axes=(0, x.ndim - 1, *range(1, x.ndim - 1))), order=tuple(range(x.ndim)))
 
 
 def _pixel(xp, c, n, align):

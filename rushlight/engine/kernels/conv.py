@@ -1,7 +1,7 @@
-"""Convolution on NumPy: column matrices in cache-sized blocks, multiplied by BLAS.
+"""Convolution on NumPy: column matrices in cache-sized blocks, multiplied by BLAS, the blocks shared out to threads.
 
-A convolution, its adjoint in the input and its adjoint in the weight are three bilinear maps, each the derivative of
-the others; all three go through ``_Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW
+A convolution, its transpose in the input and its transpose in the weight are three bilinear maps, each the derivative
+of the others; all three go through ``_Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW
 layout throughout: the columns of a few images at a time fit in the second-level cache, so building them costs little,
 and the product lands in the output's own memory.
 """
@@ -9,72 +9,128 @@ and the product lands in the output's own memory.
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 
+from .parallel import over
+
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
+_CHANNELS = 1 << 18  # bytes of a depthwise block: it is read and written once for each kernel element
+_FEW = 128  # positions below which the columns of several images are one matrix
 
 
-def conv(x, w, *, stride, padding, dilation, groups):
-    """``y[n, o] = sum over c, k of w[o, c, k] x[n, c, s*p + d*k]``, N-dimensional."""
+def conv(x, w, b=None, *, stride, padding, dilation, groups):
+    """``y[n, o] = b[o] + sum over c, k of w[o, c, k] x[n, c, s*p + d*k]``, N-dimensional."""
     geometry = _Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
     n, o = x.shape[0], w.shape[0]
-    positions, inner = math.prod(geometry.out), math.prod(w.shape[1:])
     y = np.empty((n, o, *geometry.out), dtype=x.dtype)
     if not y.size:
         return y
-    if w.shape[1] == 1 and o == groups:
-        return _depthwise(x, w, y, geometry)
-    xp = geometry.pad(x)
-    weights = w.reshape(groups, o // groups, inner)
-    for block, columns in _columns(xp, geometry, groups, merged=positions < 128):
-        count = block.stop - block.start
-        if columns.ndim == 3:  # (groups, inner, images * positions)
-            product = np.matmul(weights, columns).reshape(o, count, positions)
-            y[block].reshape(count, o, positions)[...] = product.transpose(1, 0, 2)
-        else:
-            np.matmul(weights, columns, out=y[block].reshape(count, groups, o // groups, positions))
+    if _is_depthwise(w, groups):
+        return _depthwise(x, w, b, y, geometry)
+    positions = math.prod(geometry.out)
+    weights = w.reshape(groups, o // groups, -1)
+    bias = None if b is None else b.reshape(-1, 1)
+    xp, flat = geometry.pad(x), y.reshape(n, o, positions)
+
+    def make():
+        columns = _Columns(xp, geometry, groups, merged=positions < _FEW)
+
+        def work(start, stop):
+            out, built = flat[start:stop], columns.of(start, stop)
+            if columns.merged:  # (groups, inner, images * positions)
+                out[...] = np.matmul(weights, built).reshape(o, -1, positions).transpose(1, 0, 2)
+            else:
+                np.matmul(weights, built, out=out.reshape(-1, groups, o // groups, positions))
+            if bias is not None:
+                out += bias
+
+        return work
+
+    over(n, _images_per_block(geometry, x.shape[1], x.itemsize), make)
     return y
 
 
 def conv_input(g, w, *, size, stride, padding, dilation, groups):
-    """The adjoint of ``conv`` in x: where each output's gradient came from, for an input of spatial ``size``."""
+    """The transpose of ``conv`` in x: where each output's gradient came from, for an input of spatial ``size``."""
     geometry = _Geometry(size, w.shape[2:], stride, padding, dilation)
-    n, o, inner = g.shape[0], w.shape[0], math.prod(w.shape[1:])
-    channels = w.shape[1] * groups
-    positions = math.prod(geometry.out)
+    n, o, channels = g.shape[0], w.shape[0], w.shape[1] * groups
     padded = np.zeros((n, channels, *geometry.padded), dtype=g.dtype)
-    weights = np.ascontiguousarray(w.reshape(groups, o // groups, inner).transpose(0, 2, 1))
-    step = max(1, _BLOCK // max(1, groups * inner * positions * g.itemsize))
-    g = np.ascontiguousarray(g).reshape(n, groups, o // groups, positions)
-    merged = positions < 128
-    for start in range(0, n, step):
-        part = g[start : start + step]
-        count = part.shape[0]
+    g = np.ascontiguousarray(g)
+    if _is_depthwise(w, groups):
+        _depthwise_input(g, w, padded, geometry)
+        return geometry.unpad(padded)
+    positions = math.prod(geometry.out)
+    weights = np.ascontiguousarray(w.reshape(groups, o // groups, -1).transpose(0, 2, 1))
+    step = _images_per_block(geometry, channels, g.itemsize)
+    if geometry.runs and geometry.out != geometry.padded and positions >= _FEW:
+        over(n, step, lambda: _add_runs(g, weights, padded, geometry))
+        return geometry.unpad(padded)
+    g = g.reshape(n, groups, o // groups, positions)
+    merged = positions < _FEW
+
+    def work(start, stop):
+        part, target, count = g[start:stop], padded[start:stop], stop - start
         if merged:
-            columns = np.matmul(weights, part.transpose(1, 2, 0, 3).reshape(groups, o // groups, count * positions))
-            columns = columns.reshape(channels, -1, count, *geometry.out)
-        else:
-            columns = np.matmul(weights, part).reshape(count, channels, -1, *geometry.out)
-        target = padded[start : start + count]
+            part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, count * positions)
+        columns = _product(weights, part)
+        columns = (
+            columns.reshape(channels, -1, count, *geometry.out)
+            if merged
+            else columns.reshape(count, channels, -1, *geometry.out)
+        )
         for k, offset in enumerate(np.ndindex(*geometry.kernel)):
             place = target[(slice(None), slice(None), *geometry.window(offset))]
             place += columns[:, k].swapaxes(0, 1) if merged else columns[:, :, k]
+
+    over(n, step, lambda: work)
     return geometry.unpad(padded)
 
 
+def _add_runs(g, weights, padded, geometry):
+    """``conv_input``'s work with stride 1: whole runs of memory are added, see ``_Geometry.runs``."""
+    o, channels = g.shape[1], padded.shape[1]
+    lines = padded.reshape(len(padded), channels, -1)
+
+    def work(start, stop):
+        count = stop - start
+        spaced = np.zeros((count * o, geometry.run), g.dtype)
+        geometry.inside_run(spaced)[...] = g[start:stop].reshape(count * o, *geometry.out)
+        columns = _product(weights, spaced.reshape(count, len(weights), -1, geometry.run))
+        columns = columns.reshape(count, channels, -1, geometry.run)
+        for k, offset in enumerate(geometry.offsets):
+            lines[start:stop, :, offset : offset + geometry.run] += columns[:, :, k]
+
+    return work
+
+
 def conv_weight(x, g, *, size, stride, padding, dilation, groups):
-    """The adjoint of ``conv`` in w, for a kernel of spatial ``size``."""
+    """The transpose of ``conv`` in w, for a kernel of spatial ``size``."""
     geometry = _Geometry(x.shape[2:], size, stride, padding, dilation)
     n, o, channels = g.shape[0], g.shape[1], x.shape[1]
-    positions = math.prod(geometry.out)
-    total = np.zeros((groups, o // groups, channels // groups * math.prod(size)), dtype=x.dtype)
+    total = np.zeros((groups, channels // groups * math.prod(size), o // groups), dtype=x.dtype)
     if g.size and x.size:
-        g = g.reshape(n, groups, o // groups, positions)
-        for block, columns in _columns(geometry.pad(x), geometry, groups, merged=True):
-            part = g[block].transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
-            total += np.matmul(part, columns.swapaxes(1, 2))
-    return total.reshape(o, channels // groups, *size)
+        positions = math.prod(geometry.out)
+        g = np.ascontiguousarray(g).reshape(n, groups, o // groups, positions)
+        xp, parts = geometry.pad(x), {}
+
+        def make():
+            columns = _Columns(xp, geometry, groups, merged=positions < _FEW)
+
+            def work(start, stop):
+                part, built = g[start:stop], columns.of(start, stop)
+                if columns.merged:
+                    part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
+                product = np.matmul(built, part.swapaxes(-1, -2))  # this way round BLAS is faster
+                parts[start] = product if columns.merged else np.add.reduce(product, axis=0)
+
+            return work
+
+        over(n, _images_per_block(geometry, channels, x.itemsize), make)
+        for start in sorted(parts):  # whichever thread was first: the sum is the same every time
+            total += parts[start]
+    return total.swapaxes(1, 2).reshape(o, channels // groups, *size)
 
 
 class _Geometry:
@@ -85,6 +141,17 @@ class _Geometry:
         self.padded = tuple(s + 2 * p for s, p in zip(size, padding))
         reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
         self.out = tuple((s - r) // t + 1 for s, r, t in zip(self.padded, reach, stride))
+        # With stride 1, what a kernel element meets in a padded image lies in one run of memory, ``run`` elements from
+        # its offset on: rows go on into each other, and what is computed between them is left out in the end.
+        self.runs = all(t == 1 for t in stride)
+        steps = [math.prod(self.padded[i + 1 :]) for i in range(len(size))]
+        self.offsets = [sum(i * d * a for i, d, a in zip(at, dilation, steps)) for at in np.ndindex(*kernel)]
+        self.steps, self.run = steps, sum((n - 1) * a for n, a in zip(self.out, steps)) + 1
+
+    def inside_run(self, runs):
+        """The part of (images, run) that is no left-over, (images, *out)."""
+        strides = (runs.strides[0], *(step * runs.itemsize for step in self.steps))
+        return np.lib.stride_tricks.as_strided(runs, (len(runs), *self.out), strides)
 
     def pad(self, x):
         if not any(self.padding):
@@ -116,38 +183,130 @@ class _Geometry:
         return np.lib.stride_tricks.as_strided(x, (*x.shape[:2], *self.kernel, *self.out), strides, writeable=False)
 
 
-def _columns(x, geometry: _Geometry, groups, merged):
-    """Yield (slice of images, their columns) in blocks that stay in cache.
+def _images_per_block(geometry, channels, itemsize) -> int:
+    return max(1, _BLOCK // max(1, channels * math.prod(geometry.kernel) * math.prod(geometry.out) * itemsize))
 
-    Columns are (images, groups, inner, positions), or, ``merged``, (groups, inner, images * positions).
+
+class _Columns:
+    """Column matrices of some images at a time, in a buffer that is used again.
+
+    They are (images, groups, inner, positions), or, ``merged``, (groups, inner, images * positions).
     """
-    n, channels = x.shape[:2]
-    taps, positions = math.prod(geometry.kernel), math.prod(geometry.out)
-    windows = geometry.windows(x)
-    inner = channels // groups * taps
-    step = min(n, max(1, _BLOCK // max(1, channels * taps * positions * x.itemsize)))
-    buffer = np.empty((step, channels * taps * positions), dtype=x.dtype)
-    for start in range(0, n, step):
-        block = slice(start, min(n, start + step))
-        count = block.stop - block.start
-        flat = buffer.reshape(-1)[: count * channels * taps * positions]
-        if merged:
-            d = len(geometry.kernel)
-            order = (1, *range(2, 2 + d), 0, *range(2 + d, 2 + 2 * d))
-            np.copyto(flat.reshape(channels, *geometry.kernel, count, *geometry.out), windows[block].transpose(order))
-            yield block, flat.reshape(groups, inner, count * positions)
-        else:
-            np.copyto(flat.reshape(count, channels, *geometry.kernel, *geometry.out), windows[block])
-            yield block, flat.reshape(count, groups, inner, positions)
+
+    def __init__(self, x, geometry: _Geometry, groups, merged):
+        self.windows, self.geometry, self.groups, self.merged = geometry.windows(x), geometry, groups, merged
+        self.pointwise = not merged and geometry.padded == geometry.out  # the image is its own column matrix
+        self.x = x
+
+    def of(self, start, stop):
+        windows, out, kernel = self.windows[start:stop], self.geometry.out, self.geometry.kernel
+        count, channels = windows.shape[:2]
+        inner = channels // self.groups * math.prod(kernel)
+        if self.pointwise:
+            return self.x[start:stop].reshape(count, self.groups, inner, -1)
+        flat = _scratch(windows.size, windows.dtype)
+        if not self.merged:
+            np.copyto(flat.reshape(windows.shape), windows)
+            return flat.reshape(count, self.groups, inner, -1)
+        d = len(kernel)
+        order = (1, *range(2, 2 + d), 0, *range(2 + d, 2 + 2 * d))
+        np.copyto(flat.reshape(channels, *kernel, count, *out), windows.transpose(order))
+        return flat.reshape(self.groups, inner, -1)
 
 
-def _depthwise(x, w, y, geometry):
-    """One filter per channel: a product per kernel element is cheaper than columns of a single row."""
-    xp = geometry.pad(x)
-    y[...] = 0
-    scratch = np.empty_like(y)
-    for offset in np.ndindex(*geometry.kernel):
-        tap = w[(slice(None), 0, *offset)].reshape(-1, *[1] * len(geometry.kernel))
-        np.multiply(xp[(slice(None), slice(None), *geometry.window(offset))], tap, out=scratch)
-        y += scratch
+_memory = threading.local()
+
+
+def _scratch(size, dtype):
+    """This thread's memory for columns; kept, for fresh memory has to be cleared by the system first."""
+    need = size * dtype.itemsize
+    if need > 4 * _BLOCK:
+        return np.empty(size, dtype)
+    found = getattr(_memory, "bytes", None)
+    if found is None or found.size < need:
+        found = _memory.bytes = np.empty(need, np.uint8)
+    return found[:need].view(dtype)
+
+
+def _product(weights, columns):
+    """Their matrix product, in this thread's memory."""
+    shape = (*columns.shape[:-2], weights.shape[-2], columns.shape[-1])
+    return np.matmul(weights, columns, out=_scratch(math.prod(shape), columns.dtype).reshape(shape))
+
+
+# -- one filter per channel: a product per kernel element is cheaper than columns of a single row ----------------------
+
+
+def _is_depthwise(w, groups) -> bool:
+    return w.shape[1] == 1 and w.shape[0] == groups
+
+
+def _depthwise(x, w, b, y, geometry):
+    xp, target, taps = _by_channel(geometry.pad(x)), _by_channel(y), _Taps(w, geometry)
+    bias = None if b is None else b.reshape(-1, *[1] * len(geometry.out))
+
+    def work(start, stop):
+        total = taps.buffer(stop - start, y.dtype)
+        scratch = np.empty_like(total)
+        for k, (read, factors) in enumerate(taps.each(xp[start:stop], start, stop)):
+            np.multiply(read, factors, out=scratch if k else total)
+            if k:
+                total += scratch
+        target[start:stop] = taps.inside(total)
+        if bias is not None:
+            target[start:stop] += _cycled(bias, start, stop)
+
+    over(len(target), taps.per_block(y.dtype), lambda: work)
     return y
+
+
+def _depthwise_input(g, w, padded, geometry):
+    source, target, taps = _by_channel(g), _by_channel(padded), _Taps(w, geometry)
+
+    def work(start, stop):
+        spaced = taps.buffer(stop - start, g.dtype)
+        spaced[...] = 0
+        taps.inside(spaced)[...] = source[start:stop]
+        scratch = np.empty_like(spaced)
+        for place, factors in taps.each(target[start:stop], start, stop):
+            np.multiply(spaced, factors, out=scratch)
+            place += scratch
+
+    over(len(source), taps.per_block(g.dtype), lambda: work)
+
+
+def _by_channel(x):
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+class _Taps:
+    """The kernel elements of a depthwise convolution, and what each meets in images of one channel."""
+
+    def __init__(self, w, geometry: _Geometry):
+        self.w, self.geometry = w.reshape(w.shape[0], -1), geometry
+        self.shape = (geometry.run,) if geometry.runs else geometry.out
+
+    def buffer(self, count, dtype):
+        return np.empty((count, *self.shape), dtype)
+
+    def inside(self, buffer):
+        """The part of a buffer that is the result, (images, *out)."""
+        return self.geometry.inside_run(buffer) if self.geometry.runs else buffer
+
+    def each(self, images, start, stop):
+        """(what a kernel element meets, its value for each image), one after the other."""
+        geometry, lines = self.geometry, images.reshape(len(images), -1)
+        values = _cycled(self.w, start, stop).reshape(stop - start, -1, *[1] * len(self.shape))
+        for k, (at, offset) in enumerate(zip(np.ndindex(*geometry.kernel), geometry.offsets)):
+            if geometry.runs:
+                yield lines[:, offset : offset + geometry.run], values[:, k]
+            else:
+                yield images[(slice(None), *geometry.window(at))], values[:, k]
+
+    def per_block(self, dtype) -> int:
+        return max(1, _CHANNELS // (math.prod(self.shape) * dtype.itemsize))
+
+
+def _cycled(values, start, stop):
+    """``values[i % len(values)]`` for i from start to stop."""
+    return np.take(values, range(start, stop), axis=0, mode="wrap")

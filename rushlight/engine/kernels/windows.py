@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .parallel import over
+
+_BLOCK = 1 << 20  # bytes to work on at a time, so that what is read again is still in the cache
+
 
 def pick(x, *, low, size, step):
     """Positions ``low + step * i``, ``i < size``, along each trailing axis; 0 where they are outside."""
@@ -38,22 +42,36 @@ def clipped(low, size, step, full):
 
 def max_windows(x, *, offsets, size, step):
     """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
-    full = x.shape[x.ndim - len(step) :]
-    best = np.full((*x.shape[: x.ndim - len(step)], *size), lowest(x.dtype), dtype=x.dtype)
-    places = [clipped(offset, size, step, full) for offset in offsets]
+    best = np.empty((*x.shape[: x.ndim - len(step)], *size), dtype=x.dtype)
+    which = np.empty(best.shape, dtype=small_int(len(offsets)))
+    places = [clipped(offset, size, step, x.shape[x.ndim - len(step) :]) for offset in offsets]
+
+    def work(start, stop):
+        _max_of(x[start:stop], best[start:stop], which[start:stop], places)
+
+    if x.ndim > len(step) and best.size:
+        over(len(x), max(1, _BLOCK // (x[0].nbytes or 1)), lambda: work)
+    else:
+        _max_of(x, best, which, places)
+    return best, which
+
+
+def _max_of(x, best, which, places):
+    best[...] = lowest(x.dtype)
     for there, here in places:
         part = best if here is None else best[here]
         np.maximum(part, x[there], out=part)
-    which = np.empty(best.shape, dtype=small_int(len(offsets)))
-    which[...] = first_inside(offsets, size, step, full)
-    for k in reversed(range(len(offsets))):
-        there, here = places[k]
-        equal = x[there] == (best if here is None else best[here])
-        np.copyto(which if here is None else which[here], which.dtype.type(k), where=equal)
-    if best.dtype.kind == "f" and np.isnan(best).any():
+    # The first of equals has the highest score. Arithmetic on bytes, for a masked copy is ten times slower.
+    count, score = len(places), which
+    score[...] = 0
+    for k, (there, here) in enumerate(places):
+        equal = (x[there] == (best if here is None else best[here])).view(np.uint8)
+        part = score if here is None else score[here]
+        np.maximum(part, equal * score.dtype.type(count - k), out=part)
+    np.subtract(score.dtype.type(count), score, out=which)
+    if best.dtype.kind == "f" and np.isnan(np.add.reduce(best, axis=None)):  # perhaps: opposite infinities do it too
         for k, (there, here) in enumerate(places):
             np.copyto(which if here is None else which[here], which.dtype.type(k), where=np.isnan(x[there]))
-    return best, which
 
 
 def lowest(dtype):
@@ -62,7 +80,7 @@ def lowest(dtype):
 
 
 def small_int(count):
-    return np.uint8 if count <= 256 else np.int32
+    return np.uint8 if count <= 255 else np.int32
 
 
 def first_inside(offsets, size, step, full):
@@ -80,15 +98,25 @@ def max_windows_backward(g, edges, saved):
     which, offsets, step, shape = saved["aux"][1], saved["offsets"], saved["step"], saved["x_shape"]
     out = np.zeros(shape, dtype=g.dtype)
     size, full = g.shape[g.ndim - len(step) :], shape[len(shape) - len(step) :]
-    alone = _apart(offsets, step)
-    for k, offset in enumerate(offsets):
-        there, here = clipped(offset, size, step, full)
+    places, alone = [clipped(offset, size, step, full) for offset in offsets], _apart(offsets, step)
+
+    def work(start, stop):
+        _put_chosen(out[start:stop], g[start:stop], which[start:stop], places, alone)
+
+    if len(shape) > len(step) and out.size:
+        over(len(out), max(1, _BLOCK // out[0].nbytes), lambda: work)
+    else:
+        _put_chosen(out, g, which, places, alone)
+    return (out,)
+
+
+def _put_chosen(out, g, which, places, alone):
+    for k, (there, here) in enumerate(places):
         mine, chosen = (g, which) if here is None else (g[here], which[here])
         if alone:
             np.multiply(mine, chosen == k, out=out[there])
         else:
             out[there] += mine * (chosen == k)
-    return (out,)
 
 
 def _apart(offsets, step) -> bool:

@@ -16,7 +16,8 @@ from ...ops.dims import as_int, is_int
 from ...ops.pool import offsets_of
 
 __all__ = [
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold",
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
+    "unfold",
 ]  # fmt: skip
 
 
@@ -36,9 +37,9 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     size = _windows(shape[-2:], kernel, dilation, padding, stride)
     if any(n < 1 for n in size):
         raise RuntimeError(
-            f"Given input with spatial size {_pair(shape[-2:])}, kernel_size={_pair(kernel)}, dilation={_pair(dilation)}, "
-            f"padding={_pair(padding)}, calculated shape of the array of sliding blocks as {_pair(size)}, but its "
-            "components must be at least one."
+            f"Given input with spatial size {_pair(shape[-2:])}, kernel_size={_pair(kernel)}, "
+            f"dilation={_pair(dilation)}, padding={_pair(padding)}, calculated shape of the array of sliding blocks as "
+            f"{_pair(size)}, but its components must be at least one."
         )
     return xp.im2col(input, offsets=offsets_of(kernel, dilation, padding), size=size, step=stride)
 
@@ -67,8 +68,8 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     if size[0] * size[1] != shape[-1] or min(size) < 1:
         raise RuntimeError(
             f"Given output_size={_pair(full)}, kernel_size={_pair(kernel)}, dilation={_pair(dilation)}, "
-            f"padding={_pair(padding)}, stride={_pair(stride)}, expected size of input's dimension {first + 1} to match the "
-            f"calculated number of sliding blocks {size[0]} * {size[1]} = {size[0] * size[1]}, but got "
+            f"padding={_pair(padding)}, stride={_pair(stride)}, expected size of input's dimension {first + 1} to "
+            f"match the calculated number of sliding blocks {size[0]} * {size[1]} = {size[0] * size[1]}, but got "
             f"input.size({first + 1})={shape[-1]}."
         )
     return xp.col2im(input, offsets=offsets_of(kernel, dilation, padding), size=size, step=stride, full=full)

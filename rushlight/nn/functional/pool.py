@@ -21,12 +21,34 @@ from ...ops.resize import Map, stretches
 from ...tensor import Tensor, wrap
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "fractional_max_pool2d", "fractional_max_pool3d",
-    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
-    "max_unpool3d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d_with_indices", "fractional_max_pool2d_with_indices", "fractional_max_pool3d_with_indices",
-    "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
 ]  # fmt: skip
 
 _NUMBERS = {1: "one", 2: "two", 3: "three"}
@@ -111,8 +133,8 @@ def _unpool(dims, input, indices, size):
         )
     if shape != indices._array.shape:
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor with "
-            f"shape: {list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor "
+            f"with shape: {list(indices.shape)}"
         )
     places = indices._array
     if places.__class__ is np.ndarray and places.size:  # values on other devices are not looked at
@@ -376,7 +398,8 @@ def _arguments(name, dims, kernel_size, stride, padding, dilation):
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
     return kernel, stride, padding, dilation
 
@@ -397,7 +420,8 @@ def _row_arguments(input, kernel_size, stride, padding, dilation, ceil_mode):
         values = (value,) if is_int(value) else tuple(value)
         if len(values) != 1:
             raise RuntimeError(
-                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size {len(values)}"
+                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size "
+                f"{len(values)}"
             )
         found[name] = as_int(values[0], name)
     for name in ("kernel_size", "stride", "dilation"):

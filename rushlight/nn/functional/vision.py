@@ -38,8 +38,8 @@ def pixel_shuffle(input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if shape[-3] % r**2:
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={shape[-3]} is not divisible by {r**2}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={shape[-3]} is not divisible by {r**2}"
         )
     return xp.pixel_shuffle(input, factor=r)
 
@@ -54,8 +54,8 @@ def pixel_unshuffle(input, downscale_factor):
     for word, d in (("height", -2), ("width", -1)):
         if shape[d] % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but input.size({d})={shape[d]} is "
-                f"not divisible by {r}"
+                f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but input.size({d})={shape[d]} "
+                f"is not divisible by {r}"
             )
     return xp.pixel_unshuffle(input, factor=r)
 
@@ -158,9 +158,7 @@ def _smoothed(input, size, scales, mode, align):
 
 
 @_publish
-def _upsample_bilinear2d_aa(
-    input, output_size, align_corners, scales_h=None, scales_w=None, *, scale_factors=None
-):
+def _upsample_bilinear2d_aa(input, output_size, align_corners, scales_h=None, scales_w=None, *, scale_factors=None):
     """``interpolate`` with mode "bilinear" and anti-aliasing, as an operator."""
     size, scales = _target(input._array.shape[2:], output_size, scale_factors, "bilinear", False)
     if output_size is not None:
@@ -201,8 +199,8 @@ def _target(full, size, scale_factor, mode, recompute):
         if len(scale_factor) != dims:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {list(full)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, "
-                "C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+                f"dimensions of {list(full)} and scale_factor of shape {scale_factor}. Please provide input tensor in "
+                "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
             )
     else:
         scale_factor = (scale_factor,) * dims
@@ -221,9 +219,9 @@ def _sizes(full, size, dims) -> tuple:
     if isinstance(size, (tuple, list)):
         if len(size) != dims:
             raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
-                f"of {list(full)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
-                "and output size in (o1, o2, ...,oK) format."
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(full)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, "
+                "...,dK) format and output size in (o1, o2, ...,oK) format."
             )
         if not all(is_int(n) for n in size):
             raise TypeError(
@@ -243,7 +241,8 @@ def _check_mode(mode, dims) -> None:
     if mode in ("linear", "bilinear", "trilinear") and dims in (1, 2, 3):
         raise NotImplementedError(f"Got {dims + 2}D input, but {mode} mode needs {needed + 2}D input")
     raise NotImplementedError(
-        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims + 2}D) for the modes: {_MODES} (got {mode})"
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims + 2}D) for the modes: {_MODES} (got "
+        f"{mode})"
     )
 
 
@@ -325,7 +324,8 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     dims = len(shape) - 2
     if points[-1] != dims:
         raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {dims} in last dimension, but got grid with sizes {list(points)}"
+            f"grid_sampler(): expected grid to have size {dims} in last dimension, but got grid with sizes "
+            f"{list(points)}"
         )
     if dims not in (2, 3) or len(points) != len(shape):
         raise RuntimeError(
@@ -383,8 +383,8 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"Expected non-zero, positive output size. Got {_words(size)}")
     if align_corners and min(size[2:]) == 1:
         warnings.warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is "
-            "not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
             UserWarning,
             stacklevel=2,
         )
@@ -404,4 +404,4 @@ def affine_grid_generator(theta, size, align_corners):
 
 
 def _words(size) -> str:
-    return f"torch.Size({list(size)})" if not type(size) is tuple else str(size)
+    return f"torch.Size({list(size)})" if type(size) is not tuple else str(size)

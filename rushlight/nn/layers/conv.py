@@ -100,7 +100,8 @@ def _check(in_channels, out_channels, groups, stride, padding, padding_mode) -> 
             raise ValueError("padding='same' is not supported for strided convolutions")
     if padding_mode not in _PADDING_MODES:
         raise ValueError(
-            f"padding_mode must be one of {{{', '.join(map(repr, _PADDING_MODES))}}}, but got padding_mode={padding_mode!r}"
+            f"padding_mode must be one of {{{', '.join(map(repr, _PADDING_MODES))}}}, but got "
+            f"padding_mode={padding_mode!r}"
         )
 
 
@@ -246,8 +247,8 @@ class _ConvTransposeNd(_ConvNd):
             output_size = output_size[lead:]
         if len(output_size) != num_spatial_dims:
             raise ValueError(
-                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims} or "
-                f"{lead + num_spatial_dims} elements (got {len(output_size)})"
+                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims} "
+                f"or {lead + num_spatial_dims} elements (got {len(output_size)})"
             )
         dilation = dilation or (1,) * num_spatial_dims
         given = input.shape[lead:]
@@ -258,8 +259,8 @@ class _ConvTransposeNd(_ConvNd):
         most = [n + s - 1 for n, s in zip(least, stride)]
         if any(not low <= n <= high for n, low, high in zip(output_size, least, most)):
             raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an input of "
-                f"{given})"
+                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
+                f"input of {given})"
             )
         return tuple(n - low for n, low in zip(output_size, least))
 
@@ -325,8 +326,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         dims = self._get_num_spatial_dims()
         if input.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(
-                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got input "
-                f"of size: {input.shape}"
+                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "
+                f"input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == dims + 2 else input.shape[0]
 
