@@ -1,6 +1,8 @@
 """Every operator, one family per file; importing this attaches them to ``Tensor`` and fills ``PUBLIC``."""
 
-from . import elementwise, special, linalg, reduce, shape, join, index, rearrange, scatter
+from . import arithmetic, exponential, trigonometry, rounding, bounds, comparison, selection, bits
+from . import complex_numbers, copies
+from . import special, linalg, reduce, shape, join, index, rearrange, scatter
 from . import scan, sort, statistics
 from . import conv, pool, resize
 from . import decompositions, einsum, fft

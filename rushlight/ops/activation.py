@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from .. import dtypes
 from ..autograd.op import op
-from .elementwise import dtype_of, refuse
+from .common import dtype_of, refuse, unary
+from .public import public
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 _ROOT_HALF, _ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
@@ -15,6 +17,45 @@ _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 def floats_only(kernel):
     """A ``check`` that refuses, as PyTorch's CPU kernel of that name does, what is no floating point array."""
     return lambda x, *_: refuse(kernel, lambda d: not d.is_floating_point, x)
+
+
+# -- sigmoid, relu: also methods of Tensor -----------------------------------------------------------------------------
+
+
+@op(promote="float", x=lambda xp, g, y: g * xp.conj(y * (1.0 - y)))
+def sigmoid(xp, x):
+    return xp.sigmoid(x)
+
+
+@op(x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
+def relu(xp, x):
+    if dtype_of(x) is dtypes.bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return xp.maximum(x, 0)
+
+
+def _logit_rule(xp, g, x, eps):
+    slope = g / (x * (1 - x))
+    if eps is None:
+        return xp.where((x >= 0) & (x <= 1), slope, math.nan)
+    return xp.where((x >= eps) & (x <= 1 - eps), slope, 0.0)
+
+
+@op(promote="float", x=_logit_rule)
+def logit_(xp, x, *, eps):
+    if eps is not None:
+        x = xp.minimum(xp.maximum(x, eps), 1 - eps)
+    return xp.log(x / (1 - x))
+
+
+unary(sigmoid)
+unary(relu)
+
+
+@public(inplace=True)
+def logit(input, eps=None):
+    """``log(input / (1 - input))``, the inverse of sigmoid; input clamped to [eps, 1 - eps] if eps is given."""
+    return logit_(input, eps=eps)
 
 
 # -- linear pieces -----------------------------------------------------------------------------------------------------

@@ -6,11 +6,14 @@ weight. The gradients of each are the other two, so every order of differentiati
 
 from __future__ import annotations
 
+import functools
+import warnings
+
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
+from .common import dtype_of, type_word
 from .dims import as_int, for_dims, is_int
-from .elementwise import dtype_of, type_word
 from .public import PUBLIC, public
 
 _NODE = "ConvolutionBackward0"
@@ -237,8 +240,20 @@ def _named_padding(padding, stride, dilation, kernel):
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
-    uneven = any(t % 2 for t in total)
-    return tuple(t // 2 for t in total), [n for t in total[::-1] for n in (0, t % 2)] if uneven else None
+    if not any(t % 2 for t in total):
+        return tuple(t // 2 for t in total), None
+    _warn_uneven()
+    return tuple(t // 2 for t in total), [n for t in total[::-1] for n in (0, t % 2)]
+
+
+@functools.cache
+def _warn_uneven() -> None:  # once, as PyTorch does
+    warnings.warn(
+        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+        "created",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def _check_numbers(stride, padding, dilation, groups, output_padding=()) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..autograd.op import op
-from .elementwise import no_gradient, refuse
+from .common import no_gradient, refuse
 
 
 def _floats_only(kernel):

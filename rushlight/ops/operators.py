@@ -9,7 +9,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import operator
 from ..tensor import Storage, Tensor
-from . import elementwise
+from . import common, exponential
 from .public import PUBLIC
 
 
@@ -65,7 +65,7 @@ def _in_place_ufunc(function, ufunc):
     return method
 
 
-_OPERANDS = (Tensor, int, float, complex, *elementwise.NUMPY_NUMBERS)
+_OPERANDS = (Tensor, int, float, complex, *common.NUMPY_NUMBERS)
 _public = PUBLIC.__getitem__
 
 # What training loops live on are ops themselves; where node names differ, PyTorch's functions choose among variants.
@@ -78,7 +78,7 @@ Tensor.__neg__ = xp.negative
 Tensor.__rsub__ = _guarded(_public("rsub"))
 Tensor.__rtruediv__ = Tensor.__rdiv__ = _guarded(lambda self, other: xp.reciprocal(self) * other)
 Tensor.__pow__ = _guarded(_public("pow"))
-Tensor.__rpow__ = _guarded(lambda self, other: elementwise.pow(other, self))
+Tensor.__rpow__ = _guarded(lambda self, other: exponential.pow(other, self))
 Tensor.__mod__ = _guarded(_public("remainder"))
 Tensor.__rmod__ = _reflected(xp.remainder)
 Tensor.__floordiv__ = operator(xp.floor_divide)

@@ -8,7 +8,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import special as series
 from ..tensor import Tensor
-from .elementwise import binary, no_gradient, require_number, unary
+from .common import binary, no_gradient, require_number, unary
 from .public import PUBLIC, public
 
 SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports

@@ -11,7 +11,7 @@ import math
 from .. import dtypes
 from ..autograd.mode import no_grad
 from ..layout import strided
-from . import creation, elementwise  # noqa: F401  (the operators of Tensor used below)
+from . import arithmetic, creation, trigonometry  # noqa: F401  (the operators of Tensor used below)
 from .public import PUBLIC
 
 

@@ -8,7 +8,7 @@ from ... import dtypes
 from ...autograd.mode import no_grad
 from ...autograd.op import differentiable as xp
 from ...ops import norm as _ops
-from ...ops.elementwise import refuse
+from ...ops.common import refuse
 from ...ops.public import PUBLIC
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]

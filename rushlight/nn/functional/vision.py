@@ -9,7 +9,7 @@ import warnings
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops.dims import as_int, is_int
-from ...ops.elementwise import dtype_of, type_word
+from ...ops.common import dtype_of, type_word
 from ...ops.public import public
 from ...ops.resize import Map
 from ...tensor import Tensor

@@ -1,0 +1,318 @@
+"""Sums, products, quotients, remainders, and the like of two or three tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from ..tensor import Tensor
+from .common import (
+    binary,
+    complex_dtype,
+    dtype_of,
+    integral_dtype,
+    is_integral,
+    is_number,
+    no_gradient,
+    refuse,
+    require_number,
+    unary,
+    zero,
+)
+from .public import public
+
+
+@op(node="AddBackward0", promote="common", x=lambda xp, g: g, w=lambda xp, g: g)
+def add_(xp, x, w):
+    return xp.add(x, w)
+
+
+@op(node="AddBackward0", promote="common", x=lambda xp, g: g, w=lambda xp, g, alpha: g * alpha.conjugate())
+def add_scaled(xp, x, w, *, alpha):
+    return xp.add(x, _scaled(xp, w, alpha))
+
+
+def _scaled(xp, w, alpha):
+    """``w * alpha``; integers wrap around as PyTorch's do, where NumPy would refuse a negative alpha for uint8."""
+    return xp.multiply(w, np.asarray(alpha).astype(dtype_of(w).numpy) if is_integral(w) else alpha)
+
+
+def _check_subtract(x, w):
+    kinds = [getattr(getattr(a, "dtype", None), "kind", None) for a in (x, w)]
+    if kinds == ["b", "b"]:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if "b" in kinds:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+
+
+@op(node="SubBackward0", promote="common", check=_check_subtract, x=lambda xp, g: g, w=lambda xp, g: -g)
+def subtract(xp, x, w):
+    return xp.subtract(x, w)
+
+
+@op(
+    node="SubBackward0",
+    promote="common",
+    check=_check_subtract,
+    x=lambda xp, g: g,
+    w=lambda xp, g, alpha: -g * alpha.conjugate(),
+)
+def subtract_scaled(xp, x, w, *, alpha):
+    return xp.subtract(x, _scaled(xp, w, alpha))
+
+
+@op(
+    node="RsubBackward0",
+    promote="common",
+    check=_check_subtract,
+    x=lambda xp, g, alpha: -g * alpha.conjugate(),
+    w=lambda xp, g: g,
+)
+def rsub_(xp, x, w, *, alpha=1):
+    return xp.subtract(w, x if alpha == 1 else _scaled(xp, x, alpha))
+
+
+@op(
+    node="MulBackward0",
+    promote="common",
+    x=lambda xp, g, w: g * xp.conj(w),
+    w=lambda xp, g, x: g * xp.conj(x),
+)
+def multiply(xp, x, w):
+    return xp.multiply(x, w)
+
+
+@op(
+    node="DivBackward0",
+    promote="float",
+    x=lambda xp, g, w: g / xp.conj(w),
+    w=lambda xp, g, w, y: -g * xp.conj(y / w),
+)
+def divide(xp, x, w):
+    return xp.divide(x, w)
+
+
+@op(node="DivBackward2", promote="common", x=zero, w=zero)
+def divide_rounded(xp, x, w, *, mode):
+    if mode == "floor":
+        return xp.floor_divide(x, w)
+    if not is_integral(x, w):
+        return xp.trunc(xp.divide(x, w))
+    # The quotient rounded down is one too low where it is negative and inexact.
+    quotient = xp.floor_divide(x, w)
+    return quotient + xp.astype((quotient < 0) & (quotient * w != x), dtype=quotient.dtype)
+
+
+@op(node="NotImplemented", promote="common", x=no_gradient("floor_divide"), w=no_gradient("floor_divide"))
+def floor_divide_(xp, x, w):
+    return xp.floor_divide(x, w)
+
+
+@op(
+    node="RemainderBackward1",
+    promote="common",
+    x=lambda xp, g: g,
+    w=lambda xp, g, x, w: -g * xp.floor(xp.divide(x, w)),
+)
+def remainder(xp, x, w):
+    refuse("remainder_cpu", complex_dtype, x, w)
+    return xp.remainder(x, w)
+
+
+@op(node="FmodBackward1", promote="common", x=lambda xp, g: g, w=lambda xp, g, x, w: -g * xp.trunc(xp.divide(x, w)))
+def fmod(xp, x, w):
+    refuse("fmod_cpu", complex_dtype, x, w)
+    return xp.fmod(x, w)
+
+
+def _check_negative(x):
+    if dtype_of(x) is dtypes.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+
+
+@op(node="NegBackward0", check=_check_negative, x=lambda xp, g: -g)
+def negative(xp, x):
+    return xp.negative(x)
+
+
+@op(promote="float", x=lambda xp, g, y: -g * xp.conj(y * y))
+def reciprocal(xp, x):
+    return xp.reciprocal(x)
+
+
+@op(
+    promote="common",
+    x=lambda xp, g: g,
+    t1=lambda xp, g, t2, value: g * xp.conj(t2 * value),
+    t2=lambda xp, g, t1, value: g * xp.conj(t1 * value),
+)
+def addcmul_(xp, x, t1, t2, *, value):
+    return x + (t1 * t2 if value == 1 else _scaled(xp, t1, value) * t2)
+
+
+@op(
+    promote="common",
+    x=lambda xp, g: g,
+    t1=lambda xp, g, t2, value: g * xp.conj(value / t2),
+    t2=lambda xp, g, t1, t2, value: -g * xp.conj(t1 * value / (t2 * t2)),
+)
+def addcdiv_(xp, x, t1, t2, *, value):
+    return x + (t1 / t2 if value == 1 else t1 * value / t2)
+
+
+def _interpolate(xp, start, end, weight):
+    # From the nearer end, so that weight 1 gives exactly ``end``.
+    if is_number(weight):
+        return start + weight * (end - start) if abs(weight) < 0.5 else end - (end - start) * (1 - weight)
+    return xp.where(xp.abs(weight) < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+@op(
+    node="LerpBackward1",
+    promote="common",
+    start=lambda xp, g, weight: g * (1 - xp.conj(weight)),
+    end=lambda xp, g, weight: g * xp.conj(weight),
+    weight=lambda xp, g, start, end: g * xp.conj(end - start),
+)
+def lerp_(xp, start, end, weight):
+    return _interpolate(xp, start, end, weight)
+
+
+def _check_alpha(alpha, input, other):
+    kinds = [dtype_of(t) for t in (input, other) if isinstance(t, Tensor)]
+    if isinstance(alpha, complex) and not any(d.is_complex for d in kinds):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, float) and all(integral_dtype(d) for d in kinds) and not isinstance(other, float):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+@public(inplace=True)
+def add(input, other, *, alpha=1):
+    """``input + alpha * other``.
+
+    >>> rushlight.add(rushlight.tensor([1., 2.]), rushlight.tensor([10., 20.]), alpha=2)
+    tensor([21., 42.])
+    """
+    if not isinstance(other, Tensor):
+        require_number("add", "other", 2, other)
+    if alpha is True or alpha == 1:
+        return xp_.add(input, other)
+    _check_alpha(alpha, input, other)
+    return xp_.add_scaled(input, other, alpha=alpha)
+
+
+@public(inplace=True, aliases=("subtract",))
+def sub(input, other, *, alpha=1):
+    """``input - alpha * other``."""
+    if not isinstance(other, Tensor):
+        require_number("sub", "other", 2, other)
+    if alpha is True or alpha == 1:
+        return subtract(input, other)
+    _check_alpha(alpha, input, other)
+    return subtract_scaled(input, other, alpha=alpha)
+
+
+_rsub_number = variant(rsub_, "RsubBackward1")
+
+
+@public(method=False)
+def rsub(input, other, *, alpha=1):
+    """``other - alpha * input``."""
+    _check_alpha(alpha, input, other)
+    return (rsub_ if isinstance(other, Tensor) else _rsub_number)(input, other, alpha=alpha)
+
+
+binary(multiply, "mul", aliases=("multiply",))
+unary(negative, "neg", aliases=("negative",))
+unary(reciprocal)
+_remainder_number, _fmod_number = variant(remainder, "RemainderBackward0"), variant(fmod, "FmodBackward0")
+binary(remainder, scalar=_remainder_number)
+binary(fmod, scalar=_fmod_number)
+binary(floor_divide_, "floor_divide")
+
+
+@public(inplace=True, aliases=("divide",))
+def div(input, other, *, rounding_mode=None):
+    """``input / other``; ``rounding_mode`` is None, "trunc" or "floor".
+
+    >>> rushlight.div(rushlight.tensor([-7, 7]), 2, rounding_mode="floor")
+    tensor([-4,  3])
+    """
+    if not isinstance(other, Tensor):
+        require_number("div", "other", 2, other)
+    if rounding_mode is None:
+        return xp_.divide(input, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return divide_rounded(input, other, mode=rounding_mode)
+
+
+binary(divide, "true_divide")
+
+
+@public
+def positive(input):
+    """``input`` itself."""
+    if dtype_of(input) is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@public(inplace=True)
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """``input + value * tensor1 * tensor2``."""
+    if isinstance(value, float) and is_integral(input):
+        value = int(value)
+    return addcmul_(input, tensor1, tensor2, value=value)
+
+
+@public(inplace=True)
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """``input + value * tensor1 / tensor2``."""
+    if is_integral(tensor1) and is_integral(tensor2):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+    return addcdiv_(input, tensor1, tensor2, value=value)
+
+
+_lerp_number = variant(lerp_, "LerpBackward0")
+
+
+@public(inplace=True)
+def lerp(input, end, weight):
+    """Linear interpolation: ``input + weight * (end - input)``.
+
+    >>> rushlight.lerp(rushlight.tensor([0., 10.]), rushlight.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    if not isinstance(end, Tensor):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    tensors = [("end", end)] + ([("weight", weight)] if isinstance(weight, Tensor) else [])
+    for name, t in tensors:
+        if t.dtype is not input.dtype:
+            raise RuntimeError(f"expected dtype {_word(input)} for `{name}` but got dtype {_word(t)}")
+    return (lerp_ if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)
+
+
+def _word(t) -> str:
+    return {"float64": "double", "float32": "float", "float16": "c10::Half", "int64": "long int"}.get(
+        t.dtype.name, t.dtype.name
+    )

@@ -1,0 +1,118 @@
+"""What the families of operators share: publishing plain ones, questions about dtypes, PyTorch's complaints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import Tensor
+from .public import public
+
+
+def unary(call, name=None, *, aliases=(), inplace=True):
+    """Publish a one-argument op under PyTorch's name (and aliases)."""
+
+    def function(input):
+        return call(input)
+
+    _named(function, call, name or call.__name__)
+    return public(function, inplace=inplace, aliases=aliases)
+
+
+def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_only=False):
+    """Publish a two-argument op; ``scalar`` is the variant for a second argument that is a Python number."""
+    name = name or call.__name__
+
+    def function(input, other):
+        if not isinstance(other, Tensor):
+            require_number(name, "other", 2, other, tensors_only)
+            return (scalar or call)(input, other)
+        return call(input, other)
+
+    _named(function, call, name)
+    return public(function, inplace=inplace, aliases=aliases)
+
+
+def _named(function, call, name):
+    call.op.label = function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__module__ = call.__doc__, call.__module__
+
+
+def require_number(name, argument, position, value, tensors_only=False):
+    """Raise PyTorch's TypeError unless ``value`` may stand where a Tensor or a number is wanted."""
+    try:
+        dtypes.of_scalar(value)
+        wrong = tensors_only
+    except TypeError:
+        wrong = True
+    if wrong:
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
+
+
+def dtype_of(*values):
+    """The rushlight dtype of the first of ``values`` that is an array or a Tensor."""
+    for v in values:
+        found = getattr(v, "dtype", None)
+        if found is not None:
+            return found if isinstance(found, dtypes.dtype) else dtypes.of_numpy(found)
+    return dtypes.of_scalar(values[0])
+
+
+def is_complex(*values) -> bool:
+    return dtype_of(*values).is_complex
+
+
+def is_integral(*values) -> bool:
+    d = dtype_of(*values)
+    return not (d.is_floating_point or d.is_complex)
+
+
+def type_word(d) -> str:
+    """A dtype as PyTorch's messages write it: Float, Long, ComplexDouble …"""
+    return d.char.removesuffix("Tensor")
+
+
+def refuse(kernel, wrong, *values):
+    """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
+    d = dtype_of(*values)
+    if wrong(d):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(d)}'")
+
+
+def not_integral_dtype(d):
+    return d.is_floating_point or d.is_complex
+
+
+def integral_dtype(d):
+    return not not_integral_dtype(d)
+
+
+def complex_dtype(d):
+    return d.is_complex
+
+
+def bool_dtype(d):
+    return d is dtypes.bool_
+
+
+def no_gradient(what):
+    """A rule for an argument that PyTorch has no derivative for either."""
+
+    def rule(xp, g):
+        raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+
+    return rule
+
+
+def zero(xp, g):
+    """The rule of a function that is flat almost everywhere."""
+    return xp.zeros_like(g)
+
+
+NUMPY_NUMBERS = (np.number, np.bool_)
+
+
+def is_number(value) -> bool:
+    return isinstance(value, (int, float, complex))

@@ -1,0 +1,142 @@
+"""Comparison, classification (isnan …) and the logic of booleans."""
+
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op
+from .common import binary, complex_dtype, is_complex, is_integral, refuse, type_word, unary
+from .public import public
+
+
+@op(promote="common")
+def equal_(xp, x, w):
+    return xp.equal(x, w)
+
+
+@op(promote="common")
+def not_equal(xp, x, w):
+    return xp.not_equal(x, w)
+
+
+@op(promote="common")
+def less(xp, x, w):
+    refuse("lt_cpu", complex_dtype, x, w)
+    return xp.less(x, w)
+
+
+@op(promote="common")
+def less_equal(xp, x, w):
+    refuse("le_cpu", complex_dtype, x, w)
+    return xp.less_equal(x, w)
+
+
+@op(promote="common")
+def greater(xp, x, w):
+    refuse("gt_cpu", complex_dtype, x, w)
+    return xp.greater(x, w)
+
+
+@op(promote="common")
+def greater_equal(xp, x, w):
+    refuse("ge_cpu", complex_dtype, x, w)
+    return xp.greater_equal(x, w)
+
+
+@op
+def isnan(xp, x):
+    return xp.isnan(x)
+
+
+@op
+def isinf(xp, x):
+    return xp.isinf(x)
+
+
+@op
+def isfinite(xp, x):
+    return xp.isfinite(x)
+
+
+@op
+def isposinf(xp, x):
+    return x == math.inf
+
+
+@op
+def isneginf(xp, x):
+    return x == -math.inf
+
+
+@op
+def isreal(xp, x):
+    return xp.imag(x) == 0 if is_complex(x) else xp.ones_like(x, dtype=bool)
+
+
+@op
+def logical_and(xp, x, w):
+    return xp.logical_and(x, w)
+
+
+@op
+def logical_or(xp, x, w):
+    return xp.logical_or(x, w)
+
+
+@op
+def logical_xor(xp, x, w):
+    return xp.logical_xor(x, w)
+
+
+@op
+def logical_not(xp, x):
+    return xp.logical_not(x)
+
+
+binary(equal_, "eq")
+binary(not_equal, "ne", aliases=("not_equal",))
+binary(less, "lt", aliases=("less",))
+binary(less_equal, "le", aliases=("less_equal",))
+binary(greater, "gt", aliases=("greater",))
+binary(greater_equal, "ge", aliases=("greater_equal",))
+for _name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal"):
+    unary(getattr(xp_, _name), inplace=False)
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    binary(getattr(xp_, _name), tensors_only=True)
+unary(logical_not)
+
+
+@op
+def isclose_(xp, x, w, *, rtol, atol, equal_nan):
+    close = x == w
+    if not is_integral(x) or rtol != 0 or atol != 0:
+        difference = xp.abs(xp.subtract(x, w))
+        close = close | (xp.isfinite(difference) & (difference <= atol + xp.abs(rtol * w)))
+    return close | ((x != x) & (w != w)) if equal_nan else close
+
+
+@public(out=False)
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Where ``|input - other| <= atol + rtol * |other|``."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{type_word(input.dtype)} did not match {type_word(other.dtype)}")
+    if rtol < 0 or atol < 0:
+        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    if input.dtype is dtypes.bool_:
+        return equal_(input, other)
+    return isclose_(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@public(out=False)
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close; a Python bool."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+@public(out=False)
+def equal(input, other):
+    """Whether both tensors have one shape and the same elements; a Python bool."""
+    return input.shape == other.shape and bool(equal_(input, other)._array.all())

@@ -1,0 +1,205 @@
+"""Complex numbers: their parts, conjugates and angles, and views as pairs of reals."""
+
+from __future__ import annotations
+
+import math
+
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from ..tensor import Tensor
+from .common import dtype_of, is_complex, type_word, unary
+from .public import public
+
+
+@op(node="ConjPhysicalBackward0", x=lambda xp, g: xp.conj(g))
+def conj_(xp, x):
+    return xp.conj(x)
+
+
+def _conj_of_anything(x):
+    """For rules: numbers are conjugated as numbers, and real tensors are left alone."""
+    if isinstance(x, Tensor):
+        return conj_(x) if x._array.dtype.kind == "c" else x
+    return x.conjugate()
+
+
+xp_.conj = _conj_of_anything
+
+
+@op(
+    node="SelectBackward0",
+    view=True,
+    write=lambda xp, x, value: xp.make_complex(value, xp.imag(x)),
+    x=lambda xp, g: g,
+)
+def real_(xp, x):
+    return xp.real(x)
+
+
+@op(
+    node="SelectBackward0",
+    view=True,
+    write=lambda xp, x, value: xp.make_complex(xp.real(x), value),
+    x=lambda xp, g: g * 1j,
+)
+def imag_(xp, x):
+    return xp.imag(x)
+
+
+@op(
+    node="ComplexBackward0",
+    x=lambda xp, g: xp.real(g),
+    w=lambda xp, g: xp.imag(g),
+)
+def make_complex(xp, x, w):
+    return xp.make_complex(x, w)
+
+
+@op(
+    view=True,
+    write=lambda xp, x, value: xp.view_as_complex(value),
+    x=lambda xp, g: xp.view_as_complex(g),
+)
+def view_as_real_(xp, x):
+    return xp.view_as_real(x)
+
+
+@op(
+    view=True,
+    write=lambda xp, x, value: xp.view_as_real(value),
+    x=lambda xp, g: xp.view_as_real(g),
+)
+def view_as_complex_(xp, x):
+    return xp.view_as_complex(x)
+
+
+@op(
+    node="PolarBackward0",
+    x=lambda xp, g, w: xp.real(g) * xp.cos(w) + xp.imag(g) * xp.sin(w),
+    w=lambda xp, g, x, w: x * (xp.imag(g) * xp.cos(w) - xp.real(g) * xp.sin(w)),
+)
+def polar_(xp, x, w):
+    return xp.make_complex(x * xp.cos(w), x * xp.sin(w))
+
+
+def _angle_rule(xp, g, x):
+    if not is_complex(x):
+        return xp.zeros_like(g)
+    size = xp.real(x * xp.conj(x))
+    at_zero = size == 0
+    return xp.where(at_zero, 0.0, g * 1j * x / xp.where(at_zero, 1.0, size))
+
+
+@op(promote="float", x=_angle_rule)
+def angle(xp, x):
+    if is_complex(x):
+        return xp.arctan2(xp.imag(x), xp.real(x))
+    return xp.where(x < 0, math.pi, xp.where(x != x, x, xp.zeros_like(x)))
+
+
+unary(angle, inplace=False)
+_conj_lazy = variant(conj_, "ConjBackward0")
+
+
+@public(out=False)
+def conj(input):
+    """The complex conjugate; a real tensor is returned as it is."""
+    return _conj_lazy(input) if is_complex(input) else input
+
+
+@public(inplace=True)
+def conj_physical(input):
+    """The complex conjugate, written out in new memory."""
+    return conj_(input) if is_complex(input) else input
+
+
+@public(out=False, aliases=("resolve_neg",))
+def resolve_conj(input):
+    """``input``: conjugation and negation are never delayed here."""
+    return input
+
+
+@public(out=False, aliases=("is_neg",))
+def is_conj(input):
+    """False: conjugation and negation are never delayed here."""
+    return False
+
+
+@public(method=False, out=False)
+def real(input):
+    """The real parts, as a view."""
+    return real_(input) if is_complex(input) else input
+
+
+@public(method=False, out=False)
+def imag(input):
+    """The imaginary parts, as a view."""
+    if not is_complex(input):
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imag_(input)
+
+
+def _set_part(part):
+    def write(self, value):
+        part(self).copy_(value)
+
+    return write
+
+
+Tensor.real = property(real, _set_part(real))
+Tensor.imag = property(imag, _set_part(imag))
+
+
+@public(out=False)
+def view_as_real(input):
+    """A complex tensor as a real one with a last dimension of 2, sharing memory."""
+    if not is_complex(input):
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return view_as_real_(input)
+
+
+@public(out=False)
+def view_as_complex(input):
+    """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
+    if not dtype_of(input).is_floating_point:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{type_word(input.dtype)}"
+        )
+    if input.dtype.itemsize == 2:
+        raise RuntimeError(
+            "view_as_complex: rushlight has no half-precision complex dtype; convert with .float() first"
+        )
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError(
+            "Tensor must have a last dimension of size 2"
+            if input.ndim
+            else "Input tensor must have one or more dimensions"
+        )
+    return view_as_complex_(input)
+
+
+def _check_parts(real, imag):
+    names = [type_word(d) for d in (real.dtype, imag.dtype)]
+    if not (real.dtype.is_floating_point and imag.dtype.is_floating_point):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+        )
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
+        )
+
+
+@public(method=False)
+def complex_(real, imag):
+    """A complex tensor from its parts."""
+    _check_parts(real, imag)
+    return make_complex(real, imag)
+
+
+@public(method=False)
+def polar(abs, angle):
+    """A complex tensor from its absolute values and angles."""
+    _check_parts(abs, angle)
+    return polar_(abs, angle)

@@ -1,0 +1,154 @@
+"""Sign, size and rounding."""
+
+from __future__ import annotations
+
+from .. import dtypes
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op, variant
+from .common import (
+    binary,
+    bool_dtype,
+    dtype_of,
+    integral_dtype,
+    is_complex,
+    is_integral,
+    no_gradient,
+    refuse,
+    unary,
+    zero,
+)
+from .public import public
+
+
+@op(node="AbsBackward0", x=lambda xp, g, x: g * xp.sign(x))
+def abs_(xp, x):
+    refuse("abs_cpu", bool_dtype, x)
+    return xp.abs(x)
+
+
+def _sign_rule(xp, g, x, y):
+    """Flat for real numbers; for complex ones only the part of g along the circle counts."""
+    if not is_complex(x):
+        return xp.zeros_like(g)
+    size = xp.abs(x)
+    at_zero = size == 0
+    along = g - xp.real(g * xp.conj(y)) * y
+    return xp.where(at_zero, 0.0, along / xp.where(at_zero, 1.0, size))
+
+
+@op(node="SgnBackward0", x=_sign_rule)
+def sign_(xp, x):
+    return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
+
+
+@op(x=zero)
+def floor(xp, x):
+    return x if is_integral(x) else xp.floor(x)
+
+
+@op(x=zero)
+def ceil(xp, x):
+    return x if is_integral(x) else xp.ceil(x)
+
+
+@op(x=zero)
+def trunc(xp, x):
+    return x if is_integral(x) else xp.trunc(x)
+
+
+@op(x=lambda xp, g: g)
+def frac(xp, x):
+    refuse("frac_cpu", integral_dtype, x)
+    return x - xp.trunc(x)
+
+
+@op(x=zero)
+def round_(xp, x, *, decimals=0):
+    if decimals == 0:
+        return x if is_integral(x) else xp.round(x)
+    refuse("round_cpu", integral_dtype, x)
+    scale = 10.0 ** abs(decimals)
+    return xp.round(x * scale) / scale if decimals > 0 else xp.round(x / scale) * scale
+
+
+def _copysign_rule(xp, g, x, y):
+    at_zero = x == 0
+    return xp.where(at_zero, 0.0, g * (y / xp.where(at_zero, 1.0, x)))
+
+
+@op(promote="float", x=_copysign_rule, w=zero)
+def copysign(xp, x, w):
+    return xp.copysign(x, w)
+
+
+@op(
+    promote="common",
+    x=lambda xp, g, x, w: xp.where(x == w, 0.0, g),
+    w=zero,
+)
+def nextafter(xp, x, w):
+    refuse("nextafter_cpu", integral_dtype, x, w)
+    return xp.nextafter(x, w)
+
+
+@op(node="NotImplemented", promote="common", x=no_gradient("heaviside"), w=no_gradient("heaviside"))
+def heaviside(xp, x, w):
+    return xp.where(x == 0, w, xp.astype(x > 0, dtype=x.dtype))
+
+
+@op
+def signbit(xp, x):
+    return x < 0 if is_integral(x) else xp.signbit(x)
+
+
+@op(x=lambda xp, g, x: xp.where(xp.isfinite(x), g, 0.0))
+def nan_to_num_(xp, x, *, nan, posinf, neginf):
+    return xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+unary(abs_, "abs", aliases=("absolute",))
+unary(sign_, "sgn")
+unary(floor)
+unary(ceil)
+unary(trunc, aliases=("fix",))
+unary(frac)
+unary(signbit, inplace=False)
+binary(copysign, scalar=variant(copysign, "CopysignBackward1"))
+binary(nextafter, tensors_only=True)
+binary(heaviside, tensors_only=True)
+
+_sign, _round_decimals = variant(sign_, "SignBackward0"), variant(round_, "RoundBackward1")
+
+
+@public(inplace=True)
+def sign(input):
+    """-1, 0 or 1 for each element."""
+    if is_complex(input):
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return _sign(input)
+
+
+@public(inplace=True)
+def round(input, *, decimals=None):
+    """To the nearest integer (or to ``decimals`` places), halves to even.
+
+    >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
+    tensor([0., 2., 2.])
+    """
+    return round_(input) if decimals is None else _round_decimals(input, decimals=decimals)
+
+
+@public(inplace=True)
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
+    """nan, inf and -inf replaced; by 0 and the dtype's largest and smallest numbers unless given."""
+    if is_integral(input):
+        return xp_.clone(input)
+    limits = dtypes.finfo(input.dtype)
+    return nan_to_num_(
+        input,
+        nan=0.0 if nan is None else nan,
+        posinf=limits.max if posinf is None else posinf,
+        neginf=limits.min if neginf is None else neginf,
+    )

@@ -1,0 +1,83 @@
+"""Choosing by a mask: where, masked_fill."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd.op import op, variant
+from ..tensor import Tensor, wrap
+from .common import dtype_of, is_complex, type_word
+from .public import PUBLIC, public
+
+
+def _check_condition(condition):
+    d = dtype_of(condition)
+    if d is not dtypes.bool_ and d is not dtypes.uint8:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {type_word(d)}"
+        )
+
+
+@op(
+    promote="common",
+    keep=("condition",),
+    x=lambda xp, g, condition: xp.where(condition, g, 0.0),
+    w=lambda xp, g, condition: xp.where(condition, 0.0, g),
+)
+def where_(xp, condition, x, w):
+    return xp.where(condition, x, w)
+
+
+@op(
+    node="MaskedFillBackward1",
+    x=lambda xp, g, mask: xp.where(mask, 0.0, g),
+    value=lambda xp, g, mask: xp.where(mask, g, 0.0),
+)
+def masked_fill_(xp, x, mask, value):
+    return xp.astype(xp.where(mask, value, x), dtype=x.dtype)
+
+
+@public(method=False)
+def where(condition, input=None, other=None):
+    """``input`` where ``condition`` holds, ``other`` elsewhere; with a condition only, the indices where it holds.
+
+    >>> x = rushlight.tensor([-1., 2.])
+    >>> rushlight.where(x > 0, x, 0.)
+    tensor([0., 2.])
+    """
+    if input is None and other is None:
+        return PUBLIC["nonzero"](condition, as_tuple=True)
+    _check_condition(condition)
+    if not (isinstance(input, Tensor) or isinstance(other, Tensor)):
+        dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))
+        input = wrap(np.asarray(input, dtype.numpy))
+    return where_(condition, input, other)
+
+
+def _where_method(self, condition, other):
+    """``self`` where ``condition`` holds, ``other`` elsewhere."""
+    return where(condition, self, other)
+
+
+Tensor.where = _where_method
+_masked_fill_number = variant(masked_fill_, "MaskedFillBackward0")
+
+
+@public(inplace=True)
+def masked_fill(input, mask, value):
+    """``input`` with ``value`` where ``mask`` is True."""
+    if mask.dtype is not dtypes.bool_:
+        kind = {"int64": "long int", "float32": "float", "float64": "double", "uint8": "unsigned char"}
+        word = kind.get(mask.dtype.name, mask.dtype.name)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {word}")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.ndim} dimension(s)."
+            )
+        return masked_fill_(input, mask, value)
+    if isinstance(value, complex) and not is_complex(input):
+        raise RuntimeError("value cannot be converted to type float without overflow")
+    return _masked_fill_number(input, mask, value)

@@ -1,0 +1,121 @@
+"""Circular and hyperbolic functions and their inverses; degrees and radians."""
+
+from __future__ import annotations
+
+import math
+
+from ..autograd.op import differentiable as xp_
+from ..autograd.op import op
+from .common import binary, is_complex, unary
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.cos(x)))
+def sin(xp, x):
+    return xp.sin(x)
+
+
+@op(promote="float", x=lambda xp, g, x: -g * xp.conj(xp.sin(x)))
+def cos(xp, x):
+    return xp.cos(x)
+
+
+@op(promote="float", x=lambda xp, g, y: g * xp.conj(1 + y * y))
+def tan(xp, x):
+    return xp.tan(x)
+
+
+@op(node="AsinBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(xp.sqrt(1 - x * x)))
+def arcsin(xp, x):
+    return xp.arcsin(x)
+
+
+@op(node="AcosBackward0", promote="float", x=lambda xp, g, x: -g / xp.conj(xp.sqrt(1 - x * x)))
+def arccos(xp, x):
+    return xp.arccos(x)
+
+
+@op(node="AtanBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(1 + x * x))
+def arctan(xp, x):
+    return xp.arctan(x)
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.cosh(x)))
+def sinh(xp, x):
+    return xp.sinh(x)
+
+
+@op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.sinh(x)))
+def cosh(xp, x):
+    return xp.cosh(x)
+
+
+@op(promote="float", x=lambda xp, g, y: g * (1.0 - xp.conj(y * y)))
+def tanh(xp, x):
+    return xp.tanh(x)
+
+
+@op(node="AsinhBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(xp.sqrt(x * x + 1)))
+def arcsinh(xp, x):
+    return xp.arcsinh(x)
+
+
+def _arccosh_slope(xp, x):
+    # For complex x the two roots apart: their product is on the branch of arccosh, the root of the product is not.
+    return xp.sqrt(x - 1) * xp.sqrt(x + 1) if is_complex(x) else xp.sqrt(x * x - 1)
+
+
+@op(node="AcoshBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(_arccosh_slope(xp, x)))
+def arccosh(xp, x):
+    return xp.arccosh(x)
+
+
+@op(node="AtanhBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(1 - x * x))
+def arctanh(xp, x):
+    return xp.arctanh(x)
+
+
+@op(
+    node="Atan2Backward0",
+    promote="float",
+    x=lambda xp, g, x, w: g * w / (x * x + w * w),
+    w=lambda xp, g, x, w: -g * x / (x * x + w * w),
+)
+def arctan2(xp, x, w):
+    return xp.arctan2(x, w)
+
+
+@op(promote="float", x=lambda xp, g, x, y: g * (x / y), w=lambda xp, g, w, y: g * (w / y))
+def hypot(xp, x, w):
+    return xp.hypot(x, w)
+
+
+def _sinc_slope(xp, g, x):
+    # Where x is 0 the quotient is 0/0; PyTorch's gradients of every order are 0 there.
+    at_zero = x == 0
+    safe = xp.where(at_zero, 1.0, x)
+    angle = math.pi * safe
+    return xp.where(at_zero, 0.0, g * xp.conj((xp.cos(angle) * angle - xp.sin(angle)) / (angle * safe)))
+
+
+@op(promote="float", x=_sinc_slope)
+def sinc(xp, x):
+    return xp.sinc(x)
+
+
+@op(node="Deg2RadBackward0", promote="float", x=lambda xp, g: g * (math.pi / 180))
+def deg2rad(xp, x):
+    return x * (math.pi / 180)
+
+
+@op(node="Rad2DegBackward0", promote="float", x=lambda xp, g: g * (180 / math.pi))
+def rad2deg(xp, x):
+    return x * (180 / math.pi)
+
+
+for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "sinc", "deg2rad", "rad2deg"):
+    unary(getattr(xp_, _name))
+for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
+    if hasattr(xp_, "arc" + _name):
+        unary(getattr(xp_, "arc" + _name), "a" + _name, aliases=("arc" + _name,))
+binary(arctan2, "atan2", aliases=("arctan2",), tensors_only=True)
+binary(hypot, tensors_only=True)
