@@ -14,10 +14,12 @@ from ...autograd.op import variant
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from .distance import cosine_similarity_rows, pairwise_distance
+from .linear import linear
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
-    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "linear_cross_entropy",
+    "margin_ranking_loss", "mse_loss",
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
     "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
@@ -225,6 +227,55 @@ def cross_entropy(
         return loss
     smooth = _smoothing(scores, target, weight, ignore_index, reduction, axis)
     return (1 - label_smoothing) * loss + smooth * (label_smoothing / input.shape[axis])
+
+
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
+    """``cross_entropy`` of ``linear(input, linear_weight, linear_bias)``; weights (C, d…, in) make a loss for each d.
+
+    Differs from PyTorch: ``options`` about doing it in chunks are taken, the logits are made at once all the same.
+    """
+    _check_linear(input, linear_weight, linear_bias)
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    shape = linear_weight.shape[:-1]
+    flat = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), flat)
+    if len(shape) > 1:
+        logits = logits.reshape(*input.shape[:-1], *shape)
+    ignore_index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
+    )
+
+
+def _check_linear(input, weight, bias):
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    if weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {weight.ndim}")
+    if input.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {weight.shape[-1]}, respectively"
+        )
+    if weight.ndim > 2 and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(weight.shape)} requires batched input, "
+            f"(N, {input.shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if bias is not None and bias.shape != weight.shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {tuple(weight.shape[:-1])}, got {tuple(bias.shape)}")
 
 
 def _smoothing(scores, target, weight, ignore_index, reduction, axis):
