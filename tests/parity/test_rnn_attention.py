@@ -13,7 +13,7 @@ from test_random import mkl_differs
 import rushlight
 
 
-def pair(make, dtype="float32"):
+def pair(make):
     """The same module in both libraries, with PyTorch's weights."""
     theirs, ours = make(torch.nn), make(rushlight.nn)
     ours.load_state_dict(convert.Converter()(theirs.state_dict()))
