@@ -51,15 +51,12 @@ def _finish(result) -> None:
         result.item()
 
 
-def table(rows: list[dict]) -> str:
-    """Rows as text: ours, PyTorch's, and how many times faster ours is."""
-    width = max([len(row["name"]) for row in rows] + [4]) + 2
-    lines = [f"{'':{width}}{'rushlight':>12}{'PyTorch':>12}{'ratio':>9}"]
-    lines += [line(row, width) for row in rows]
-    return "\n".join(lines)
+def header(rounds: int, width: int = 44) -> str:
+    return f"{f'seconds per call, best of {rounds}':{width}}{'rushlight':>12}{'PyTorch':>12}{'ratio':>9}"
 
 
-def line(row: dict, width: int) -> str:
+def line(row: dict, width: int = 44) -> str:
+    """A row as text: ours, PyTorch's, and how many times faster ours is."""
     theirs, ratio = row["torch"], row["ratio"]
     last = f"{_time(theirs):>12}{ratio:8.2f}x" if theirs is not None else ""
     return f"{row['name']:{width}}{_time(row['rushlight']):>12}{last}".rstrip()

@@ -30,10 +30,8 @@ def run(args) -> int:
         rows.append({"name": name, "rushlight": seconds, "torch": seconds_torch, "ratio": ratio})
         if not args.json:
             if len(rows) == 1:
-                print(
-                    f"{'seconds per call, best of ' + str(args.rounds):44}{'rushlight':>12}{'PyTorch':>12}{'ratio':>9}"
-                )
-            print(harness.line(rows[-1], 44), flush=True)
+                print(harness.header(args.rounds))
+            print(harness.line(rows[-1]), flush=True)
     if args.json:
         print(json.dumps({"machine": _machine(theirs), "rows": rows}, indent=1))
     if not rows:
@@ -42,7 +40,7 @@ def run(args) -> int:
 
 
 def _selected(args, theirs):
-    for module in _modules():
+    for module in _modules(quiet=bool(args.names)):
         words = [] if module.__name__ in args.names else [n for n in args.names if n not in _names()]
         if args.names and module.__name__ not in args.names and not words:
             continue
@@ -57,10 +55,12 @@ def _names() -> list[str]:
     return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in skip)
 
 
-def _modules():
+def _modules(quiet: bool):
     for name in _names():
         path = Path(__file__).with_name(f"{name}.py")
-        if "def cases(" not in path.read_text():
+        if "\ndef cases(" not in path.read_text():
+            if not quiet:
+                print(f"bench/{name}.py is a script of its own, run it with python", file=sys.stderr)
             continue
         spec = importlib.util.spec_from_file_location(name, path)  # by path: io.py must not become Python's io
         module = importlib.util.module_from_spec(spec)

@@ -60,7 +60,14 @@ from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
 from . import optim
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .autograd.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 __version__ = "0.1.0"
 
@@ -78,7 +85,22 @@ from .compiler import compile
 from . import serialization
 from .serialization import load, save
 
-_LATER = ("multiprocessing", "cuda", "backends", "amp", "export", "jit", "distributions", "accelerator", "version", "testing", "hub", "vision", "inspect")  # modules of their own that few programs need: imported when first named
+# Modules of their own that few programs need: imported when first named.
+_LATER = (
+    "multiprocessing",
+    "cuda",
+    "backends",
+    "amp",
+    "export",
+    "jit",
+    "distributions",
+    "accelerator",
+    "version",
+    "testing",
+    "hub",
+    "vision",
+    "inspect",
+)
 
 
 def _later(name):
@@ -96,5 +118,19 @@ def _later(name):
 from . import compat
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
-for _module in (autograd, fft, func, linalg, signal.windows, special, nn, nn.functional, nn.init, optim, optim.lr_scheduler, utils):
+for _module in (
+    autograd,
+    fft,
+    func,
+    linalg,
+    signal.windows,
+    special,
+    nn,
+    nn.functional,
+    nn.init,
+    nn.utils,
+    optim,
+    optim.lr_scheduler,
+    utils,
+):
     compat.tell_nearest_names(_module)
