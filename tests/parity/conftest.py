@@ -12,17 +12,30 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))  # the tests share opdb.p
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob = ["*"]
 
-_scores: dict = {}
-
 
 @pytest.fixture
-def parity_score():
-    """``parity_score(mode)``: where test_opdb counts; printed at the end of the run."""
-    import opdb
-
-    return lambda mode: _scores.setdefault(mode, opdb.Score())
+def parity_score(record_property):
+    """``parity_score(database, mode, entry)``: the test is about this; counted at the end of the run."""
+    return lambda *about: record_property("parity", about)
 
 
 def pytest_terminal_summary(terminalreporter):
-    for mode, score in _scores.items():
-        terminalreporter.write_line(f"operator database, {mode}: {score.text()}")
+    # From the reports, which xdist's workers send to the one process that prints.
+    scores: dict = {}
+    for outcome in ("passed", "failed", "xfailed", "xpassed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for database, mode, entry in (v for k, v in getattr(report, "user_properties", ()) if k == "parity"):
+                scores.setdefault((database, mode), {})[entry] = outcome == "passed"
+    for (database, mode), entries in sorted(scores.items()):
+        terminalreporter.write_line(f"{database}, {mode}: {_text(database, entries)}")
+
+
+def _text(database, entries):
+    if database != "operator database":
+        return f"{sum(entries.values())}/{len(entries)}"
+    import opdb
+
+    score = opdb.Score()
+    for name, passed in entries.items():
+        score.add(name, passed)
+    return score.text()

@@ -32,9 +32,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "mode"), CASES)
-def test_module(name, mode, request):
+def test_module(name, mode, request, parity_score):
     if name in KNOWN:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=KNOWN[name], raises=opdb.Mismatch))
+        strict = mode != "compiled"  # where second gradients, which may be all that disagrees, are not compared
+        request.applymarker(pytest.mark.xfail(strict=strict, reason=KNOWN[name], raises=opdb.Mismatch))
+    parity_score("module database", mode, name)
     assert moduledb.check(moduledb.MODULES[name], MODES[mode])
 
 
