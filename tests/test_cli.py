@@ -245,6 +245,13 @@ def test_summary(script):
     assert "Linear" in done.stdout and "15" in done.stdout
 
 
+def test_summary_of_a_broken_file(script):
+    done = rushlight_command("summary", f"{script('x = 1 / 0')}:Net")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1].endswith('script.py", line 1, in <module>')
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
 def test_bench():
     done = rushlight_command("bench", "--no-torch", "--rounds", "1", "--json", "Module()")
     assert done.returncode == 0, done.stderr

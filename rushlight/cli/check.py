@@ -122,7 +122,7 @@ def missing_part(name: str) -> tuple[str, str] | None:
 
 def _find(name: str):
     """What ``torch.a.b`` is here, the module it was looked for in, and the part that was not found."""
-    first, *parts = compat.our_name(name).split(".")
+    first, *parts = str(compat.our_name(name)).split(".")
     found = parent = importlib.import_module(first)
     for part in parts:
         if not isinstance(found, types.ModuleType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
@@ -38,7 +39,7 @@ def _execute(code, path: str) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        return _show(error)
+        return show(error)
     return 0
 
 
@@ -55,7 +56,7 @@ def _compiled(path: str):
     try:
         return compile(source, path, "exec")
     except (SyntaxError, ValueError) as error:
-        raise SystemExit(_show(error)) from None
+        raise SystemExit(show(error)) from None
 
 
 def _module_file(name: str) -> str:
@@ -76,7 +77,7 @@ def _module_file(name: str) -> str:
     return spec.origin
 
 
-def _show(error: BaseException) -> int:
+def show(error: BaseException) -> int:
     """Print the user's traceback; the exit status Python would give."""
     error.__traceback__ = _users_frames(error)
     _hide_inner_errors(error)
@@ -106,11 +107,11 @@ def _users_frames(error: BaseException):
         tb = tb.tb_next
     files = [frame.tb_frame.f_code.co_filename for frame in frames]
     first, last = 0, len(frames)
-    while first < last and files[first] == __file__:
+    importing = ("<frozen importlib", importlib.__file__)
+    while first < last and files[first].startswith((os.path.dirname(__file__), *importing)):
         first += 1
     if isinstance(error, ImportError | compat.MissingName):
-        hook = {compat.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
-        while first < last and files[last - 1] in hook:
+        while first < last and files[last - 1].startswith((compat.__file__, *importing)):
             last -= 1
     if first == last:
         return None

@@ -20,18 +20,24 @@ def arguments(parser) -> None:
 def main(args) -> int:
     from .. import compat, inspect
     from . import Mistake
+    from .run import show
 
     if args.model.count(":") != 1:
         raise Mistake(f"'{args.model}' does not say what makes the model: write module:factory, such as train.py:Net")
     place, name = args.model.split(":")
     compat.install()
-    module = _load(place)
-    if not hasattr(module, name):
-        raise Mistake(f"'{place}' has no '{name}'{compat.nearest(module, name)}")
-    made = getattr(module, name)
-    model = made() if isinstance(made, type) or not hasattr(made, "parameters") else made
     sizes = args.input if args.input is None or len(args.input) > 1 else args.input[0]
-    print(inspect.summary(model, input_size=sizes))
+    try:
+        module = _load(place)
+        if not hasattr(module, name):
+            raise Mistake(f"'{place}' has no '{name}'{compat.nearest(module, name)}")
+        made = getattr(module, name)
+        model = made() if isinstance(made, type) or not hasattr(made, "parameters") else made
+        print(inspect.summary(model, input_size=sizes))
+    except Mistake:
+        raise
+    except Exception as error:
+        return show(error)
     return 0
 
 
@@ -54,6 +60,7 @@ def _load(place: str):
         raise Mistake(f"cannot read '{place}': No such file or directory")
     sys.path.insert(0, os.path.dirname(os.path.abspath(place)))
     spec = importlib.util.spec_from_file_location(os.path.basename(place).removesuffix(".py"), place)
+    assert spec is not None and spec.loader is not None  # a file's spec always has both
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
