@@ -151,7 +151,7 @@ def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=Fa
 
 
 def _frequencies(arange, ranges, n, d, dtype, device, requires_grad):
-    from .dtype import get_default_dtype
+    from .dtypes import get_default_dtype
 
     dtype = dtype or get_default_dtype()
     parts = [arange(start, end, dtype=dtype, device=device) for start, end in ranges]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import dtype as dtypes
+from .. import dtypes
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor, wrap
