@@ -1,5 +1,4 @@
 """Full and deprecated backward hooks: what they see, what they may return, what is forbidden."""
-# ruff: noqa: B023 - what is made in a loop is called in the same turn
 
 import torch
 from helpers import attempt, count_up, section

@@ -1,5 +1,4 @@
 """Forward hooks: order, prepend, global ones, kwargs, return values, errors and always_call, removal while running."""
-# ruff: noqa: B023 - what is made in a loop is called in the same turn
 
 import torch
 from helpers import attempt, section

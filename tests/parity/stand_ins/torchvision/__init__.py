@@ -1,3 +1,3 @@
 """The little of torchvision that the examples use, on PyTorch: torchvision itself is not needed for the tests."""
 
-from . import datasets, transforms  # noqa: F401
+from . import datasets, transforms
