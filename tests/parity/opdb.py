@@ -520,9 +520,9 @@ class Score:
 
     def text(self) -> str:
         groups: dict = {}
-        for name, passed in self.passed.items():
-            op = ENTRIES[name]
-            groups.setdefault(group_of(op), []).append((op.name, passed))
+        for name, op in ENTRIES.items():
+            if name in self.passed:
+                groups.setdefault(group_of(op), []).append((op.name, self.passed[name]))
         parts = []
         for group, results in groups.items():
             names = {n for n, _ in results}
