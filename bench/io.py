@@ -1,7 +1,7 @@
 """Checkpoints: saving and loading a large state dict, here and in PyTorch (``python bench/io.py [megabytes]``).
 
-Each measurement runs in a process of its own; files lie in the page cache. ``memory`` is the peak of a plain load over
-the bytes of the tensors.
+Each measurement is one call in a process of its own (a second load would find the memory of the first); files lie in
+the page cache. ``memory`` is the peak of a plain load over the bytes of the tensors.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 WORK = """
 import resource, sys, time
@@ -25,28 +24,26 @@ elif what == "load":
 else:
     run = lambda: torch.load(path, mmap=True)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-seconds = []
-for _ in range(7):
-    start = time.perf_counter()
-    result = run()
-    seconds.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before if len(seconds) == 1 else peak
-    del result
-print(sorted(seconds)[len(seconds) // 2], peak * 1024 / (megabytes << 20))
+start = time.perf_counter()
+result = run()
+print(time.perf_counter() - start)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / (megabytes << 20))
 """
 
 
 def measure(library: str, path: str, what: str, megabytes: int) -> tuple[float, float]:
     code = WORK.format(library=library)
     arguments = [sys.executable, "-c", code, path, what, str(megabytes)]
-    output = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
-    seconds, memory = output.split()
-    return float(seconds), float(memory)
+    runs = []
+    for _ in range(5):
+        output = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+        runs.append(tuple(map(float, output.split())))
+    return sorted(runs)[len(runs) // 2]
 
 
 def main() -> None:
     megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    print(f"a state dict of {megabytes} MB, seconds (median of 7; fsync is part of rushlight's save)")
+    print(f"a state dict of {megabytes} MB, seconds (median of 5; fsync is part of rushlight's save)")
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_TMP")) as folder:
         paths = {library: os.path.join(folder, f"{library}.pt") for library in ("rushlight", "torch")}
         for what in ("save", "load", "mmap"):
@@ -55,7 +52,6 @@ def main() -> None:
             print(
                 f"{what:5} rushlight {ours[0]:.4f}   pytorch {theirs[0]:.4f}   ratio {theirs[0] / ours[0]:.2f}{memory}"
             )
-            time.sleep(0.2)
 
 
 if __name__ == "__main__":

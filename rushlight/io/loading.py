@@ -132,7 +132,7 @@ class ZipStorages:
         if self.map is not None and record.size:
             memory = np.frombuffer(self.map, np.uint8, record.size, record.offset)
         else:
-            memory = np.empty(record.size, np.uint8)
+            memory = _blank(record.size)
             if not settings.skipping_data():
                 self._fill(record, memory)
         if self.swap and kind.itemsize > 1:
@@ -156,6 +156,14 @@ class ZipStorages:
                 raise Damaged(f"the file's byte order is {order[:20]!r}: corrupted")
             return order
         return settings.assumed_byte_order()
+
+
+def _blank(size: int) -> np.ndarray:
+    """Memory to read into. The kernel is asked to have all its pages ready: cheaper than one fault for each."""
+    if size < _PARALLEL or not hasattr(mapping, "MAP_POPULATE"):
+        return np.empty(size, np.uint8)
+    flags = mapping.MAP_PRIVATE | mapping.MAP_ANONYMOUS | mapping.MAP_POPULATE
+    return np.frombuffer(mapping.mmap(-1, size, flags=flags), np.uint8)
 
 
 def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
