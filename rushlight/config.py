@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import os
 
 from .device import cpu, device
@@ -78,6 +80,10 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
     _matmul_precision = precision
+    epoch.value += 1  # compiled code was made for another
+    devices = sys.modules.get("rushlight.engine.devices")
+    if devices is not None:
+        devices.use_matmul_precision(precision)
 
 
 class Epoch:

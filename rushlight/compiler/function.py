@@ -7,6 +7,7 @@ import threading
 import warnings
 import weakref
 
+from .. import config
 from ..autograd.mode import state as mode_state
 from ..device import cpu
 from ..engine.devices import place_of
@@ -154,7 +155,7 @@ class Entry:
             for value in p.values()
             if isinstance(value, Tensor)
         ]
-        return modules, flags, state
+        return modules, flags, state, config.get_float32_matmul_precision()
 
     def slots(self, given) -> list[Slot]:
         inputs = [*given, *self.state]

@@ -1,7 +1,8 @@
 """XLA's devices, and the random keys of compiled and accelerated code.
 
-Importing this module imports JAX and switches its 64-bit types on, for the whole process: without them JAX would
-make int32 where PyTorch has int64.
+Importing this module imports JAX and changes two of its settings for the whole process: 64-bit types are on (without
+them JAX would make int32 where PyTorch has int64), and float32 matrix products are as exact as
+``set_float32_matmul_precision`` says, by default fully, as in PyTorch; JAX would use TF32 on NVIDIA GPUs.
 """
 
 from __future__ import annotations
@@ -11,9 +12,19 @@ import contextlib
 import jax
 import numpy as np
 
+from .. import config
 from ..device import device
 
 jax.config.update("jax_enable_x64", True)
+
+
+def use_matmul_precision(precision: str) -> None:
+    jax.config.update(
+        "jax_default_matmul_precision", {"high": "tensorfloat32", "medium": "bfloat16"}.get(precision, precision)
+    )
+
+
+use_matmul_precision(config.get_float32_matmul_precision())
 
 _PLATFORM = {"cpu": "cpu", "xla": "cpu", "cuda": "gpu", "tpu": "tpu"}  # rushlight's device type -> JAX's platform
 _TYPE = {"cpu": "xla", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}

@@ -5,10 +5,18 @@ from __future__ import annotations
 import jax
 from jax import lax
 
+from ... import backends
+
 
 def conv(x, w, *, stride, padding, dilation, groups):
     return lax.conv_general_dilated(
-        x, w, stride, [(p, p) for p in padding], rhs_dilation=dilation, feature_group_count=groups
+        x,
+        w,
+        stride,
+        [(p, p) for p in padding],
+        rhs_dilation=dilation,
+        feature_group_count=groups,
+        precision=lax.Precision.DEFAULT if backends.cudnn.allow_tf32 else lax.Precision.HIGHEST,
     )
 
 
