@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import rushlight
+
+
+@pytest.fixture(scope="session")
+def thorough():
+    """Whether ``RUSHLIGHT_PARITY=all`` asks for the long form of the tests that have one."""
+    return os.environ.get("RUSHLIGHT_PARITY") == "all"
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,7 @@ def test_matmul_is_numpys(left, right, dtype):
 def test_gradients_of_matmul(left, right, dtype):
     inputs = (_random(*left, dtype=dtype, grad=True), _random(*right, dtype=dtype, grad=True))
     assert gradcheck(rushlight.matmul, inputs)
-    assert gradgradcheck(rushlight.matmul, inputs)
+    assert gradgradcheck(rushlight.matmul, inputs, fast_mode=True)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (5, 2, 3), (0, 3), (2, 0, 3)])
