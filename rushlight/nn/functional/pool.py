@@ -12,8 +12,8 @@ import numpy as np
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import namespace_of
-from ...ops.dims import as_int, for_dims, is_int
 from ...ops.common import dtype_of, type_word
+from ...ops.dims import as_int, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
 from ...ops.random import rand

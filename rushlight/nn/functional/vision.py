@@ -8,8 +8,8 @@ import warnings
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...ops.dims import as_int, is_int
 from ...ops.common import dtype_of, type_word
+from ...ops.dims import as_int, is_int
 from ...ops.public import public
 from ...ops.resize import Map
 from ...tensor import Tensor

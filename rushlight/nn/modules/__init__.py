@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-_PLACES = {"container": "containers", "module": "module", "lazy": "lazy", "sparse": "layers.embedding"}
+_PLACES = {
+    "container": "containers", "module": "module", "lazy": "lazy", "sparse": "layers.embedding",
+    "channelshuffle": "layers.vision", "pixelshuffle": "layers.vision", "upsampling": "layers.vision",
+}  # fmt: skip
 
 
 def __getattr__(name: str):
