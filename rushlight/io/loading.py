@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _compat_pickle
-import concurrent.futures
 import io
 import mmap as mapping
 import os
@@ -146,7 +145,9 @@ class ZipStorages:
             self.reader.read_into(record, memoryview(memory))
             return
         if self.pool is None:
-            self.pool = concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+            from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a small file to load
+
+            self.pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
         self.pending.append(self.pool.submit(_fill_from, file.fileno(), record, memory))
 
     def _byte_order(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import io
 import os
@@ -57,12 +56,22 @@ def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order
     writer.add("data.pkl", data.getbuffer())
     if byte_order:
         writer.add("byteorder", sys.byteorder.encode())
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # checksums are taken while earlier storages are written
-        sums = [pool.submit(zlib.crc32, m) if m.size >= _PARALLEL else None for m in storages.memories]
-        for key, (memory, crc) in enumerate(zip(storages.memories, sums)):
-            writer.add(f"data/{key}", memory, crc.result() if crc else None)
+    _write_storages(writer, storages.memories)
     writer.add("version", b"3\n")
     writer.close()
+
+
+def _write_storages(writer: Writer, memories: list[np.ndarray]) -> None:
+    """Checksums of large storages are taken by another thread, while earlier ones are written."""
+    if all(memory.size < _PARALLEL for memory in memories):
+        for key, memory in enumerate(memories):
+            writer.add(f"data/{key}", memory)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        for key, (memory, crc) in enumerate(zip(memories, pool.map(zlib.crc32, memories))):
+            writer.add(f"data/{key}", memory, crc)
 
 
 def _write_legacy(obj, file, archive: str, pickle_module, protocol: int) -> None:
