@@ -79,7 +79,7 @@ def tensor_text(t, contents: str | None = None) -> str:
         if contents is None:
             contents = _values_text(_host_values(t), len(prefix))
     if t.grad_fn is not None:
-        notes.append(f"grad_fn=<{t.grad_fn.name().rpartition("::")[2]}>")
+        notes.append(f"grad_fn=<{t.grad_fn.name().rpartition('::')[2]}>")
     elif t.requires_grad:
         notes.append("requires_grad=True")
     return _with_notes(prefix + contents, notes, len(prefix))
