@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 
 class _Switches:
     """Attributes a program may set and read back; ``is_available`` says whether the thing exists here."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, available: bool = False, **values):
         self.__dict__.update(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -169,7 +171,7 @@ def result_dtype(arrays, zero_dim, scalars) -> dtype:
     return _outrank(_outrank(levels[0], levels[1]), levels[2])
 
 
-def _outrank(higher: dtype | None, lower: dtype | None) -> dtype:
+def _outrank(higher: dtype | None, lower: dtype | None) -> Any:
     if higher is None or lower is None:
         return higher or lower
     if higher.is_complex:
@@ -188,6 +190,7 @@ def _half_complex(real: dtype, lower: dtype) -> dtype:
 class _Limits:
     """What ``finfo`` and ``iinfo`` share: equality and PyTorch's way of printing."""
 
+    dtype: str
     _shown: tuple = ()
 
     def __eq__(self, other) -> bool:

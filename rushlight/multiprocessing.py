@@ -15,6 +15,7 @@ import tempfile
 import traceback
 from multiprocessing import *  # noqa: F403
 from multiprocessing import connection, reduction
+from typing import Any
 
 import numpy as np
 
@@ -102,6 +103,7 @@ def _reduce_tensor(t: Tensor):
     if memory is None:
         t._array = shared_copy(t._array)
         memory = _memory_of(t._array)
+        assert memory is not None
     start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
     array = t._array
     layout = (array.shape, array.dtype, array.__array_interface__["data"][0] - start, array.strides)
@@ -225,7 +227,7 @@ def spawn(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False,
 
 
 def start_processes(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"):
-    context = multiprocessing.get_context(start_method)
+    context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):
         receiver, sender = context.Pipe(duplex=False)

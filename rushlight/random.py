@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Generator:
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         self._seed = seed % 2**64
-        self._bits = None  # NumPy's random module is imported at the first draw
+        self._bits: np.random.RandomState | None = None  # NumPy's random module is imported at the first draw
         self.fresh = True  # nothing drawn since seeding
         self.spare: float | None = None  # the second of a pair of normal values, kept for the next call
         return self
@@ -71,7 +72,8 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a byte tensor, in PyTorch's layout: states may be exchanged with PyTorch."""
-        _, words, position, *_ = self._stream().get_state()
+        state: Any = self._stream().get_state()
+        _, words, position, *_ = state
         record = np.zeros((), dtype=_LAYOUT)
         record["seed"], record["seeded"], record["words"] = self._seed, 1, words
         record["left"] = _LENGTH + 1 - position
@@ -85,8 +87,9 @@ class Generator:
         self._seed = int(record["seed"])
         self.fresh = int(record["next"]) == 0
         position = _LENGTH + 1 - int(record["left"])
-        self._bits = np.random.RandomState(0)
-        self._bits.set_state(("MT19937", record["words"].astype(np.uint32), position))
+        stream = self._bits = np.random.RandomState(0)
+        state: Any = ("MT19937", record["words"].astype(np.uint32), position)
+        stream.set_state(state)
         self.spare = float(record["normal"]) if record["has_normal"] else None
         return self
 

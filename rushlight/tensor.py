@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,9 +62,29 @@ class Tensor:
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # what ``ops/`` attaches, as type checkers should see it; other methods are Any
+        _array: Any
+        _node: Any
+        _grad: Tensor | None
+        _storage: Any
+        _view: Any
 
         def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __contains__(self, element: Any) -> bool: ...
+        def _unary(self) -> Tensor: ...
+        def _binary(self, other: Any) -> Tensor: ...
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _binary
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = _binary
+        __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = __xor__ = __rxor__ = __ixor__ = _binary
+        __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __eq__ = __ne__ = _binary  # type: ignore[assignment]  # element by element, where object's give a bool
 
     def __new__(cls, *args, **kwargs):
         from .ops.creation import legacy_tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..autograd.mode import no_grad
 from ..autograd.views import put
@@ -42,7 +43,8 @@ class GradScaler:
             raise AssertionError("The growth factor must be > 1.0.")
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
-        self._init_scale, self._scale = init_scale, None
+        self._init_scale = init_scale
+        self._scale: Any = None  # a float from the first ``scale()`` on
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._optimizers: dict[int, _PerOptimizer] = {}

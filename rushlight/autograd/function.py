@@ -213,7 +213,7 @@ class FunctionNode(Node):
             return
         if alone:
             self.shape, self.dtype, self.xp = t._array.shape, t._array.dtype, namespace_of(t._array)
-            node = self
+            node: Node = self
         else:
             node = Output(self, index, t._array.shape, t._array.dtype)
             self._outputs[index].node = weakref.ref(node)

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,6 +58,11 @@ __all__ = ["differentiable", "op"]
 
 class Namespace:
     """The operator registry as an array namespace: ``differentiable.matmul(a, b)`` on Tensors records its op."""
+
+    if TYPE_CHECKING:  # filled by @op
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
 
 differentiable = Namespace()
@@ -228,6 +234,10 @@ class OpNode(Node):
 
     __slots__ = ("plan", "saved", "versions", "details")
     op: Op
+    plan: Plan
+    saved: Any
+    versions: Any
+    details: Details | None
 
     def apply(self, xp, g, graph, keep):
         saved, plan, details = self.saved, self.plan, self.details

@@ -62,6 +62,8 @@ class Node:
     def next_functions(self):
         return tuple(_as_function(e) for e in self.edges)
 
+    _metadata: dict
+
     @property
     def metadata(self) -> dict:
         try:

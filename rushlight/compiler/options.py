@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 
-_OPTIONS = {
+_OPTIONS: dict[str, dict] = {
     # jaxlib 0.10's YNNPACK convolution is several times slower than XLA's own: an empty list of fusions turns it off.
     "cpu": {"xla_cpu_experimental_ynn_fusion_type": ""},
     # cuBLAS beats XLA's Triton matrix products on an H200: GPT-2 18.2 ms a step, not 18.8, the MLP 0.10, not 0.16.
@@ -35,6 +35,6 @@ def _known(platform: str) -> dict:
 @functools.cache
 def use_cache() -> None:
     """Keep compiled programs in the user's cache folder, unless JAX was told otherwise."""
-    if jax.config.jax_compilation_cache_dir is None and os.environ.get("RUSHLIGHT_CACHE") != "0":
+    if jax.config.values["jax_compilation_cache_dir"] is None and os.environ.get("RUSHLIGHT_CACHE") != "0":
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         jax.config.update("jax_compilation_cache_dir", str(base / "rushlight" / "xla"))

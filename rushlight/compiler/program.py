@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +44,8 @@ class Program:
         use_cache()
         self._layout()
         self._narrow_gradients()
-        self._written_group = self._read_group = None
+        self._written_group: Any = None
+        self._read_group: Any = None
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
         options = compiler_options(place.platform, options)
@@ -208,7 +210,7 @@ class Program:
 
     def _attach(self, results, arguments, residuals, arrays) -> None:
         """Give differentiable results a node whose backward pass is the compiled tail."""
-        tail = self.learned.tail
+        tail: Any = self.learned.tail
         targets = [self._input(i, arguments) for i, _ in tail.targets]
         values = tail.values(
             residuals, lambda i: arrays[i] if i < self.arguments else current(self._input(i, arguments), self.place)
@@ -232,7 +234,9 @@ class Slot:
 
     def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None):
         self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
-        self.tensor, self.leaf, self.grad_of, self.start = tensor, leaf, grad_of, 0
+        self.tensor: Any = tensor
+        self.leaf: Any = leaf
+        self.grad_of, self.start = grad_of, 0
 
 
 class CompiledBackward(Node):

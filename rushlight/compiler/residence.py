@@ -9,6 +9,8 @@ however many they are. Whoever writes to a resident tensor ends its residence fi
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +34,7 @@ class Group:
         parts: dict = {}
         for t, _ in members:
             parts.setdefault(t._array.dtype.name, []).append(current(t, self.place))
+        flat: Any
         for dtype, values in parts.items():
             if self.place.platform == "cpu":
                 flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])

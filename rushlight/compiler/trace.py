@@ -220,9 +220,9 @@ def _slots(node: OpNode):
             stand_in._node = value._node
             node.saved[i] = stand_in
             if is_traced(stand_in):
-                found.append((lambda s=stand_in: s._array, lambda v, s=stand_in: setattr(s, "_array", v)))
+                found.append(_attribute(stand_in, "_array"))
         elif isinstance(value, jax.core.Tracer):
-            found.append((lambda n=node, i=i: n.saved[i], lambda v, n=node, i=i: n.saved.__setitem__(i, v)))
+            found.append(_element(node, "saved", i))
     node.versions = []
     details = node.details
     if details is not None and details.aux is not None:
@@ -230,10 +230,18 @@ def _slots(node: OpNode):
             details.aux = list(details.aux)
             for i, value in enumerate(details.aux):
                 if isinstance(value, jax.core.Tracer):
-                    found.append((lambda d=details, i=i: d.aux[i], lambda v, d=details, i=i: d.aux.__setitem__(i, v)))
+                    found.append(_element(details, "aux", i))
         elif isinstance(details.aux, jax.core.Tracer):
-            found.append((lambda d=details: d.aux, lambda v, d=details: setattr(d, "aux", v)))
+            found.append(_attribute(details, "aux"))
     return found
+
+
+def _attribute(owner, name: str):
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
+
+
+def _element(owner, name: str, i: int):
+    return lambda: getattr(owner, name)[i], lambda value: getattr(owner, name).__setitem__(i, value)
 
 
 def trace_backward(tail: Tail, options):

@@ -7,6 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby, islice
+from typing import Any
 
 from ..tensor import Tensor
 from .module import Module, _addindent
@@ -56,7 +57,7 @@ class _Numbered(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Module]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
     def append(self, module: Module):
@@ -186,7 +187,7 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Module:
+    def __getitem__(self, key: str) -> Any:
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
@@ -408,7 +409,7 @@ def _pairs(values, caller: str, kind: str, mappings) -> list:
         return list(values.items())
     pairs = _iterable(values, complaint)
     for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
+        if not hasattr(pair, "__iter__"):
             raise TypeError(f"{kind} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
         if len(pair) != 2:
             raise ValueError(f"{kind} update sequence element #{i} has length {len(pair)}; 2 is required")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.mode import no_grad
 from .parameter import is_lazy
@@ -17,6 +18,10 @@ class LazyModuleMixin:
     """
 
     cls_to_become: type | None = None
+
+    if TYPE_CHECKING:  # the Module class that this is put before
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -95,7 +95,7 @@ class Module:
         super().__init_subclass__(**kwargs)
         # The short cut in __call__ would pass an overridden _call_impl by.
         if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
-            cls.__call__ = _call_through_impl
+            cls.__call__ = _call_through_impl  # type: ignore[method-assign]
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -192,10 +192,10 @@ class Module:
         buffers = self._buffers
         if name in buffers:
             buffers[name] = registered("buffer_registration", self, name, value)
-            if getattr(value, "_is_buffer", False):
+            if value is not None and getattr(value, "_is_buffer", False):
                 self._mark_persistent(name, value.persistent)
         else:
-            self.register_buffer(name, value, value.persistent)
+            self.register_buffer(name, value, getattr(value, "persistent", True))
 
     def _set_early(self, name: str, value) -> None:
         """Before ``Module.__init__``: only what needs no table."""
@@ -480,7 +480,7 @@ class Module:
                 parameter._grad = grad.requires_grad_(False)
         else:
             parameter.data = data
-            if grad is not None and grad is not parameter._grad:
+            if grad is not None and parameter._grad is not None and grad is not parameter._grad:
                 parameter._grad.data = grad
 
     def to(self, *args, **kwargs) -> Module:
@@ -671,7 +671,7 @@ class Module:
         metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)  # hooks may edit it
         if metadata is not None:
-            state_dict._metadata = metadata
+            state_dict._metadata = metadata  # type: ignore[attr-defined]
         report = _IncompatibleKeys([], [])
         errors: list[str] = []
         _load(self, state_dict, "", metadata, assign, report, errors)
@@ -694,7 +694,7 @@ class Module:
         if self._hooks is not None:
             for hook in list(self._hooks.load_state_dict_pre_hooks.values()):
                 hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        own = {name: p for name, p in self._parameters.items() if p is not None}
+        own: dict[str, Tensor] = {name: p for name, p in self._parameters.items() if p is not None}
         for name, buffer in self._buffers.items():
             if buffer is not None and name not in self._non_persistent_buffers_set:
                 own[name] = buffer
@@ -827,7 +827,7 @@ class _Reader:
             raise AttributeError(self.name) from None  # on to __getattr__
 
 
-def _read_fast(cls: type, table: str, name: str) -> None:
+def _read_fast(cls: type[Module], table: str, name: str) -> None:
     """Give ``cls`` a reader for ``name``, unless the class has something under that name, or its names are data."""
     if name in cls.__dict__ or not cls._names_are_code or not name.isidentifier():
         return

@@ -39,8 +39,8 @@ class Parameter(Tensor):
             return _rebuild_parameter, (data, self.requires_grad, OrderedDict())
         return _rebuild_parameter_with_state, (data, self.requires_grad, OrderedDict(), dict(attributes))
 
-    def __repr__(self, *, tensor_contents=None) -> str:
-        text = super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]  # mypy takes dunders' names away
+        text = super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
         return f"Parameter containing:\n{text if type(self) is Parameter else f'Parameter({text})'}"
 
 
@@ -121,7 +121,7 @@ class UninitializedTensorMixin(Tensor):
             "before calling `module.share_memory()`."
         )
 
-    def _refresh(self) -> None:
+    def _refresh(self, for_graph: bool = True) -> None:
         raise ValueError(
             "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
             "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "
@@ -147,11 +147,11 @@ class UninitializedTensorMixin(Tensor):
     def __reduce_ex__(self, protocol):
         return type(self), (self.requires_grad, self.device, self.dtype)
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]  # of __repr__
     """A Parameter whose shape the first forward pass will tell."""
 
     cls_to_become = Parameter

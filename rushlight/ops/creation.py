@@ -299,7 +299,7 @@ def arange(*args, dtype, device, start=0, end=None, step=1):
     if len(args) == 1 and end is None:
         start, end, step = start, args[0], step
     elif args:
-        start, end, step = (*args, *((end, step)[len(args) - 1 :] if len(args) < 3 else ()))
+        start, end, step = args if len(args) == 3 else args + (end, step)[len(args) - 1 :]
     one = len(args) == 1
     start, end, step = (
         number("arange", name, place, value)

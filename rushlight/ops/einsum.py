@@ -143,7 +143,8 @@ def _contract(a_labels, a, b_labels, b, later):
     shared = [label for label in a_labels if label in b_labels]
     sizes = {label: max(_size(a_labels, a, label), _size(b_labels, b, label)) for label in shared}
     # An axis of size 1 that meets a longer one is not shared: it only broadcasts.
-    a_labels, a, b_labels, b = *_squeezed(a_labels, a, sizes), *_squeezed(b_labels, b, sizes)
+    a_labels, a = _squeezed(a_labels, a, sizes)
+    b_labels, b = _squeezed(b_labels, b, sizes)
     both = [label for label in a_labels if label in b_labels]
     batch, inside = [x for x in both if x in later], [x for x in both if x not in later]
     a_labels, a = _summed(a_labels, a, later.union(inside))

@@ -130,7 +130,8 @@ def _assigned(self, value) -> Tensor:
     """The value of ``self[…] = value`` as a Tensor on self's engine; numbers take self's dtype."""
     if isinstance(value, Tensor):
         return value
-    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+    is_number = isinstance(value, (int, float, complex, np.number, np.bool_))
+    if not is_number:
         raise TypeError(f"can't assign a {_type_name(value)} to a torch.{self.dtype.char}")
     dtype = self._array.dtype
     if (isinstance(value, complex) and value.imag and dtype.kind != "c") or (

@@ -581,7 +581,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best = self.mode_worse
         self.cooldown_counter = self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None) -> None:
+    def step(self, metrics, epoch=None) -> None:  # type: ignore[override]  # as PyTorch's
         """Tell the epoch's measure."""
         current = float(metrics)
         if epoch is None:
@@ -655,7 +655,7 @@ class SequentialLR(LRScheduler):
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]  # as PyTorch's
         """One epoch further."""
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)
@@ -688,7 +688,7 @@ class ChainedScheduler(LRScheduler):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = _rates(optimizer)
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]  # as PyTorch's
         """One epoch further, in all of them."""
         for scheduler in self._schedulers:
             scheduler.step()

@@ -267,9 +267,9 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{self.__class__.__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines += ["" if i else None, f"Parameter Group {i}"]
+            lines += ["", f"Parameter Group {i}"] if i else [f"Parameter Group {i}"]
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
-        return "\n".join(line for line in lines if line is not None) + "\n)"
+        return "\n".join(lines) + "\n)"
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
@@ -403,7 +403,7 @@ class PureOptimizer(Optimizer):
         is_complex = p._array.dtype.kind == "c"
         if is_complex:
             self._check_complex()
-            new_p, new = self.update(xp, *_as_real(xp, (p._array, g._array)), _as_real(xp, arrays), option)
+            new_p, new = self.update(xp, _as_real(xp, p._array), _as_real(xp, g._array), _as_real(xp, arrays), option)
             new_p, new = _as_complex(xp, new_p), {k: _as_complex_like(xp, v, arrays.get(k)) for k, v in new.items()}
         else:
             new_p, new = self.update(xp, p._array, g._array, arrays, option)
@@ -567,8 +567,6 @@ def _as_real(xp, value):
     """Complex arrays as real ones with a last axis of two, as PyTorch's updates see them."""
     if isinstance(value, dict):
         return {k: _as_real(xp, v) for k, v in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_as_real(xp, v) for v in value)
     return xp.stack([xp.real(value), xp.imag(value)], axis=-1) if value.dtype.kind == "c" else value
 
 

@@ -10,6 +10,7 @@ from copy import deepcopy
 from ..autograd.mode import no_grad
 from ..nn import Module
 from ..ops import PUBLIC
+from ..tensor import Tensor
 from .lr_scheduler import LRScheduler, _per_group
 
 __all__ = [
@@ -59,6 +60,8 @@ class AveragedModel(Module):
 
     ``use_buffers`` averages buffers too; otherwise they are copied.
     """
+
+    n_averaged: Tensor
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 from ... import config
 from .. import blas
@@ -53,7 +52,8 @@ def _share_out(count, step, make, threads) -> None:
             for other in others:
                 other.result()
     finally:
-        blas.set_threads(before)
+        if before is not None:
+            blas.set_threads(before)
 
 
 def _threads() -> int:
@@ -62,5 +62,7 @@ def _threads() -> int:
 
 
 @functools.lru_cache(1)
-def _helpers(process: int) -> ThreadPoolExecutor:  # a forked process does not have its parent's threads
+def _helpers(process: int):  # a forked process does not have its parent's threads
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "rushlight")

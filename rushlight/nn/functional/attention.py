@@ -302,8 +302,8 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> 
             f"{key_padding_mask.dim()}-D tensor instead"
         )
     if key_padding_mask is not None:
-        want = (key.shape[1], key.shape[0]) if dims == 3 else (key.shape[0],)
-        for i, (have, expected) in enumerate(zip(key_padding_mask.shape, want)):
+        lengths = (key.shape[1], key.shape[0]) if dims == 3 else (key.shape[0],)
+        for i, (have, expected) in enumerate(zip(key_padding_mask.shape, lengths)):
             if have != expected:
                 raise AssertionError(f"Expected key_padded_mask.shape[{i}] to be {expected}, but got {have}")
     if attn_mask is not None:

@@ -22,6 +22,11 @@ class MultiheadAttention(Module):
     """
 
     __constants__ = ["batch_first"]
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
 
     def __init__(
         self,

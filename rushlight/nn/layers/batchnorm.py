@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...ops.public import PUBLIC
+from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..lazy import LazyModuleMixin
@@ -22,6 +25,9 @@ class _NormBase(Module):
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
     weight: Parameter | None
     bias: Parameter | None
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
 
     def __init__(
         self,
@@ -147,7 +153,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
-        made = [self.weight, self.bias] if self.affine else []
+        made: list[Any] = [self.weight, self.bias] if self.affine else []
         made += [self.running_mean, self.running_var] if self.track_running_stats else []
         for t in made:
             if t is not None:

@@ -68,7 +68,10 @@ class RNNBase(Module):
         """``{name: shape}`` of the weights of one layer in one direction."""
         rows, directions = _GATES[self.mode] * self.hidden_size, 2 if self.bidirectional else 1
         out = self.proj_size or self.hidden_size
-        shapes = {"weight_ih": (rows, self.input_size if layer == 0 else out * directions), "weight_hh": (rows, out)}
+        shapes: dict[str, tuple] = {
+            "weight_ih": (rows, self.input_size if layer == 0 else out * directions),
+            "weight_hh": (rows, out),
+        }
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         if self.proj_size:
@@ -204,7 +207,8 @@ def _ordered(state, order):
 
 
 def _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size) -> None:
-    if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+    is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+    if not is_number or not 0 <= dropout <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
@@ -346,8 +350,9 @@ class RNNCellBase(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
+        nonlinearity = getattr(self, "nonlinearity", "tanh")
+        if nonlinearity != "tanh":
+            text += f", nonlinearity={nonlinearity}"
         return text
 
 

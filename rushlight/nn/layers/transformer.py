@@ -231,6 +231,9 @@ class TransformerEncoderLayer(_Layer):
     """
 
     attentions = ("self_attn",)
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
 
     @property
     def activation_relu_or_gelu(self) -> int:

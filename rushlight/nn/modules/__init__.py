@@ -13,7 +13,7 @@ _PLACES = {
 
 def __getattr__(name: str):
     """``nn.modules.Linear`` is ``nn.Linear``."""
-    from .. import __dict__ as names
+    from .. import __dict__ as names  # type: ignore[attr-defined]
 
     if name.startswith("_") or name not in names:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

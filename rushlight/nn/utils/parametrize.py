@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 from ...autograd.mode import no_grad
 from ...tensor import Tensor
@@ -240,7 +241,7 @@ def _become_parametrized(module: Module) -> None:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    body = {"__getstate__": getstate}
+    body: dict[str, Any] = {"__getstate__": getstate}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = _deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)

@@ -29,7 +29,7 @@ def crop(image, top, left, height, width):
     return image.crop((left, top, left + width, top + height))
 
 
-def pad(image, sides, fill, mode: str):
+def pad(image, sides, fill, mode):
     left, top, right, bottom = sides
     if mode == "constant":
         return ImageOps.expand(image, border=(left, top, right, bottom), fill=_fill(image, fill))

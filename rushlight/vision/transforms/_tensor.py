@@ -33,7 +33,7 @@ def crop(image, top, left, height, width):
     return pad(part, outside, 0, "constant") if any(outside) else part
 
 
-def pad(image, sides, fill, mode: str):
+def pad(image, sides, fill, mode):
     left, top, right, bottom = sides
     _, h, w = dimensions(image)
     if mode != "constant":
