@@ -7,7 +7,7 @@ import warnings
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 from . import autograd, ops
-from . import fft, func, linalg, signal, special, utils
+from . import utils
 from ._printing import set_printoptions
 from .config import (
     are_deterministic_algorithms_enabled,
@@ -15,6 +15,7 @@ from .config import (
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
     set_default_device,
     set_float32_matmul_precision,
     set_num_interop_threads,
@@ -58,7 +59,6 @@ from . import random
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .storage import TypedStorage, UntypedStorage
 from .tensor import Size, Tensor
-from . import optim
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.mode import (
     enable_grad,
@@ -77,60 +77,65 @@ newaxis = None
 
 globals().update(ops.PUBLIC)
 
-from . import __future__, nn
+from . import __future__, aliases, nn
 
 globals().update(ops.PUBLIC)  # again: nn.functional has added names that PyTorch has here too, such as celu
 
 from .compiler import compile
-from . import serialization
-from .serialization import load, save
 
-# Modules of their own that few programs need: imported when first named.
+# Modules that not every program needs: imported when first named, so that importing rushlight stays quick.
 _LATER = (
-    "multiprocessing",
-    "cuda",
-    "backends",
-    "amp",
-    "export",
-    "jit",
-    "distributions",
     "accelerator",
-    "version",
-    "testing",
+    "amp",
+    "backends",
+    "cuda",
+    "distributions",
+    "export",
+    "fft",
+    "func",
     "hub",
-    "vision",
     "inspect",
+    "jit",
+    "linalg",
+    "multiprocessing",
+    "optim",
+    "serialization",
+    "signal",
+    "special",
+    "testing",
+    "version",
+    "vision",
 )
+_LATER_NAMES = {
+    "load": "serialization",
+    "save": "serialization",
+    "autocast": "amp",
+    "is_autocast_enabled": "amp",
+    "get_autocast_dtype": "amp",
+    "set_autocast_dtype": "amp",
+}
 
 
 def _later(name):
+    """A module or name that is imported when first asked for, or None."""
+    import importlib
+
     if name in _LATER:
-        import importlib
-
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in ("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype"):
-        from . import amp
-
-        return getattr(amp, name)
+        module = importlib.import_module(f"{__name__}.{name}")
+        compat.tell_nearest_names(module)
+        return module
+    if name in _LATER_NAMES:
+        value = globals()[name] = getattr(_later(_LATER_NAMES[name]), name)
+        return value
     return None
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER, *_LATER_NAMES})
 
 
 from . import compat
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
-for _module in (
-    autograd,
-    fft,
-    func,
-    linalg,
-    signal.windows,
-    special,
-    nn,
-    nn.functional,
-    nn.init,
-    nn.utils,
-    optim,
-    optim.lr_scheduler,
-    utils,
-):
+for _module in (autograd, nn, nn.functional, nn.init, nn.utils, utils):
     compat.tell_nearest_names(_module)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dis
 import importlib
-import importlib.abc
-import importlib.util
+import importlib.machinery
 import sys
 import types
 
@@ -27,7 +26,7 @@ def install() -> None:
         _install_in_spawned_processes()
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Finder:
     """Finds ``torch.x`` where ``rushlight.x`` is, as the same module object."""
 
     def find_spec(self, fullname, path=None, target=None):
@@ -38,7 +37,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             parent, _, name = fullname.rpartition(".")
             close = nearest(sys.modules.get(parent), name)
             raise ModuleNotFoundError(f"No module named '{fullname}': rushlight lacks it{close}", name=fullname)
-        return importlib.util.spec_from_loader(fullname, self)
+        return importlib.machinery.ModuleSpec(fullname, self)
 
     def create_module(self, spec):
         module = importlib.import_module(our_name(spec.name))
@@ -130,6 +129,8 @@ def _is_foreign(module) -> bool:
 def _exists(name: str) -> bool:
     if name in sys.modules:
         return True
+    import importlib.util
+
     try:
         return importlib.util.find_spec(name) is not None
     except (ModuleNotFoundError, ValueError):  # the parent is no package, or a module without a spec

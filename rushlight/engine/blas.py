@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import pathlib
 
 import numpy as np
 
@@ -69,6 +68,8 @@ def get_threads() -> int | None:
 
 @functools.cache
 def _libraries():
+    import pathlib
+
     root = pathlib.Path(np.__file__).parent
     loaded = []
     for path in [*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]:
