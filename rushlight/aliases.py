@@ -1,0 +1,222 @@
+"""Names that PyTorch has at its top level, or on Tensor, for what lives elsewhere here."""
+
+from __future__ import annotations
+
+from . import config, dtypes, func
+from .autograd import anomaly
+from .nn import functional as F
+from .ops.public import PUBLIC, public
+from .tensor import Tensor
+
+# -- methods as functions --------------------------------------------------------------------------------------------
+
+_METHODS = """
+    abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_
+    atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach detach_ erf_ erfc_
+    exp2_ exp_ expm1_ fix_ floor_ frac_ gcd_ get_device i0_ index_put_ is_distributed lcm_ ldexp_ log10_ log1p_
+    log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_
+    square_ tan_ tanh_ trunc_ xlogy_
+"""
+
+
+@public(function=False, out=False)
+def is_distributed(self):
+    """Whether the tensor is spread over processes: never, here."""
+    return False
+
+
+def _fill_diagonal(self, fill_value, wrap=False):
+    """Write ``fill_value`` on the main diagonal; ``wrap`` goes on below a tall matrix, one row left out.
+
+    >>> rushlight.zeros(2, 2).fill_diagonal_(3.0)
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if self.ndim == 2:
+        rows, columns = self.shape
+        for top in range(0, rows if wrap else 1, columns + 1):
+            self[top:].diagonal().fill_(fill_value)
+    else:
+        every = PUBLIC["arange"](self.shape[0], device=self.device)
+        self[(every,) * self.ndim] = fill_value
+    return self
+
+
+def _module_load(self, other, assign=False):
+    """What ``load_state_dict`` puts in this tensor's place when modules swap tensors."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def _record_stream(self, stream):
+    """Nothing to record: XLA keeps memory alive for as long as work needs it."""
+
+
+for _name, _method in (
+    ("fill_diagonal_", _fill_diagonal), ("module_load", _module_load), ("record_stream", _record_stream),
+):  # fmt: skip
+    _method.__name__ = _method.__qualname__ = _name
+    setattr(Tensor, _name, _method)
+
+PUBLIC.update({name: getattr(Tensor, name) for name in _METHODS.split()})
+
+
+# -- copies of views -------------------------------------------------------------------------------------------------
+
+
+@public(method=False)
+def detach_copy(input):
+    return input.detach().clone()
+
+
+@public(method=False)
+def view_as_real_copy(input):
+    return PUBLIC["view_as_real"](input).clone()
+
+
+@public(method=False)
+def view_as_complex_copy(input):
+    return PUBLIC["view_as_complex"](input).clone()
+
+
+# -- losses with the reduction as a number ---------------------------------------------------------------------------
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@public(method=False, out=False)
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+    return F.binary_cross_entropy_with_logits(
+        input, target, weight, pos_weight=pos_weight, reduction=_REDUCTIONS[reduction]
+    )
+
+
+@public(method=False, out=False)
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
+
+
+@public(method=False, out=False)
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
+
+
+@public(method=False, out=False)
+def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+    return F.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
+
+
+@public(method=False, out=False)
+def kl_div(input, target, reduction=1, *, log_target=False):
+    each = F.kl_div(input, target, reduction="none", log_target=log_target)
+    return (each, each.mean(), each.sum())[reduction]
+
+
+@public(method=False, out=False)
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
+
+
+@public(method=False, out=False)
+def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_REDUCTIONS[reduction])
+
+
+@public(method=False, out=False)
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=1):
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction])
+
+
+# -- norms -----------------------------------------------------------------------------------------------------------
+
+
+@public(method=False)
+def frobenius_norm(input, dim=(), keepdim=False):
+    """The root of the sum of squares over ``dim``."""
+    return PUBLIC["norm"](input, 2, dim=dim or None, keepdim=keepdim)
+
+
+@public(method=False)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False):
+    """The sum of the singular values."""
+    return PUBLIC["norm"](input, "nuc", dim=dim, keepdim=keepdim)
+
+
+# -- control flow ----------------------------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def cond(pred, true_fn, false_fn, operands=()):
+    """``true_fn(*operands)`` or ``false_fn(*operands)``. Differs from PyTorch: a traced ``pred`` is refused."""
+    return (true_fn if pred else false_fn)(*operands)
+
+
+PUBLIC["vmap"] = func.vmap
+
+
+@public(method=False, out=False)
+def while_loop(cond_fn, body_fn, carried_inputs):
+    """``body_fn`` again and again, while ``cond_fn`` of what it carries is true."""
+    carried = tuple(carried_inputs)
+    while cond_fn(*carried):
+        carried = tuple(body_fn(*carried))
+    return carried
+
+
+# -- settings --------------------------------------------------------------------------------------------------------
+
+_MODES = {"default": 0, "warn": 1, "error": 2}
+_warn_always = False
+
+
+@public(method=False, out=False)
+def set_default_tensor_type(t):
+    """Old way to set the default dtype: a tensor type or its name, ``torch.DoubleTensor``."""
+    kind = PUBLIC.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if not hasattr(kind, "dtype"):
+        raise TypeError(f"invalid type object: {t!r}; call torch.set_default_dtype(dtype) instead")
+    dtypes.set_default_dtype(kind.dtype)
+
+
+@public(method=False, out=False)
+def set_deterministic_debug_mode(debug_mode):
+    mode = _MODES.get(debug_mode, debug_mode)
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    config.use_deterministic_algorithms(bool(mode), warn_only=mode == 1)
+
+
+@public(method=False, out=False)
+def get_deterministic_debug_mode():
+    return config.are_deterministic_algorithms_enabled() * (1 if config.deterministic_warn_only else 2)
+
+
+@public(method=False, out=False)
+def set_flush_denormal(mode):
+    """Small numbers are never flushed to zero here: ``False``, PyTorch's way to say that it cannot be set."""
+    return False
+
+
+@public(method=False, out=False)
+def set_warn_always(b):
+    global _warn_always
+    _warn_always = bool(b)
+
+
+@public(method=False, out=False)
+def is_warn_always_enabled():
+    return _warn_always
+
+
+@public(method=False, out=False)
+def set_anomaly_enabled(enabled, check_nan=True):
+    anomaly.set_detect_anomaly(enabled, check_nan)
+
+
+@public(method=False, out=False)
+def to_dlpack(tensor):
+    """The tensor's memory as a DLPack capsule."""
+    return tensor.__dlpack__()
