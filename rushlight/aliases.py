@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from . import config, dtypes, func
 from .autograd import anomaly
 from .nn import functional as F
@@ -84,39 +86,39 @@ def view_as_complex_copy(input):
 
 # -- losses with the reduction as a number ---------------------------------------------------------------------------
 
-_REDUCTIONS = ("none", "mean", "sum")
+_REDUCTIONS = ("none", "mean", "sum")  # 0, PyTorch's default for these, is none
 
 
 @public(method=False, out=False)
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
     return F.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight=pos_weight, reduction=_REDUCTIONS[reduction]
     )
 
 
 @public(method=False, out=False)
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
     return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
 
 
 @public(method=False, out=False)
-def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     return F.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
-def kl_div(input, target, reduction=1, *, log_target=False):
+def kl_div(input, target, reduction=0, *, log_target=False):
     each = F.kl_div(input, target, reduction="none", log_target=log_target)
     return (each, each.mean(), each.sum())[reduction]
 
 
 @public(method=False, out=False)
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
 
@@ -126,23 +128,8 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
 
 
 @public(method=False, out=False)
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=1):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=0):
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction])
-
-
-# -- norms -----------------------------------------------------------------------------------------------------------
-
-
-@public(method=False)
-def frobenius_norm(input, dim=(), keepdim=False):
-    """The root of the sum of squares over ``dim``."""
-    return PUBLIC["norm"](input, 2, dim=dim or None, keepdim=keepdim)
-
-
-@public(method=False)
-def nuclear_norm(input, dim=(-2, -1), keepdim=False):
-    """The sum of the singular values."""
-    return PUBLIC["norm"](input, "nuc", dim=dim, keepdim=keepdim)
 
 
 # -- control flow ----------------------------------------------------------------------------------------------------
@@ -175,6 +162,11 @@ _warn_always = False
 @public(method=False, out=False)
 def set_default_tensor_type(t):
     """Old way to set the default dtype: a tensor type or its name, ``torch.DoubleTensor``."""
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        stacklevel=2,
+    )
     kind = PUBLIC.get(t.rpartition(".")[2]) if isinstance(t, str) else t
     if not hasattr(kind, "dtype"):
         raise TypeError(f"invalid type object: {t!r}; call torch.set_default_dtype(dtype) instead")

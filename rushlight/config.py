@@ -56,18 +56,22 @@ def _positive(name: str, n) -> int:
     return n
 
 
-deterministic = False
+deterministic, deterministic_warn_only = False, False
 _matmul_precision = "highest"
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Kept for programs that ask: everything here is deterministic already."""
-    global deterministic
-    deterministic = bool(mode)
+    global deterministic, deterministic_warn_only
+    deterministic, deterministic_warn_only = bool(mode), bool(mode) and bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     return deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    return deterministic_warn_only
 
 
 def get_float32_matmul_precision() -> str:

@@ -7,6 +7,8 @@ import functools
 from .autograd import functional
 from .autograd.grad import grad as _grad
 from .autograd.mode import enable_grad
+from .ops.public import PUBLIC
+from .random import default_generator
 from .tensor import Tensor
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "jvp",
     "stack_module_state",
     "vjp",
+    "vmap",
 ]
 
 
@@ -128,6 +131,122 @@ jacfwd = jacrev  # forward mode gives the same numbers; rushlight has only the r
 def hessian(func, argnums=0):
     """A function that computes the Hessian of the scalar ``func``."""
     return jacrev(jacrev(func, argnums), argnums)
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """A function that maps ``func`` over a dimension of its arguments and stacks the results.
+
+    >>> rushlight.vmap(rushlight.dot)(rushlight.ones(2, 3), rushlight.ones(2, 3))
+    tensor([3., 3.])
+
+    Differs from PyTorch: ``func`` is called for one slice after the other, so ``.item()`` and branches on values work,
+    random numbers are allowed and differ unless ``randomness="same"``, and time grows with the number of slices.
+    """
+    name = getattr(func, "__name__", repr(func))
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+        mapped = _mapped(args, in_dims, call, name)
+        state = default_generator.get_state() if randomness == "same" else None
+        results = []
+        for i in range(_common_size(mapped)):
+            if state is not None:
+                default_generator.set_state(state)
+            parts = iter([t if dim is None else t.select(dim, i) for t, dim in mapped])
+            keywords = {k: _map(functools.partial(_slice, i), v) for k, v in kwargs.items()}
+            results.append(func(*_rebuild_all(args, parts), **keywords))
+        return _stacked(results, out_dims, name)
+
+    return wrapped
+
+
+def _mapped(args, in_dims, call, name):
+    """(leaf, its mapped dimension or None) for every leaf of the arguments, in order."""
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
+        )
+    found = list(_spread(args, in_dims, call))
+    for leaf, dim in found:
+        if dim is not None and not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        if dim is not None and not -leaf.ndim <= dim < leaf.ndim:
+            raise ValueError(
+                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
+                f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+            )
+    if all(dim is None for _, dim in found):
+        raise ValueError(f"{call}: at least one input must be mapped over: in_dims has no number")
+    return found
+
+
+def _spread(tree, dims, call):
+    """The leaves of ``tree``, each with its entry of ``dims``; one entry may stand for a whole branch."""
+    if isinstance(tree, (tuple, list, dict)):
+        branches = list(tree.values()) if isinstance(tree, dict) else tree
+        if isinstance(dims, (tuple, list, dict)):
+            dims = list(dims.values()) if isinstance(dims, dict) else dims
+            if len(dims) != len(branches):
+                raise ValueError(
+                    f"{call}: in_dims is not compatible with the structure of `inputs`: {len(dims)} entries for "
+                    f"{len(branches)} inputs"
+                )
+        else:
+            dims = [dims] * len(branches)
+        for branch, dim in zip(branches, dims):
+            yield from _spread(branch, dim, call)
+    else:
+        yield tree, dims
+
+
+def _common_size(mapped) -> int:
+    sizes = [t.shape[dim] for t, dim in mapped if dim is not None]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
+    return sizes[0]
+
+
+def _slice(i, t):
+    return t.select(0, i)
+
+
+def _rebuild_all(tree, values):
+    """Like ``_rebuild``, of all leaves and not only the tensors."""
+    if isinstance(tree, dict):
+        return {k: _rebuild_all(v, values) for k, v in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        return type(tree)([_rebuild_all(v, values) for v in tree])
+    return next(values)
+
+
+def _stacked(results, dims, name):
+    first = results[0]
+    if isinstance(first, dict):
+        return {k: _stacked([r[k] for r in results], dims[k] if isinstance(dims, dict) else dims, name) for k in first}
+    if isinstance(first, (tuple, list)):
+        dims = dims if isinstance(dims, (tuple, list)) else [dims] * len(first)
+        return type(first)([_stacked([r[i] for r in results], dims[i], name) for i in range(len(first))])
+    if dims is None:
+        return first
+    if not isinstance(first, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(first)}. Did you mean to set "
+            "out_dims= to None for output?"
+        )
+    return PUBLIC["stack"](results, dims)
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
