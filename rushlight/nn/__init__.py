@@ -9,7 +9,8 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
-from . import utils as utils
+from . import parallel as parallel, utils as utils
+from .parallel import DataParallel as DataParallel
 
 # isort: split
 from . import modules as modules  # PyTorch's import paths; it looks at all of the above
