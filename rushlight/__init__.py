@@ -109,6 +109,8 @@ _LATER = (
 _LATER_NAMES = {
     "load": "serialization",
     "save": "serialization",
+    "vmap": "func",
+    "GradScaler": "amp",
     "autocast": "amp",
     "is_autocast_enabled": "amp",
     "get_autocast_dtype": "amp",

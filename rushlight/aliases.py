@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from . import config, dtypes, func
+from . import config, dtypes
 from .autograd import anomaly
 from .nn import functional as F
 from .ops.public import PUBLIC, public
@@ -139,9 +139,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
 def cond(pred, true_fn, false_fn, operands=()):
     """``true_fn(*operands)`` or ``false_fn(*operands)``. Differs from PyTorch: a traced ``pred`` is refused."""
     return (true_fn if pred else false_fn)(*operands)
-
-
-PUBLIC["vmap"] = func.vmap
 
 
 @public(method=False, out=False)
