@@ -16,31 +16,30 @@ class Leaf:
 
 def flatten(value, tensors: list):
     """``value`` with each Tensor replaced by a Leaf; the tensors are appended to ``tensors``."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
+
+    def place(tensor):
+        tensors.append(tensor)
         return Leaf(len(tensors) - 1)
-    if isinstance(value, tuple):
-        parts = [flatten(v, tensors) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, list):
-        return [flatten(v, tensors) for v in value]
-    if isinstance(value, dict):
-        made = {k: flatten(v, tensors) for k, v in value.items()}
-        return made if type(value) is dict else _like(value, made)
-    return value
+
+    return _mapped(value, Tensor, place)
 
 
 def unflatten(value, tensors: list):
     """The inverse of ``flatten``."""
-    if isinstance(value, Leaf):
-        return tensors[value.index]
+    return _mapped(value, Leaf, lambda leaf: tensors[leaf.index])
+
+
+def _mapped(value, kind: type, change):
+    """``value`` with ``change(x)`` in the place of each ``x`` of this kind."""
+    if isinstance(value, kind):
+        return change(value)
     if isinstance(value, tuple):
-        parts = [unflatten(v, tensors) for v in value]
+        parts = [_mapped(v, kind, change) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, list):
-        return [unflatten(v, tensors) for v in value]
+        return [_mapped(v, kind, change) for v in value]
     if isinstance(value, dict):
-        made = {k: unflatten(v, tensors) for k, v in value.items()}
+        made = {k: _mapped(v, kind, change) for k, v in value.items()}
         return made if type(value) is dict else _like(value, made)
     return value
 

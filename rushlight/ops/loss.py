@@ -30,37 +30,30 @@ def spread_evenly(g, reduction, shape):
 # Three ops for the three reductions of the commonest loss: without static arguments a call takes the short way.
 
 
-@op(
-    node="MseLossBackward0",
-    promote="common",
-    check=_floats_only("mse_cpu"),
-    x=lambda xp, g, x, w: (x - w) * (g * (2 / (math.prod(x.shape) or math.nan))),
-    w=lambda xp, g, x, w: (w - x) * (g * (2 / (math.prod(x.shape) or math.nan))),
-)
+def _mse(slope):
+    """The declaration the three share; ``slope(shape)`` is what the gradient at each difference is multiplied by."""
+    return op(
+        node="MseLossBackward0",
+        promote="common",
+        check=_floats_only("mse_cpu"),
+        x=lambda xp, g, x, w: (x - w) * (g * slope(x.shape)),
+        w=lambda xp, g, x, w: (w - x) * (g * slope(x.shape)),
+    )
+
+
+@_mse(lambda shape: 2 / (math.prod(shape) or math.nan))
 def mse_mean(xp, x, w):
     difference = x - w
     return xp.mean(difference * difference)
 
 
-@op(
-    node="MseLossBackward0",
-    promote="common",
-    check=_floats_only("mse_cpu"),
-    x=lambda xp, g, x, w: (x - w) * (g * 2.0),
-    w=lambda xp, g, x, w: (w - x) * (g * 2.0),
-)
+@_mse(lambda shape: 2.0)
 def mse_sum(xp, x, w):
     difference = x - w
     return xp.sum(difference * difference)
 
 
-@op(
-    node="MseLossBackward0",
-    promote="common",
-    check=_floats_only("mse_cpu"),
-    x=lambda xp, g, x, w: (x - w) * (g * 2.0),
-    w=lambda xp, g, x, w: (w - x) * (g * 2.0),
-)
+@_mse(lambda shape: 2.0)
 def mse_each(xp, x, w):
     difference = x - w
     return difference * difference

@@ -62,15 +62,10 @@ class Adam(PureOptimizer):
     @staticmethod
     def update(xp, p, g, state, option):
         beta1, beta2 = option["betas"]
-        lr, decay = option["lr"], option["weight_decay"]
+        lr = option["lr"]
         step = state["step"] + 1
-        g = -g if option["maximize"] else g
-        if option["decoupled_weight_decay"]:
-            p = p * scalar(xp, 1 - lr * decay, p)
-        else:
-            g = g + scalar(xp, decay, p) * p
-        mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
-        square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+        p, g = decayed(xp, p, g, option)
+        mean, square = moments(xp, p, g, state, option)
         state = {"step": step, "exp_avg": mean, "exp_avg_sq": square} | (
             {"max_exp_avg_sq": xp.maximum(state["max_exp_avg_sq"], square)} if option["amsgrad"] else {}
         )
@@ -158,6 +153,31 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def decayed(xp, p, g, option):
+    """The parameter and its gradient (negated to maximize) with weight decay in one of them; for Adam's family."""
+    lr, decay = option["lr"], option["weight_decay"]
+    g = -g if option["maximize"] else g
+    if option["decoupled_weight_decay"]:
+        return p * scalar(xp, 1 - lr * decay, p), g
+    return p, g + scalar(xp, decay, p) * p
+
+
+def moments(xp, p, g, state, option):
+    """The running means of the gradient and of its square."""
+    beta1, beta2 = option["betas"]
+    mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
+    square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+    return mean, square
+
+
+def check_adam(lr, betas, eps, weight_decay) -> None:
+    """The options that Adam's relatives share."""
+    check_lr(lr)
+    check_not_negative(eps=eps)
+    check_betas(betas)
+    check_not_negative(weight_decay=weight_decay)
 
 
 def _check_tensor_betas(betas, foreach, capturable) -> None:

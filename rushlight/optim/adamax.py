@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import PureOptimizer, check_betas, check_lr, check_not_negative, double, scalar, zeros_like
+from .adam import check_adam
+from .optimizer import PureOptimizer, double, scalar, zeros_like
 
 __all__ = ["Adamax"]
 
@@ -25,10 +26,7 @@ class Adamax(PureOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ):
-        check_lr(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
-from .optimizer import PureOptimizer, _step_dtype, check_betas, check_lr, check_not_negative, double, scalar, zeros_like
+from .adam import check_adam, decayed, moments
+from .optimizer import PureOptimizer, _step_dtype, check_not_negative, double, scalar, zeros_like
 
 __all__ = ["NAdam"]
 
@@ -29,10 +30,8 @@ class NAdam(PureOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_lr(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        check_adam(lr, betas, eps, weight_decay)
+        check_not_negative(momentum_decay=momentum_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -54,16 +53,11 @@ class NAdam(PureOptimizer):
     @staticmethod
     def update(xp, p, g, state, option):
         beta1, beta2 = option["betas"]
-        lr, decay, momentum_decay = option["lr"], option["weight_decay"], option["momentum_decay"]
+        lr, momentum_decay = option["lr"], option["momentum_decay"]
         step = state["step"] + 1
         t = double(xp, step)
-        g = -g if option["maximize"] else g
-        if option["decoupled_weight_decay"]:
-            p = p * scalar(xp, 1 - lr * decay, p)
-        else:
-            g = g + scalar(xp, decay, p) * p
-        mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
-        square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+        p, g = decayed(xp, p, g, option)
+        mean, square = moments(xp, p, g, state, option)
         mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
         mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1) * momentum_decay))
         product = state["mu_product"] * scalar(xp, mu, state["mu_product"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import PureOptimizer, check_betas, check_lr, check_not_negative, double, scalar, zeros_like
+from .adam import check_adam, decayed, moments
+from .optimizer import PureOptimizer, double, scalar, zeros_like
 
 __all__ = ["RAdam"]
 
@@ -26,10 +27,7 @@ class RAdam(PureOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_lr(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -49,16 +47,11 @@ class RAdam(PureOptimizer):
     @staticmethod
     def update(xp, p, g, state, option):
         beta1, beta2 = option["betas"]
-        lr, decay = option["lr"], option["weight_decay"]
+        lr = option["lr"]
         step = state["step"] + 1
         t = double(xp, step)
-        g = -g if option["maximize"] else g
-        if option["decoupled_weight_decay"]:
-            p = p * scalar(xp, 1 - lr * decay, p)
-        else:
-            g = g + scalar(xp, decay, p) * p
-        mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
-        square = scalar(xp, beta2, p) * state["exp_avg_sq"] + scalar(xp, 1 - beta2, p) * (g * g)
+        p, g = decayed(xp, p, g, option)
+        mean, square = moments(xp, p, g, state, option)
         correction = 1 - beta2**t
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * t * beta2**t / correction  # of the simple moving average that v amounts to
