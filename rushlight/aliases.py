@@ -205,6 +205,48 @@ def set_anomaly_enabled(enabled, check_nan=True):
     anomaly.set_detect_anomaly(enabled, check_nan)
 
 
+# Cast weights are kept nowhere, so there is no cache to clear or to switch.
+
+
+@public(method=False, out=False)
+def clear_autocast_cache():
+    pass
+
+
+@public(method=False, out=False)
+def is_autocast_cache_enabled():
+    return False
+
+
+@public(method=False, out=False)
+def set_autocast_cache_enabled(enabled):
+    pass
+
+
+@public(method=False, out=False)
+def is_autocast_cpu_enabled():
+    return _amp().is_autocast_enabled("cpu")
+
+
+@public(method=False, out=False)
+def get_autocast_cpu_dtype():
+    return _amp().get_autocast_dtype("cpu")
+
+
+@public(method=False, out=False)
+def get_autocast_gpu_dtype():
+    return _amp().get_autocast_dtype("cuda")
+
+
+def _amp():
+    from . import amp  # imported when needed, as by everybody
+
+    return amp
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
 @public(method=False, out=False)
 def to_dlpack(tensor):
     """The tensor's memory as a DLPack capsule."""
