@@ -134,10 +134,7 @@ class Normal(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        dtype = _float(loc, scale)
-        self.loc, self.scale = torch.broadcast_tensors(
-            torch.as_tensor(loc, dtype=dtype), torch.as_tensor(scale, dtype=dtype)
-        )
+        self.loc, self.scale = _broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
         self._require(self.scale > 0, "scale", "greater than 0")
 
@@ -176,10 +173,7 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low, high, validate_args=None):
-        dtype = _float(low, high)
-        self.low, self.high = torch.broadcast_tensors(
-            torch.as_tensor(low, dtype=dtype), torch.as_tensor(high, dtype=dtype)
-        )
+        self.low, self.high = _broadcast(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not (self.low < self.high).all():
             raise ValueError("Uniform is not defined when low>= high")
@@ -219,6 +213,12 @@ def kl_divergence(p: Distribution, q: Distribution):
 def _exactly_one(probs, logits) -> None:
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+def _broadcast(*values):
+    """Parameters as tensors of one dtype and shape."""
+    dtype = _float(*values)
+    return torch.broadcast_tensors(*(torch.as_tensor(v, dtype=dtype) for v in values))
 
 
 def _float(*values):

@@ -115,12 +115,7 @@ class Embedding(_Table):
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += _options_text(self)
         return text + (", sparse=True" if self.sparse is not False else "")
 
 
@@ -200,11 +195,16 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += _options_text(self)
         text += f", mode={self.mode!r}"
         return text + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+
+
+def _options_text(layer) -> str:
+    """What both layers print of the options they share."""
+    text = f", max_norm={layer.max_norm}" if layer.max_norm is not None else ""
+    if layer.norm_type != 2:
+        text += f", norm_type={layer.norm_type}"
+    if layer.scale_grad_by_freq is not False:
+        text += f", scale_grad_by_freq={layer.scale_grad_by_freq}"
+    return text
