@@ -200,8 +200,10 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """The byte order of files that do not say theirs."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    named = {None: None, LoadEndianness.NATIVE: sys.byteorder}
-    settings.byte_order = named.get(endianness) if endianness in named else endianness.name.lower()
+    if endianness is None:
+        settings.byte_order = None
+    else:
+        settings.byte_order = sys.byteorder if endianness is LoadEndianness.NATIVE else endianness.name.lower()
 
 
 def get_default_mmap_options() -> int | None:

@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,8 @@ class ZipStorages:
         self.made: dict[str, UntypedStorage] = {}
         self.map = settings.mapped(reader.file) if mmap else None
         self.swap = self._byte_order() != sys.byteorder
-        self.pool, self.pending = None, []
+        self.pool: Any = None  # made for the first large storage
+        self.pending: list = []
         self.allowance = 4 * reader.length + (1 << 20)  # bytes that may be computed or copied to a device on the way
 
     def __call__(self, identity):
@@ -134,7 +136,7 @@ class ZipStorages:
             memory = _blank(record.size)
             if not settings.skipping_data():
                 self._fill(record, memory)
-        if self.swap and kind.itemsize > 1:
+        if self.swap and kind.dtype is not None and kind.itemsize > 1:
             self.wait()
             memory = memory[: count * kind.itemsize].view(kind.dtype.numpy).byteswap().view(np.uint8)
         return LoadedStorage(memory, settings.cpu, self.settle)
@@ -142,7 +144,7 @@ class ZipStorages:
     def _fill(self, record, memory: np.ndarray) -> None:
         file = self.reader.file
         if record.size < _PARALLEL or not isinstance(file, io.FileIO) or not hasattr(os, "preadv"):
-            self.reader.read_into(record, memoryview(memory))
+            self.reader.read_into(record, memory.data)
             return
         if self.pool is None:
             from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a small file to load
@@ -176,7 +178,7 @@ def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
         place += count
         return count
 
-    check(record, memoryview(memory), read_into)
+    check(record, memory.data, read_into)
 
 
 # -- the older format ------------------------------------------------------------------------------------------------
@@ -489,7 +491,7 @@ def unsafe_globals(source) -> list[str]:
     known, strings, found = {**safe_globals(), **settings.allowed()}, [], {}
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name == "GLOBAL":
-            module, _, name = argument.partition(" ")
+            module, _, name = str(argument).partition(" ")
         elif opcode.name == "STACK_GLOBAL" and len(strings) > 1:
             module, name = strings[-2:]
         else:
@@ -505,6 +507,7 @@ def unsafe_globals(source) -> list[str]:
 def names_of(thing) -> list[str]:
     """The names under which a file may mean ``thing``."""
     names = [f"{thing.__module__}.{thing.__qualname__}"]
-    if theirs(thing):
-        names.append(".".join(theirs(thing)))
+    other = theirs(thing)
+    if other:
+        names.append(".".join(other))
     return names

@@ -213,7 +213,7 @@ class safe_open(contextlib.AbstractContextManager):
             raise KeyError(f"the file has no tensor '{name}'")
         entry = self._entries[name]
         array = np.empty(entry["shape"], _dtype(name, entry).numpy)
-        memory, done = memoryview(array.reshape(-1).view(np.uint8)), 0
+        memory, done = array.reshape(-1).view(np.uint8).data, 0
         with open(self._path, "rb", buffering=0) as file:
             file.seek(self._begin + entry["data_offsets"][0])
             while done < len(memory):

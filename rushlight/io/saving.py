@@ -11,6 +11,7 @@ import sys
 import types
 import zlib
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
@@ -157,7 +158,8 @@ def _tensor_parts(t: Tensor, storages: Storages):
     """The rebuild function of a plain tensor's values, and its arguments."""
     t._come_home()
     array, place, dtype = t._array, t.device, t.dtype
-    item, start, mark, kept = dtype.itemsize, 0, None, t
+    item, start, mark = dtype.itemsize, 0, None
+    kept: Any = t
     if not isinstance(array, np.ndarray):
         kept, mark = (t, array), ("device", id(array))
         whole = array = np.ascontiguousarray(namespace_of(array).to_numpy(array)).reshape(array.shape)
@@ -236,6 +238,7 @@ def _pickler(pickle_module):
 
 
 def _write_tensor(pickler, t: Tensor):
+    call: tuple
     if type(t) is Parameter:
         data = t.detach()
         if t.__dict__:
@@ -291,7 +294,8 @@ def _ints(values: tuple) -> bytes:
 
 def _write_module(pickler, module: Module):
     """With every table of hooks: PyTorch's modules miss them otherwise."""
-    function, args, state, *rest = module.__reduce_ex__(2)
+    reduced: Any = module.__reduce_ex__(2)
+    function, args, state, *rest = reduced
     if isinstance(state, dict) and "_parameters" in state:
         tables = {name: OrderedDict() for name in sorted(STATE_NAMES)} | {"_is_full_backward_hook": None}
         state = tables | state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ...ops.creation import empty
 from .. import functional, init
@@ -293,12 +294,12 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvXdMixin(LazyModuleMixin):
     """A convolution that learns ``in_channels`` from its first input."""
 
-    weight: UninitializedParameter
-    bias: UninitializedParameter | None
+    weight: Parameter
+    bias: Parameter | None
 
     def __init__(self, out_channels: int, kernel_size, *args, **kwargs):
         super().__init__(0, 0, kernel_size, *args, **kwargs)  # no channels, no weights yet
-        place = {"device": self.weight.device, "dtype": self.weight.dtype}
+        place: dict[str, Any] = {"device": self.weight.device, "dtype": self.weight.dtype}
         self.weight = UninitializedParameter(**place)
         self.out_channels = out_channels
         if self.bias is not None:
@@ -306,7 +307,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
+            super().reset_parameters()  # type: ignore[misc]  # of the convolution this is put before
 
     def initialize_parameters(self, input, *args, **kwargs) -> None:
         if not self.has_uninitialized_params():

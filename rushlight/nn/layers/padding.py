@@ -62,7 +62,7 @@ class ConstantPad3d(_ConstantPadNd):
     dims = 3
 
 
-class _ZeroPad:
+class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding):
         super().__init__(padding, 0.0)
 

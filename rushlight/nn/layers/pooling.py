@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import functional
 from ..module import Module
 
@@ -114,6 +116,9 @@ class _AvgPoolNd(Module):
     """The mean of each window."""
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+    kernel_size: Any
+    stride: Any
+    padding: Any
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

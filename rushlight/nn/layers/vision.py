@@ -77,6 +77,7 @@ class Upsample(Module):
     ):
         super().__init__()
         self.name, self.size = type(self).__name__, size
+        self.scale_factor: float | tuple[float, ...] | None
         if isinstance(scale_factor, tuple):
             self.scale_factor = tuple(float(factor) for factor in scale_factor)
         else:

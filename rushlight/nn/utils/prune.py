@@ -386,7 +386,7 @@ def _validate_pruning_amount_init(amount) -> None:
 
 
 def _validate_pruning_amount(amount, tensor_size: int) -> None:
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
@@ -396,7 +396,7 @@ def _validate_pruning_dim(t, dim: int) -> None:
 
 
 def _compute_nparams_toprune(amount, tensor_size: int) -> int:
-    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
 def _compute_norm(t, n, dim: int):
