@@ -1,4 +1,4 @@
-"""Whole training steps, ours beside PyTorch's: ``python bench/steps.py [--gpu] [--json FILE] [name ...]``.
+"""Whole training steps, ours beside PyTorch's: ``python bench/gpu.py [--gpu] [--json FILE] [name ...]``.
 
 Each is the same Python (``bench/models.py``) run on PyTorch eager, on ``torch.compile``, on rushlight eager (NumPy;
 small models) and on a step compiled by rushlight. Runs alternate, the best of several counts.
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import models
+from steps import step
 
 CPU = {
     "tiny_mlp": dict(optimizer="SGD", options=dict(lr=0.1), repeat=2000),
@@ -27,34 +27,6 @@ GPU = {
     "gpt2": dict(optimizer="AdamW", options=dict(lr=1e-4), repeat=10, autocast=True),
     "resnet50": dict(optimizer="SGD", options=dict(lr=0.1, momentum=0.9), repeat=10, autocast=True),
 }
-
-
-def step_of(torch, name, device, optimizer, options, autocast=False, compile=None, **_):
-    """A function that runs one training step and returns its loss."""
-    torch.manual_seed(0)
-    model, criterion, data = getattr(models, name)(torch)
-    model = model.to(device)
-    data = [d.to(device) for d in data]
-    made = getattr(torch.optim, optimizer)(model.parameters(), **options)
-
-    def forward(x, y):
-        if not autocast:
-            return criterion(model(x), y)
-        with torch.autocast(device_type=torch.device(device).type, dtype=torch.bfloat16):
-            return criterion(model(x), y)
-
-    def step(x, y):
-        made.zero_grad()
-        loss = forward(x, y)
-        loss.backward()
-        made.step()
-        return loss
-
-    if compile == "forward":  # what torch.compile is made for
-        forward = torch.compile(forward)
-    elif compile == "step":
-        step = torch.compile(step)
-    return lambda: step(*data)
 
 
 def measure(runners: dict, repeat: int, rounds: int, synchronize) -> dict:
@@ -78,7 +50,7 @@ def row(name, setting, device, rounds, with_torch, torch_compile, eager):
 
     def add(label, torch, **kwargs):
         start = time.perf_counter()
-        run = step_of(torch, name, device, **setting, **kwargs)
+        run = step(torch, name, device, **{k: v for k, v in setting.items() if k != "repeat"}, **kwargs)
         losses[label] = [float(run().item()) for _ in range(4)]
         runners[label] = run
         wait[label] = lambda loss: loss.item()
