@@ -2,6 +2,7 @@
 
 # ruff: noqa: E402 (this file is the list of public names; the warning filter comes first)
 import warnings
+from typing import TYPE_CHECKING
 
 # NumPy warns where PyTorch silently gives inf or nan. Only warnings raised inside rushlight are hushed.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
@@ -76,6 +77,9 @@ from math import e, inf, nan, pi
 newaxis = None
 
 globals().update(ops.PUBLIC)
+
+if TYPE_CHECKING:  # to type checkers the names above are Any, but for this one, which is a module of ours too
+    from .ops.creation import tensor
 
 from . import __future__, aliases, nn
 
