@@ -25,7 +25,7 @@ def pytest_terminal_summary(terminalreporter):
     for outcome in ("passed", "failed", "xfailed", "xpassed"):
         for report in terminalreporter.stats.get(outcome, ()):
             for database, mode, entry in (v for k, v in getattr(report, "user_properties", ()) if k == "parity"):
-                scores.setdefault((database, mode), {})[entry] = outcome == "passed"
+                scores.setdefault((database, mode), {})[entry] = outcome in ("passed", "xpassed")
     for (database, mode), entries in sorted(scores.items()):
         terminalreporter.write_line(f"{database}, {mode}: {_text(database, entries)}")
 

@@ -1,8 +1,8 @@
-"""``torch.nn.parallel``: several devices in one process."""
+"""``DataParallel``: several devices in one process, in PyTorch; here, a name in checkpoints."""
 
 from __future__ import annotations
 
-from .module import Module
+from ..module import Module
 
 __all__ = ["DataParallel"]
 

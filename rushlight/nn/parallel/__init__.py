@@ -1,0 +1,5 @@
+"""``torch.nn.parallel``."""
+
+from .data_parallel import DataParallel
+
+__all__ = ["DataParallel"]
