@@ -1,7 +1,7 @@
 """Transforms of images under torchvision's names: of PIL images, arrays and tensors."""
 
 from . import functional
-from .transforms import *  # noqa: F403 (its __all__ is the list)
+from .transforms import *
 from .transforms import __all__ as _names
 
 __all__ = ["functional", *_names]
