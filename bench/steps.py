@@ -25,7 +25,7 @@ GPU = {
 }
 
 
-# What is compiled on our side and on PyTorch's: the whole step, only the forward (what torch.compile is made for), nothing.
+# What is compiled, (ours, PyTorch's): the whole step, only the forward (what torch.compile is made for), or nothing.
 CPU_ROWS = {"eager": (None, None), "compiled": ("step", None)}
 GPU_ROWS = {"compiled, PyTorch eager": ("step", None), "compiled, torch.compile": ("step", "forward")}
 
