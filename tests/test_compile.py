@@ -185,6 +185,20 @@ def test_an_input_returned_is_that_input():
     assert x.grad.tolist() == [3.0] * 3 and weight.grad.tolist() == [1.0] * 3
 
 
+def test_arguments_that_are_views():
+    weight = torch.ones(3, requires_grad=True)
+
+    @torch.compile
+    def product(x, y):
+        return (x * y * weight).sum()
+
+    tokens = torch.arange(8.0).reshape(2, 4)
+    for _ in range(3):
+        assert product(tokens[:, :-1], tokens[:, 1:]).item() == (0 + 2 + 6) + (20 + 30 + 42)
+        tokens = tokens.clone()
+    assert product.compilations == 1
+
+
 def test_buffers_are_state():
     class Counter(nn.Module):
         def __init__(self):

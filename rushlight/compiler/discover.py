@@ -68,7 +68,7 @@ class Watch:
         excluded = {id(t) for t in but}
 
         def add(t):
-            if not isinstance(t, Tensor):
+            if not isinstance(t, Tensor) or id(t) in excluded:
                 return
             while t._view is not None and t._view.base is not None:  # a view: its base is the state
                 self.views.append(t)

@@ -94,7 +94,7 @@ class Compiled:
         for _ in range(8):
             learned, watch = trace(self._fn, args, kwargs, [*given, *state], views, entry.optimizers, device, lockstep)
             known = {id(t) for t in [*given, *state]}
-            missed = [t for t in watch.survivors(but=[]) if id(t) not in known and not is_traced(t)]
+            missed = [t for t in watch.survivors(but=given) if id(t) not in known and not is_traced(t)]
             unseen = [t for t in watch.views if not any(t is v for v in views)]
             if not missed and not unseen:
                 break
