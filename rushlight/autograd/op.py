@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,7 +175,19 @@ class Plan:
     place) or one of the cheap things a ``Details`` holds.
     """
 
-    __slots__ = ("names", "sources", "rules", "inputs", "rest", "output", "detailed", "in_order", "saves", "many")
+    __slots__ = (
+        "names",
+        "sources",
+        "rules",
+        "inputs",
+        "pick",
+        "rest",
+        "output",
+        "detailed",
+        "in_order",
+        "saves",
+        "many",
+    )
 
     def __init__(self, op: Op, needs: int):
         wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
@@ -193,6 +206,11 @@ class Plan:
                 kind, which = "saved", len(self.inputs)
                 self.inputs.append(op.arrays.index(name))
             sources.append((kind, which))
+        # A tuple of what is kept; of one argument as args[i:i+1], for itemgetter(i) would give the argument itself.
+        first = self.inputs[0] if self.inputs else 0
+        self.pick = (
+            itemgetter(*self.inputs) if len(self.inputs) > 1 else itemgetter(slice(first, first + len(self.inputs)))
+        )
         self.sources = tuple(sources)
         self.rest = len(op.arrays) - 1 if ("inputs", None) in sources else None
         self.saves = bool(self.inputs) or self.output or self.rest is not None
@@ -576,7 +594,7 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
         node.shape, node.dtype = out.shape, out.dtype
     node.plan = plan = o.plans.get(needs) or o.plan(needs)
     saved, versions = [], []
-    for value in [args[i] for i in plan.inputs] if plan.rest is None else _kept(args, plan):
+    for value in plan.pick(args) if plan.rest is None else _kept(args, plan):
         saved.append(value)
         if isinstance(value, Tensor):
             storage = value._storage
