@@ -20,7 +20,7 @@ from ..engine.devices import place_of
 from ..tensor import Tensor, wrap
 from .discover import Watch
 from .residence import current
-from .trace import is_traced, trace
+from .trace import trace_until_known
 from .tree import Leaf, flatten, unflatten
 
 _FORMAT = 1
@@ -92,11 +92,7 @@ def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None) -> E
             mod(*args, **kwargs)
         state, views = watch.survivors(but=given), list(watch.views)
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
-        learned, again = trace(mod, args, kwargs, [*given, *state], views, [], device)
-        missed = [t for t in again.survivors(but=[*given, *state]) if not is_traced(t)]
-        if missed:
-            state = [*state, *missed]
-            learned, _ = trace(mod, args, kwargs, [*given, *state], views, [], device)
+        learned, state = trace_until_known(mod, args, kwargs, given, state, views, [], device)
     closed = learned.jaxpr
 
     def run(arguments, weights):

@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from ..utils.hooks import epoch
 from .discover import Watch
 from .program import Outdated, Program, Slot
-from .trace import CompileError, is_traced, trace
+from .trace import CompileError, trace_until_known
 from .tree import flatten, signature
 
 __all__ = ["CompileError", "Compiled"]
@@ -91,16 +91,9 @@ class Compiled:
         state, views = entry.state, entry.views
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
         lockstep = [o._in_lockstep() for o in entry.optimizers]
-        for _ in range(8):
-            learned, watch = trace(self._fn, args, kwargs, [*given, *state], views, entry.optimizers, device, lockstep)
-            known = {id(t) for t in [*given, *state]}
-            missed = [t for t in watch.survivors(but=given) if id(t) not in known and not is_traced(t)]
-            unseen = [t for t in watch.views if not any(t is v for v in views)]
-            if not missed and not unseen:
-                break
-            state, views = [*state, *missed], [*views, *unseen]
-        else:
-            raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
+        learned, state = trace_until_known(
+            self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep
+        )
         self.compilations += 1
         entry.state = state
         together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]

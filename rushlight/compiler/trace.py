@@ -72,6 +72,19 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
+def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device, lockstep=()):
+    """``trace``, again with whatever state it meets that was not known before; what it learned, and all the state."""
+    for _ in range(8):
+        learned, watch = trace(fn, args, kwargs, [*given, *state], views, optimizers, device, lockstep)
+        known = {id(t) for t in [*given, *state]}
+        missed = [t for t in watch.survivors(but=given) if id(t) not in known and not is_traced(t)]
+        unseen = [t for t in watch.views if not any(t is v for v in views)]
+        if not missed and not unseen:
+            return learned, state
+        state, views = [*state, *missed], [*views, *unseen]
+    raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
+
+
 def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizers, device, lockstep=()):
     """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
 
