@@ -26,6 +26,13 @@ def test_entry(name, mode, request, parity_score):
     opdb.check(opdb.ENTRIES[name], MODES[mode])
 
 
+@pytest.mark.parametrize("name", opdb.FIRST_ORDER)
+def test_second_gradients_that_pytorch_has_not(name):
+    with pytest.raises(opdb.Mismatch, match="a gradient where PyTorch has None") as caught:
+        opdb.check(opdb.ENTRIES[name], opdb.Options(samples=4, gradgrad=True))
+    assert caught.value.stage == "gradgrad"
+
+
 def test_the_list_names_only_scored_entries():
     assert not set(KNOWN) - set(opdb.SCORED)
 

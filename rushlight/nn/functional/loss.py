@@ -95,6 +95,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below ``delta``, linear above: d² / 2, or delta · (|d| - delta / 2)."""
     reduction = reduction_of(reduction)
     input, target = _broadcast(input, target)
+    delta = delta.item() if isinstance(delta, Tensor) else delta
+    if not isinstance(delta, (float, int)):
+        raise TypeError(f"huber_loss(): argument 'delta' (position 4) must be float, not {type(delta).__name__}")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
@@ -333,6 +336,7 @@ def _checked_classes(input, target, weight, ignore_index):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_type_word(target)}")
     classes = shape[1] if len(shape) > 1 else shape[0]
     _check_class_weight(weight, classes, "")
+    _check_weight_dtype(weight, input)
     values = _known(target)
     if values is not None and values.size:
         low, high = values.min(), values.max()
@@ -361,6 +365,11 @@ def _check_class_weight(weight, classes, prefix):
         )
 
 
+def _check_weight_dtype(weight, input):
+    if weight is not None and weight.dtype is not input.dtype and not state.casting:
+        raise RuntimeError(f"expected scalar type {_type_word(input)} but found {_type_word(weight)}")
+
+
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the wrong classes of max(0, margin - input[target] + input)ᵖ."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -370,6 +379,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     rows = input if input.ndim == 2 else input.reshape(1, -1)
     if weight is not None and tuple(weight.shape) != (rows.shape[1],):
         raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}")
+    _check_weight_dtype(weight, input)
     if target.ndim > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "

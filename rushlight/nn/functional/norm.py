@@ -28,6 +28,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         size = input.shape[0] * math.prod(input.shape[2:])
         if size == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if eps < 0 or (training and eps == 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     _check_channels(input, running_mean, running_var, weight, bias, training)
     if not training:
         return _ops_by(input, weight, bias, running_mean, running_var, eps)

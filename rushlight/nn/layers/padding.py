@@ -129,6 +129,12 @@ class ReplicationPad3d(_ReplicationPadNd):
 class _CircularPadNd(_PadNd):
     mode = "circular"
 
+    def forward(self, input):
+        if input.ndim not in (self.dims + 1, self.dims + 2):
+            wanted = f"{self.dims + 1}D or {self.dims + 2}D"
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+        return super().forward(input)
+
 
 class CircularPad1d(_CircularPadNd):
     """A sequence continued by its other end."""
