@@ -70,6 +70,29 @@ def test_run(script, first):
 def test_run_a_module(script, tmp_path):
     script("import torch; print(torch.__name__)", "program.py")
     assert rushlight_command("run", "-m", "program", cwd=tmp_path).stdout == "rushlight\n"
+    (tmp_path / "package").mkdir()
+    script("from .inner import name; import sys; print(name, __package__, sys.argv[1:])", "package/__main__.py")
+    script("import torch; name = torch.__name__", "package/inner.py")
+    assert rushlight_command("run", "-m", "package", "-v", cwd=tmp_path).stdout == "rushlight package ['-v']\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys; print(sys.argv, __file__, sys.path[0], sorted(globals()), sum(map(int, sys.stdin)))",
+        "import warnings; warnings.warn('here')",
+        "print('before', end=''); import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
+        "import atexit; atexit.register(print, 'at the end'); raise KeyboardInterrupt",
+        "raise ExceptionGroup('several', [ValueError(1), TypeError(2)])",
+        "try: 1 / 0\nexcept ZeroDivisionError as error: raise ValueError('other') from error",
+    ],
+)
+def test_as_python_runs_it(script, tmp_path, text):
+    script(text)
+    command = {"cwd": tmp_path, "input": "1\n2\n"}
+    pythons = subprocess.run([sys.executable, "script.py", "a"], capture_output=True, text=True, **command)
+    ours = rushlight_command("run", "script.py", "a", **command)
+    assert (ours.stdout, ours.stderr, ours.returncode) == (pythons.stdout, pythons.stderr, pythons.returncode)
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
@@ -187,16 +210,19 @@ def test_guarded_imports_are_no_need():
 def test_check(script):
     good = script("import torch\nfrom torch import nn\nnn.Linear(2, 2); torch.Tensor.add\n", "good.py")
     bad = script(
-        "raise SystemExit  # never run\nimport torch\nx = torch.zeross(2)\nfrom torch.nope import a, b\n", "bad.py"
+        "raise SystemExit  # never run\nimport torch\nx = torch.zeross(2)\nfrom torch.nope import a, b\n"
+        "torch.Tensor.addd\n",
+        "bad.py",
     )
     done = rushlight_command("check", good)
     assert (done.returncode, done.stdout) == (0, f"{good}: 4 torch names, all there\n")
     done = rushlight_command("check", bad)
     assert done.returncode == 1
-    first, second, last = done.stdout.splitlines()
+    first, second, third, last = done.stdout.splitlines()
     assert first.startswith(f"{bad}:3: torch.zeross is missing; nearest: zeros")
     assert second.startswith(f"{bad}:4: torch.nope is missing")
-    assert last == f"{bad}: 5 torch names, 2 missing"
+    assert third.startswith(f"{bad}:5: torch.Tensor.addd is missing; nearest: add")
+    assert last == f"{bad}: 6 torch names, 3 missing"
 
 
 # -- mistakes --------------------------------------------------------------------------------------------------------
@@ -217,6 +243,8 @@ def test_check(script):
         (["summary", "none.py:Net"], "cannot read 'none.py': No such file or directory"),
         (["summary", "no_such_module:Net"], "no module named 'no_such_module'"),
         (["summary", "json:Lods"], "'json' has no 'Lods'; nearest: loads"),
+        (["summary", "math:pi"], "'math:pi' is a float, not a Module, nor does calling it make one"),
+        (["summary", "os:getcwd"], "'os:getcwd' made a str, not a Module"),
         (["bench", "--bogus"], "unrecognized arguments: --bogus"),
         (["quickstart", "--folder", "/dev/null/x"], "cannot write to '/dev/null/x': Not a directory"),
     ],
@@ -267,7 +295,7 @@ def test_quickstart(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "rushlight-quickstart"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "digits.pt", "predictions.svg", "summary.txt", "train_digits.py", "training.svg",
+        "digits.npz", "digits.pt", "predictions.svg", "summary.txt", "train_digits.py", "training.svg",
     ]  # fmt: skip
     (accuracy,) = [line for line in done.stdout.splitlines() if line.endswith("held-out digits read right")]
     assert float(accuracy.partition("%")[0]) >= 98
@@ -276,6 +304,8 @@ def test_quickstart(tmp_path):
         xml.dom.minidom.parse(str(folder / name))
     state = rushlight.load(folder / "digits.pt")
     assert state["conv1.weight"].shape == (32, 1, 3, 3)
+    again = rushlight_command("run", "train_digits.py", cwd=folder)  # the script stands by itself
+    assert again.stdout and again.stdout in done.stdout
 
 
 def test_pictures_hold_what_they_show():

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
     for name, command in COMMANDS.items():
-        text = str(command.__doc__).splitlines()[0]
+        text = str(command.__doc__).splitlines()[0].replace("``", "")
         command.arguments(commands.add_parser(name, help=text, description=text))
     return parser
 

@@ -125,19 +125,23 @@ def _find(name: str):
     first, *parts = str(compat.our_name(name)).split(".")
     found = parent = importlib.import_module(first)
     for part in parts:
-        if not isinstance(found, types.ModuleType):
-            return found, parent, ""  # a class or a function: what it carries is seen when it runs
+        if not isinstance(found, types.ModuleType | type):
+            return found, parent, ""  # a function or a value: what it carries is seen when it runs
         parent, found = found, _member(found, part)
         if found is None:
             return None, parent, part
     return found, parent, ""
 
 
-def _member(module: types.ModuleType, name: str):
+def _member(holder: types.ModuleType | type, name: str):
+    if hasattr(holder, name) or isinstance(holder, type):
+        return getattr(holder, name, None)
+    return _submodule(holder, name)
+
+
+def _submodule(module: types.ModuleType, name: str):
     try:
-        return (
-            importlib.import_module(f"{module.__name__}.{name}") if not hasattr(module, name) else getattr(module, name)
-        )
+        return importlib.import_module(f"{module.__name__}.{name}")
     except ModuleNotFoundError as error:
         if error.name and not error.name.startswith(module.__name__):  # a library it needs is not installed
             print(f"{module.__name__}.{name} needs {error.name}", file=sys.stderr)

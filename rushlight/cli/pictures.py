@@ -26,11 +26,12 @@ def training(losses: list[float], accuracies: list[float]) -> str:
     steps, epochs = range(1, len(losses) + 1), range(1, len(accuracies) + 1)
     left = _Plot(60, "loss", "step", len(losses), 0.0, math.ceil(2 * max(losses)) / 2)
     low = min(0.9, math.floor(10 * min(accuracies)) / 10)
-    right = _Plot(480, "held-out accuracy", "epoch", len(accuracies), low, 1.0, percent=True)
+    right = _Plot(480, "held-out accuracy", "epoch", len(accuracies), low, 1.0, "{:.0%}")
     parts = [
         left.frame(),
         left.line(steps, losses, "raw"),
         left.line(steps, _running_mean(losses), "loss"),
+        left.legend({"raw": "of each step", "loss": "mean of the last 20"}),
         right.frame(),
         right.line(epochs, accuracies, "accuracy"),
         *(
@@ -61,9 +62,9 @@ def digits(shown: list[tuple[list[list[int]], int, int, float]], columns: int = 
 class _Plot:
     """One pair of axes, 320 wide and 240 high."""
 
-    def __init__(self, left, title, label, count, low, high, percent=False):
+    def __init__(self, left, title, label, count, low, high, number="{:.1f}"):
         self.left, self.title, self.label, self.count = left, title, label, max(count, 2)
-        self.low, self.high, self.percent = low, high if high > low else low + 1, percent
+        self.low, self.high, self.number = low, high if high > low else low + 1, number
 
     def x(self, value) -> float:
         return self.left + 320 * (value - 1) / (self.count - 1)
@@ -75,17 +76,36 @@ class _Plot:
         points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys))
         return f'<polyline class="{style}" points="{points}"/>'
 
+    def legend(self, styles: dict[str, str]) -> str:
+        """What each kind of line is, at the top right."""
+        x = self.left + 180
+        parts = []
+        for i, (style, text) in enumerate(styles.items()):
+            parts.append(f'<polyline class="{style}" points="{x - 26},{62 + 18 * i} {x - 6},{62 + 18 * i}"/>')
+            parts.append(_text(x, 66 + 18 * i, text))
+        return "\n".join(parts)
+
     def frame(self) -> str:
         parts = [_text(self.left, 30, self.title, "title"), _text(self.left + 160, 328, self.label, anchor="middle")]
-        for i in range(6):
-            value = self.low + (self.high - self.low) * i / 5
-            y, text = self.y(value), f"{value:.0%}" if self.percent else f"{value:.2f}"
+        for value in _ticks(self.low, self.high):
+            y = self.y(value)
             parts.append(f'<line class="grid" x1="{self.left}" x2="{self.left + 320}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(_text(self.left - 8, y + 4, text, anchor="end"))
+            parts.append(_text(self.left - 8, y + 4, self.number.format(value), anchor="end"))
         parts.append(f'<path class="axis" d="M{self.left} 50V290H{self.left + 320}" fill="none"/>')
-        for value in (1, self.count):
-            parts.append(_text(self.x(value), 308, str(value), anchor="middle"))
+        for value in dict.fromkeys([1, *map(round, _ticks(1, self.count)), self.count]):
+            if value in (1, self.count) or min(value - 1, self.count - value) > 0.08 * self.count:  # else they touch
+                x = self.x(value)
+                parts.append(f'<path class="axis" d="M{x:.1f} 290v4"/>')
+                parts.append(_text(x, 308, str(value), anchor="middle"))
         return "\n".join(parts)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """The round numbers from ``low`` to ``high``, about five."""
+    size = 10.0 ** math.floor(math.log10((high - low) / 4))
+    step = next(size * m for m in (1, 2, 5, 10) if (high - low) / (size * m) <= 6)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
 
 
 def _running_mean(values: list[float], window: int = 20) -> list[float]:

@@ -17,15 +17,19 @@ def arguments(parser) -> None:
 
 
 def main(args) -> int:
+    from .. import compat, vision
     from . import Mistake
 
     folder = Path(args.folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         script = shutil.copyfile(Path(__file__).with_name("train_digits.py"), folder / "train_digits.py")
+        shutil.copyfile(vision.datasets.digits.FILE, folder / "digits.npz")
     except OSError as error:
         raise Mistake(f"cannot write to '{folder}': {error.strerror}") from None
-    print(f"training on 1,437 handwritten digits, 360 more are held out ({script})")
+    print(f"training on 1,437 handwritten digits, 360 more are held out ({script})", flush=True)
+    compat.install()
+    _give_the_bar_a_size()
     start = time.perf_counter()
     try:
         made = _run(script.name, folder)
@@ -33,14 +37,15 @@ def main(args) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     _pictures(folder, made)
-    print(f"done in {time.perf_counter() - start:.0f} s; in ./{folder}:")
+    print(f"done in {time.perf_counter() - start:.0f} s; in {folder}{os.sep}:")
     for name, what in MADE.items():
-        print(f"  {name:18} {what}")
+        print(f"  {name:16} {what}")
     return 0
 
 
 MADE = {
-    "train_digits.py": "the script that ran: change it, run it again with python",
+    "train_digits.py": "the script that ran, plain PyTorch code to start from: rushlight run train_digits.py",
+    "digits.npz": "the digits it reads",
     "training.svg": "loss and held-out accuracy while it trained",
     "predictions.svg": "some held-out digits and what the network says they are",
     "summary.txt": "the network's layers",
@@ -49,7 +54,7 @@ MADE = {
 
 
 def _run(name: str, folder: Path) -> dict:
-    """Run the script inside its folder, as ``python train_digits.py`` there would."""
+    """Run the script inside its folder, as ``rushlight run train_digits.py`` there would."""
     outside = Path.cwd()
     os.chdir(folder)
     try:
@@ -58,18 +63,28 @@ def _run(name: str, folder: Path) -> dict:
         os.chdir(outside)
 
 
+def _give_the_bar_a_size() -> None:
+    """tqdm draws nothing on a terminal that says it has no rows (some containers, ``script``): tell it 80 x 24."""
+    if sys.stderr.isatty() and 0 in os.get_terminal_size(sys.stderr.fileno()):
+        os.environ.setdefault("TQDM_NCOLS", "80")
+        os.environ.setdefault("TQDM_NROWS", "24")
+
+
 def _pictures(folder: Path, made: dict) -> None:
-    from .. import inspect, no_grad, stack
+    from .. import inspect, no_grad
     from . import pictures
 
-    model, test_set = made["model"], made["test_set"]
-    (folder / "training.svg").write_text(pictures.training(made["losses"], made["accuracies"]))
+    model, (images, digits) = made["model"], made["test_set"].tensors
+    _write(folder / "training.svg", pictures.training(made["losses"], made["accuracies"]))
     model.eval()
     with no_grad():
-        images = stack([test_set[i][0] for i in range(len(test_set))])
-        chances = model(images).softmax(dim=1)
-    said, digits = chances.argmax(dim=1).tolist(), test_set.targets.tolist()
-    wrong_first = sorted(range(len(digits)), key=lambda i: said[i] == digits[i])[:40]
-    shown = [(test_set.data[i].tolist(), digits[i], said[i], chances[i, said[i]].item()) for i in wrong_first]
-    (folder / "predictions.svg").write_text(pictures.digits(shown))
-    (folder / "summary.txt").write_text(f"{inspect.summary(model, input_size=(1, 1, 8, 8))}\n")
+        chances, said = model(images).softmax(dim=1).max(dim=1)
+    wrong_first = (said == digits).int().argsort(stable=True)[:40]
+    greys = (images[wrong_first, 0] * 255).int().tolist()
+    rows = zip(greys, digits[wrong_first].tolist(), said[wrong_first].tolist(), chances[wrong_first].tolist())
+    _write(folder / "predictions.svg", pictures.digits(list(rows)))
+    _write(folder / "summary.txt", f"{inspect.summary(model, input_size=(1, 1, 8, 8))}\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

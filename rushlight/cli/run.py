@@ -21,18 +21,21 @@ def main(args) -> int:
     from .. import compat
 
     compat.install()
-    path = _module_file(args.script) if args.module else args.script
-    code = _compiled(path)
-    sys.argv = [path, *args.arguments]
-    if not args.module and not sys.flags.safe_path:
+    spec = _module_spec(args.script) if args.module else None
+    path = os.path.abspath(args.script if spec is None else str(spec.origin))
+    code = _compiled(path, args.script)
+    sys.argv = [args.script if spec is None else path, *args.arguments]
+    if spec is None and not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # where Python looks first when it runs the script itself
-    return _execute(code, path)
+    return _execute(code, path, spec)
 
 
-def _execute(code, path: str) -> int:
+def _execute(code, path: str, spec) -> int:
     """Run as ``__main__``. What it raises is shown as Python would show it, without the frames that are ours."""
     module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=path, __builtins__=__builtins__, __annotations__={})
+    module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__, __annotations__={})
+    if spec is not None:
+        module.__dict__.update(__spec__=spec, __package__=spec.parent, __loader__=spec.loader, __cached__=spec.cached)
     sys.modules["__main__"] = module  # pickle and multiprocessing look the script's functions up there
     try:
         exec(code, module.__dict__)
@@ -43,23 +46,23 @@ def _execute(code, path: str) -> int:
     return 0
 
 
-def _compiled(path: str):
+def _compiled(path: str, given: str):
     from . import Mistake
 
     if os.path.isdir(path):
-        raise Mistake(f"'{path}' is a folder, not a script")
+        raise Mistake(f"'{given}' is a folder, not a script")
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(path) as file:
             source = file.read()
     except OSError as error:
-        raise Mistake(f"cannot read '{path}': {error.strerror}") from None
+        raise Mistake(f"cannot read '{given}': {error.strerror}") from None
     try:
         return compile(source, path, "exec")
     except (SyntaxError, ValueError) as error:
         raise SystemExit(show(error)) from None
 
 
-def _module_file(name: str) -> str:
+def _module_spec(name: str):
     import importlib.util
 
     from . import Mistake
@@ -74,7 +77,7 @@ def _module_file(name: str) -> str:
         spec = None
     if spec is None or not spec.origin:
         raise Mistake(f"no module named '{name}'")
-    return spec.origin
+    return spec
 
 
 def show(error: BaseException) -> int:
@@ -82,7 +85,21 @@ def show(error: BaseException) -> int:
     error.__traceback__ = _users_frames(error)
     _hide_inner_errors(error)
     sys.excepthook(type(error), error, error.__traceback__)
-    return 130 if isinstance(error, KeyboardInterrupt) else 1
+    if isinstance(error, KeyboardInterrupt):
+        _end_interrupted()
+    return 1
+
+
+def _end_interrupted() -> None:
+    """End by the signal itself, as Python does: a shell then stops the loop or script that started us, too."""
+    import atexit
+    import signal
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGINT)
 
 
 def _hide_inner_errors(error: BaseException) -> None:

@@ -31,14 +31,27 @@ def main(args) -> int:
         module = _load(place)
         if not hasattr(module, name):
             raise Mistake(f"'{place}' has no '{name}'{compat.nearest(module, name)}")
-        made = getattr(module, name)
-        model = made() if isinstance(made, type) or not hasattr(made, "parameters") else made
-        print(inspect.summary(model, input_size=sizes))
+        print(inspect.summary(_model(getattr(module, name), args.model), input_size=sizes))
     except Mistake:
         raise
     except Exception as error:
         return show(error)
     return 0
+
+
+def _model(made, given: str):
+    """A model as it is, or what its class or factory makes."""
+    from ..nn import Module
+    from . import Mistake
+
+    if isinstance(made, Module):
+        return made
+    if not callable(made):
+        raise Mistake(f"'{given}' is a {type(made).__name__}, not a Module, nor does calling it make one")
+    model = made()
+    if not isinstance(model, Module):
+        raise Mistake(f"'{given}' made a {type(model).__name__}, not a Module")
+    return model
 
 
 def _sizes(text: str) -> tuple[int, ...]:

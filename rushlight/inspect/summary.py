@@ -127,7 +127,8 @@ _HEADER = ("Layer", "Output shape", "Parameters", "Mult-adds", "Memory")
 
 def _cells(row: Row):
     shapes = ", ".join(str(list(s)) for s in row.shapes)
-    parameters = "(above)" if row.repeated else f"{row.parameters:,}" if row.parameters else "–"
+    held = row.parameters or (row.repeated and any(True for _ in row.module.parameters()))
+    parameters = "–" if not held else "(above)" if row.repeated else f"{row.parameters:,}"
     if not row.called:
         return "", parameters, "", ""
     return shapes, parameters, f"{row.mult_adds:,}" if row.mult_adds else "–", _size(row.bytes)

@@ -13,7 +13,7 @@ from .vision import VisionDataset
 
 __all__ = ["Digits"]
 
-_FILE = pathlib.Path(__file__).parent.parent / "data" / "digits.npz"
+FILE = pathlib.Path(__file__).parent.parent / "data" / "digits.npz"
 
 
 class Digits(VisionDataset):
@@ -61,7 +61,7 @@ class Digits(VisionDataset):
 
 
 def _read() -> tuple[np.ndarray, np.ndarray]:
-    with np.load(_FILE) as file:
+    with np.load(FILE) as file:
         counts, targets = file["images"], file["targets"]  # counts of dark pixels, 0 to 16
     return (counts.astype(np.uint16) * 255 // 16).astype(np.uint8), targets.astype(np.int64)
 
