@@ -116,9 +116,13 @@ def pointer(array: np.ndarray) -> int:
 
 def owner(array: np.ndarray) -> np.ndarray:
     """The array whose memory ``array`` is a view of."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
+    while True:
+        base = array.base
+        if not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # as_strided puts an object between an array and what it views
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
 
 
 def memory_of(array: np.ndarray) -> np.ndarray:

@@ -215,9 +215,11 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Where in its storage the tensor begins, in elements."""
-        if self._array.__class__ is not _ndarray or self._array.size == 0:
+        array = self._strided_array()
+        if array.__class__ is not _ndarray or array.size == 0:
             return 0
-        return (storage.pointer(self._array) - storage.pointer(self._owner())) // self._array.itemsize
+        whole = self._owner() if array is self._array else storage.owner(array)
+        return (storage.pointer(array) - storage.pointer(whole)) // array.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import dtypes
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
@@ -18,7 +20,7 @@ def adjoint(xp, x):
 
 def _rows(xp, x):
     """All leading axes folded into one, so that a sum over the batch is part of one matrix product."""
-    return x if x.ndim == 2 else xp.reshape(x, shape=(-1, x.shape[-1]))
+    return x if x.ndim == 2 else xp.reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _matmul_w(xp, g, x, w_shape):

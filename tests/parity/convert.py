@@ -40,12 +40,17 @@ class Converter:
 
     def tensor(self, t: torch.Tensor) -> Tensor:
         array = strided_copy(t)
-        if self.xla:
-            from rushlight.engine import xla
-
-            array = xla.asarray(array)
-        made = wrap(array)
+        made = _on_xla(array, t) if self.xla else wrap(array)
         return made.requires_grad_() if t.requires_grad else made
+
+
+def _on_xla(array: np.ndarray, t: torch.Tensor) -> Tensor:
+    """The array on XLA: itself if it fills its memory in order, else a view of the whole memory, as ``t`` is one."""
+    from rushlight.engine import xla
+
+    if array.size == 0 or (array.flags.c_contiguous and array.size == array.base.size):
+        return wrap(xla.asarray(array))
+    return wrap(xla.asarray(array.base)).as_strided(t.shape, t.stride(), t.storage_offset())
 
 
 def constant(value):

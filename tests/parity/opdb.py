@@ -95,6 +95,7 @@ class Options:
     xla: bool = False
     compiled: bool = False
     grad: bool = True
+    seed: int = 0  # of the samples of modules
     gradgrad: bool | None = None  # None: except of what ``FIRST_ORDER`` names
 
 
@@ -566,6 +567,8 @@ class Progress:
                 return
             if name not in self.done:
                 yield name, entry
+                if len(self.done) % 20 == 0 and "jax" in sys.modules:
+                    sys.modules["jax"].clear_caches()  # thousands of small programs: gigabytes otherwise
 
     def note(self, name, passed, reason=""):
         self.done[name] = passed
