@@ -10,6 +10,7 @@ import numpy as np
 
 from . import config
 from .dtypes import bool_, get_default_dtype, int64
+from .engine import namespace_of
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_text"]
 
@@ -103,7 +104,7 @@ def _is_usual(dtype) -> bool:
 
 def _host_values(t) -> np.ndarray:
     t._sync()
-    array = np.asarray(t._array)
+    array = t._array if isinstance(t._array, np.ndarray) else namespace_of(t._array).to_numpy(t._array)
     # Wider types print the same digits, and NumPy computes with them faster.
     return array.astype(np.float64) if t.dtype.is_floating_point else array
 

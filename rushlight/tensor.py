@@ -428,7 +428,8 @@ class Tensor:
         self._sync()
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
-        value = np.asarray(self._array).item()
+        array = self._array
+        value = (array if array.__class__ is _ndarray else namespace_of(array).to_numpy(array)).item()
         return float(value) if self.dtype is dtypes.bfloat16 else value
 
     def __bool__(self) -> bool:

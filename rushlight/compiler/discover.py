@@ -50,8 +50,8 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self):
-        outer = everyone.observers
-        everyone.observed_by((*outer, self.note_module))
+        note = self.note_module
+        everyone.observed_by((*everyone.observers, note))
         try:
             with (
                 mode.intercepting(self),
@@ -60,7 +60,7 @@ class Watch:
             ):
                 yield self
         finally:
-            everyone.observed_by(outer)
+            everyone.observed_by(tuple(o for o in everyone.observers if o is not note))
 
     def survivors(self, but: list[Tensor]) -> list[Tensor]:
         """The state: live noted tensors (views by their base), optimizer state, and the gradients of leaves."""

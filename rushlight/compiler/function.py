@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import warnings
 import weakref
 
@@ -15,7 +14,7 @@ from ..tensor import Tensor
 from ..utils.hooks import epoch
 from .discover import Watch
 from .program import Outdated, Program, Slot
-from .trace import CompileError, trace_until_known
+from .trace import LOCK, CompileError, trace_until_known
 from .tree import flatten, signature
 
 __all__ = ["CompileError", "Compiled"]
@@ -35,7 +34,6 @@ class Compiled:
     def __init__(self, fn, fallback=False, options=None):
         self._fn, self._fallback, self._options = fn, fallback, options
         self._entries: dict = {}
-        self._lock = threading.RLock()
         self._eager = False  # a trace failed and fallback is on
         self.compilations = 0
         functools.update_wrapper(self, fn, updated=())
@@ -44,7 +42,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if self._eager or mode_state.writers:  # watched by another compiled function, this is a plain call
             return self._fn(*args, **kwargs)
-        with self._lock:
+        with LOCK:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
             if mode_state.interceptors:
                 key = (*key, tuple(map(_interceptor_key, mode_state.interceptors)))

@@ -13,12 +13,11 @@ from ..autograd.mode import state as mode_state
 from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine import numpy as numpy_engine
-from ..engine.devices import KEY_WORDS
-from ..errors import OutOfMemoryError
+from ..engine.devices import KEY_WORDS, explained, size_text
 from ..tensor import Tensor, wrap
 from .options import compiler_options, use_cache
 from .residence import SMALL, Group, current, move, own_buffer, release
-from .trace import Traced, narrowed, trace_backward
+from .trace import LOCK, Traced, narrowed, trace_backward
 from .tree import unflatten
 
 
@@ -46,6 +45,8 @@ class Program:
         self._narrow_gradients()
         self._written_group: Any = None
         self._read_group: Any = None
+        state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
+        self._holding = f"The compiled function's own state takes {size_text(state)}. "
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
         options = compiler_options(place.platform, options)
@@ -74,7 +75,7 @@ class Program:
     def _layout(self) -> None:
         """Sort the slots into (written, read) x (small, large); small ones get a start in their dtype's flat buffer."""
         self._small_written, self._small_read, self._large_written, self._large_read = [], [], [], []
-        self._large_replaced = []  # written without being read: the program is not given them
+        self._large_replaced = []  # gradients written without being read: the program is not given them
         sizes: dict = {}
         for k, slot in enumerate(self.slots):
             written = self.arguments + k in self._outputs
@@ -83,7 +84,7 @@ class Program:
                 (self._small_written if written else self._small_read).append(slot)
                 slot.start = sizes.get((written, slot.dtype), 0)
                 sizes[written, slot.dtype] = slot.start + size
-            elif written and not self.learned.used[self.arguments + k]:
+            elif written and slot.leaf is not None and not self.learned.used[self.arguments + k]:
                 self._large_replaced.append(slot)
             else:
                 (self._large_written if written else self._large_read).append(slot)
@@ -148,10 +149,11 @@ class Program:
                 hyper,
                 _key_words() if self.learned.uses_rng else self._no_key,
             )
-        except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" in str(error):
-                raise self._out_of_memory(error) from error
-            raise
+        except jax.errors.JaxRuntimeError:
+            for slot in self._large_replaced:  # these were let go of, to be computed anew
+                slot.leaf._grad = None
+            with explained(self.place, self._holding):
+                raise
         self._written_group.replace(buffers)
         for slot, value in zip((*self._large_written, *self._large_replaced), written):
             move(slot.tensor, value)
@@ -175,16 +177,6 @@ class Program:
         if self._hyper[0] != values:
             self._hyper = values, jax.device_put(np.array(values, dtype=np.float64), self.place)
         return self._hyper[1]
-
-    def _out_of_memory(self, error) -> OutOfMemoryError:
-        state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in self.slots)
-        stats = self.place.memory_stats() or {}
-        return OutOfMemoryError(
-            f"{self.place.device_kind} out of memory. The compiled function's state takes {state / 2**20:.1f} MiB; the "
-            f"device has {stats.get('bytes_limit', 0) / 2**20:.1f} MiB, of which "
-            f"{stats.get('bytes_in_use', 0) / 2**20:.1f} MiB are in use. Use a smaller batch, or checkpoint "
-            f"activations. XLA says: {str(error).splitlines()[0]}"
-        )
 
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
@@ -261,7 +253,8 @@ class CompiledBackward(Node):
         if self._residuals is None:
             raise RuntimeError(_TWICE)
         gradients = [np.zeros(shape, dtype) if x is None else x for x, (shape, dtype) in zip(g, self._meta)]
-        found = self._run(self._residuals, gradients)
+        with LOCK:  # the first time this traces, in the graph that the trace of the forward left
+            found = self._run(self._residuals, gradients)
         if not keep:
             self._residuals = None
         on_numpy = all(x is None or x.__class__ is np.ndarray for x in g)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine.devices import fetched
 from ..tensor import Storage, Tensor
 
 SMALL = 32 * 1024  # bytes; below this a buffer of its own costs more than packing
@@ -79,9 +80,9 @@ class Resident:
         if array.__class__ is not np.ndarray:
             t._array = self.value(array)
         elif self.group is None:
-            np.copyto(array, np.asarray(self.array), casting="unsafe")
+            np.copyto(array, fetched(self.array), casting="unsafe")
         else:
-            flat = np.asarray(self.group.buffers[array.dtype.name])
+            flat = fetched(self.group.buffers[array.dtype.name])
             np.copyto(array, flat[self.start : self.start + array.size].reshape(array.shape))
         self.seen = t._storage.version
 

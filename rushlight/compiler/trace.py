@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import traceback
 
 import jax
@@ -24,6 +25,8 @@ _NEEDS_VALUE = (
     jax.errors.TracerBoolConversionError,
     jax.errors.TracerIntegerConversionError,
 )
+# One for all compiled functions: two may share state, which a trace fills with tracers and a program gives away.
+LOCK = threading.RLock()
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 

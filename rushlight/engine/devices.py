@@ -8,12 +8,15 @@ them JAX would make int32 where PyTorch has int64), and float32 matrix products 
 from __future__ import annotations
 
 import contextlib
+import re
+import threading
 
 import jax
 import numpy as np
 
 from .. import config
 from ..device import device
+from ..errors import OutOfMemoryError
 
 jax.config.update("jax_enable_x64", True)
 
@@ -31,8 +34,15 @@ _TYPE = {"cpu": "xla", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
 _KEY_IMPL = "rbg"  # XLA's own generator: several times faster than threefry on accelerators, and no slower on CPUs
 KEY_WORDS = 4  # uint32 words in such a key
 
-_tracing: device | None = None  # while compile traces: the device that traced tensors name
-_key = None  # while compile traces: [a traced key's data, how many keys were derived from it]
+
+class _Trace(threading.local):
+    """While compile traces in this thread: the device that traced tensors name, and where random keys come from."""
+
+    device: device | None = None
+    key: list | None = None  # [a traced key's data, how many keys were derived from it]
+
+
+_trace = _Trace()
 
 
 def place_of(d: device) -> jax.Device:
@@ -56,7 +66,7 @@ def _missing(d: device) -> str:
 def device_of(array) -> device:
     """The rushlight device an array lives on; while compiling, the device that is compiled for."""
     if isinstance(array, jax.core.Tracer):
-        return _tracing or device("xla", 0)
+        return _trace.device or device("xla", 0)
     return _device_of_place(next(iter(array.sharding.device_set)))
 
 
@@ -66,7 +76,7 @@ def _device_of_place(place) -> device:
 
 def check_same_device(arrays) -> None:
     """Raise PyTorch's error unless all arrays with dimensions are in one place. Tracers may meet constants."""
-    if _key is not None:
+    if _trace.key is not None:
         return
     places = {}
     for array in arrays:
@@ -90,33 +100,83 @@ def to_device(array, d: device):
     place = place_of(d)
     if isinstance(array, np.ndarray):
         array = np.array(array)  # device_put may keep NumPy's memory, which eager code goes on writing to
-    return jax.device_put(array, place)
+    with explained(place):
+        return jax.device_put(array, place)
 
 
 def to_numpy(array) -> np.ndarray:
     """A writable NumPy copy of an XLA array."""
-    return np.array(array)
+    return np.array(fetched(array))
+
+
+def fetched(array) -> np.ndarray:
+    """The values, when they are there; what was started may fail only now that somebody waits for it."""
+    try:
+        return np.asarray(array)
+    except jax.errors.JaxRuntimeError:
+        with explained():
+            raise
+
+
+@contextlib.contextmanager
+def explained(place=None, holding: str = ""):
+    """Turns XLA's word for exhausted memory into PyTorch's exception; ``holding`` says what the caller knows."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory", str(error)):
+            raise
+        raise OutOfMemoryError(_out_of_memory(str(error), place or jax.devices()[0], holding)) from error
+
+
+def _out_of_memory(said: str, place, holding: str) -> str:
+    asked = re.search(r"allocat\w* ([\d.]+ ?\w*)", said)
+    stats = place.memory_stats() or {}
+    in_use = stats.get("bytes_in_use") or sum(a.nbytes for a in jax.live_arrays() if place in a.devices())
+    total = f" of {size_text(stats['bytes_limit'])}" if stats.get("bytes_limit") else ""
+    name = "CUDA" if place.platform in ("gpu", "cuda") else str(_device_of_place(place))
+    return (
+        f"{name} out of memory. Tried to allocate {_asked_text(asked)}. {place.device_kind} has "
+        f"{size_text(in_use)}{total} in use. {holding}Use a smaller batch, checkpoint activations, or delete tensors "
+        f"that are not needed any more. XLA says: {said.splitlines()[0]}"
+    )
+
+
+def _asked_text(asked) -> str:
+    if asked is None:
+        return "more than there is"
+    number, _, unit = asked[1].partition(" ")
+    return size_text(int(number)) if number.isdigit() and unit in ("bytes", "byte", "") else asked[1]
+
+
+def size_text(size: float) -> str:
+    """``1536`` as ``1.5 KiB``."""
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            return f"{size:.0f} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} PiB"
 
 
 @contextlib.contextmanager
 def tracing(d: device, key_data):
     """While a function is traced: its tensors name device ``d``, its random ops draw from ``key_data``."""
-    global _tracing, _key
-    outer = _tracing, _key
-    _tracing, _key = d, [key_data, 0]
+    outer = _trace.device, _trace.key
+    _trace.device, _trace.key = d, [key_data, 0]
     try:
         yield
     finally:
-        _tracing, _key = outer
+        _trace.device, _trace.key = outer
 
 
 def is_tracing() -> bool:
-    return _key is not None
+    return _trace.key is not None
 
 
 def next_key(words):
     """A key for one random op: derived from the traced key, or made of ``words()``, fresh words of the generator."""
-    if _key is None:
+    key = _trace.key
+    if key is None:
         return jax.random.wrap_key_data(np.asarray(words(), dtype=np.uint32), impl=_KEY_IMPL)
-    _key[1] += 1
-    return jax.random.fold_in(jax.random.wrap_key_data(_key[0], impl=_KEY_IMPL), _key[1])
+    key[1] += 1
+    return jax.random.fold_in(jax.random.wrap_key_data(key[0], impl=_KEY_IMPL), key[1])

@@ -12,7 +12,7 @@ import jax.scipy.special as jax_special
 import numpy as np
 
 from . import special
-from .devices import check_same_device, device_of, next_key, place_of, to_device, to_numpy
+from .devices import check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
 from .fallback import lookup
 from .kernels import ctc, xla_attention, xla_rnn
 from .kernels.xla_conv import conv, conv_input, conv_weight
@@ -25,6 +25,11 @@ BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) 
 
 def astype(x, dtype):
     return jnp.asarray(x, dtype=dtype)
+
+
+def full(shape, fill_value, dtype=None, device=None):
+    with explained(device):
+        return jnp.full(shape, fill_value, dtype=dtype, device=device)
 
 
 def reshape(x, shape):
@@ -130,6 +135,7 @@ erf, erfc, erfinv, lgamma = jax_special.erf, jax_special.erfc, jax_special.erfin
 digamma, igamma, igammac = jax_special.digamma, jax_special.gammainc, jax_special.gammaincc
 i0, i0e, i1, i1e = jax_special.i0, jax_special.i0e, jax_special.i1, jax_special.i1e
 ndtri, log_ndtr = jax_special.ndtri, jax_special.log_ndtr
+gamma_slope = jax.lax.random_gamma_grad
 
 
 def polygamma(x, n):
