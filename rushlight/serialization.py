@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import sys
 import warnings
 from enum import Enum
 
@@ -188,7 +187,7 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Accepted for PyTorch's sake. Differs from PyTorch: checksums are always written, and checked by ``load``."""
+    """Whether ``save`` takes checksums. Differs from PyTorch: ``load`` compares those that a file has."""
     settings.checksums = bool(compute_crc32)
 
 
@@ -200,10 +199,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """The byte order of files that do not say theirs."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    if endianness is None:
-        settings.byte_order = None
-    else:
-        settings.byte_order = sys.byteorder if endianness is LoadEndianness.NATIVE else endianness.name.lower()
+    settings.byte_order = endianness and endianness.name.lower()
 
 
 def get_default_mmap_options() -> int | None:
@@ -228,18 +224,15 @@ class set_default_mmap_options(contextlib.AbstractContextManager):
 
 
 class skip_data(contextlib.AbstractContextManager):
-    """``with skip_data(): load(…)`` makes tensors without reading their values.
-
-    Differs from PyTorch: ``save`` writes them nevertheless.
-    """
+    """``with skip_data():`` tensors are loaded without reading their values, and saved with room for them only."""
 
     def __init__(self, materialize_fake_tensors: bool = False):
         if materialize_fake_tensors:
             warnings.warn("skip_data: rushlight has no fake tensors to materialize", stacklevel=2)
 
     def __enter__(self):
-        self.before, settings.skip = settings.skip, True
+        self.before, settings.skip_data = settings.skip_data, True
         return self
 
     def __exit__(self, *_):
-        settings.skip = self.before
+        settings.skip_data = self.before

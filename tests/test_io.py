@@ -9,18 +9,22 @@ import mmap
 import os
 import pathlib
 import pickle
+import random
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import rushlight as torch
 from rushlight import nn, serialization
-from rushlight.io import atomic, load_sharded, save_sharded, saving, zipformat
+from rushlight.io import atomic, checksum, load_sharded, save_sharded, zipformat
 from rushlight.tensor import wrap
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -96,6 +100,20 @@ def test_golden_module():
         "torch.nn.modules.linear.Linear",
         "torch.nn.modules.flatten.Flatten",
     ]
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_names_in_a_file_are_found_without_loading_it(protocol):
+    file = io.BytesIO()
+    torch.save([Config(1), Other(), Config(2), torch.ones(2), "text"], file, pickle_protocol=protocol)
+    file.seek(0)
+    found = [f"{__name__}.Config", f"{__name__}.Other"]
+    assert serialization.get_unsafe_globals_in_checkpoint(file) == found
+    with serialization.safe_globals([Config]):
+        file.seek(0)
+        assert serialization.get_unsafe_globals_in_checkpoint(file) == found[1:]
+    with pytest.raises(ValueError, match="of the zip format"):
+        serialization.get_unsafe_globals_in_checkpoint(DATA / "checkpoint_legacy.pt")
 
 
 # -- round trips -----------------------------------------------------------------------------------------------------
@@ -193,6 +211,10 @@ class Config:
         self.width = width
 
 
+class Other:
+    pass
+
+
 def test_classes_are_refused_until_allowed():
     with pytest.raises(
         pickle.UnpicklingError, match=r"Config was not an allowed global.*weights_only|add_safe_globals"
@@ -284,7 +306,8 @@ def test_mmap_is_copy_on_write(tmp_path):
 def test_mmap_of_a_large_file_reads_little(tmp_path):
     """A sparse file of 2 GiB: mapped, touched in one place, and the process stays small."""
     path = tmp_path / "large.pt"
-    _sparse_checkpoint(path, 2 << 30)
+    with serialization.skip_data():
+        torch.save({"w": wrap(np.zeros(2 << 28, np.float32))}, path)  # neither memory nor disk are touched
     code = f"""
 import resource, rushlight
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -293,28 +316,6 @@ assert t.shape == (2 << 28,) and t[1 << 28].item() == 0
 assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000, "read too much"
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def _sparse_checkpoint(path, size: int) -> None:
-    """A checkpoint of one storage of ``size`` zero bytes that takes no room on disk; its checksum is wrong."""
-
-    class Sparse(zipformat.Writer):
-        def _write(self, data):
-            if len(data) >= size:
-                self.file.seek(len(data), 1)
-                self.position += len(data)
-            else:
-                super()._write(data)
-
-    data, storages = io.BytesIO(), saving.Storages()
-    large = wrap(np.zeros(size // 4, np.float32))  # the system gives memory for it only when it is touched
-    saving._pickler(pickle)(data, 2, storages).dump({"w": large})
-    with open(path, "wb") as file:
-        writer = Sparse(file, "large")
-        writer.add("data.pkl", data.getvalue())
-        writer.add("data/0", storages.memories[0], crc=0)
-        writer.add("version", b"3\n")
-        writer.close()
 
 
 def test_zip64(monkeypatch, tmp_path):
@@ -346,6 +347,74 @@ def test_equal_contents_give_equal_files():
     assert files[0].getvalue() == files[1].getvalue()
 
 
+# -- checksums -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 0xDEADBEEF])
+def test_checksums_are_those_of_zlib(start):
+    generator, long = random.Random(0), checksum._LONG
+    sizes = [0, 1, 5, *(n * long + d for n in (1, 3, 4, 5, 9) for d in (-1, 0, 1)), 1 << 20]
+    for size in [*sizes, *(generator.randrange(3 << 20) for _ in range(20))]:
+        data = generator.randbytes(size + 1)
+        for part in (data[:size], memoryview(data)[1:]):
+            assert checksum.crc32(part, start) == zlib.crc32(part, start)
+    array = np.frombuffer(data, np.uint8)[: len(data) // 8 * 8].view(np.float64).reshape(-1)
+    assert checksum.crc32(array) == zlib.crc32(array)
+
+
+def test_files_without_checksums(tmp_path):
+    """As PyTorch writes them with set_crc32_options(False); and as we do."""
+    assert torch.load(DATA / "unchecked.pt")["w"].tolist() == [0, 1, 2, 3]
+    serialization.set_crc32_options(False)
+    try:
+        torch.save({"w": torch.arange(4.0)}, tmp_path / "a.pt")
+        assert not serialization.get_crc32_options()
+    finally:
+        serialization.set_crc32_options(True)
+    with open(tmp_path / "a.pt", "rb") as file:
+        assert {record.crc for record in zipformat.Reader(file).records.values()} == {None}
+    assert torch.load(tmp_path / "a.pt")["w"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_checksum_that_was_zeroed_is_one_that_was_taken():
+    """Zero means that there is none only where both places say so."""
+    for path in (DATA / "small.pt", DATA / "checkpoint.pt"):
+        data = path.read_bytes()
+        record = zipformat.Reader(io.BytesIO(data)).find("data/0")
+        crc = struct.pack("<I", record.crc)
+        assert data.count(crc) == 2
+        one = data[::-1].replace(crc[::-1], bytes(4), 1)[::-1]
+        with pytest.raises(RuntimeError, match="checksum"):
+            torch.load(io.BytesIO(one))
+        torch.load(io.BytesIO(data.replace(crc, bytes(4))))
+
+
+def test_skip_data(tmp_path):
+    for f in (tmp_path / "a.pt", io.BytesIO()):
+        with serialization.skip_data():
+            torch.save({"w": torch.ones(3), "n": 1}, f)
+        if isinstance(f, io.BytesIO):
+            f.seek(0)
+        assert torch.load(f)["w"].tolist() == [0, 0, 0]
+    torch.save({"w": torch.ones(3)}, tmp_path / "a.pt")
+    with serialization.skip_data():
+        assert torch.load(tmp_path / "a.pt")["w"].shape == (3,)
+    assert torch.load(tmp_path / "a.pt")["w"].tolist() == [1, 1, 1]
+
+
+def test_byte_order(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(torch.tensor([1.0, 2.0]), path, _disable_byteorder_record=True)
+    assert torch.load(path).tolist() == [1, 2] and serialization.get_default_load_endianness() is None
+    try:
+        for order, same in (("NATIVE", True), ("LITTLE", sys.byteorder == "little"), ("BIG", sys.byteorder == "big")):
+            serialization.set_default_load_endianness(serialization.LoadEndianness[order])
+            assert serialization.get_default_load_endianness().name == order
+            assert (torch.load(path).tolist() == [1, 2]) is same
+    finally:
+        serialization.set_default_load_endianness(None)
+
+
 # -- nothing lost ----------------------------------------------------------------------------------------------------
 
 
@@ -355,13 +424,13 @@ def test_a_failing_write_keeps_the_old_file(tmp_path, monkeypatch):
     before = path.read_bytes()
     for limit in (0, 10, 1000, 3000, len(before) - 1):
 
-        class Full(io.FileIO):
+        class Full(atomic.Partial):
             def write(self, data, limit=limit):
                 if self.tell() + len(data) > limit:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 return super().write(data)
 
-        monkeypatch.setattr(atomic, "open", lambda p, mode, buffering: Full(p, mode), raising=False)
+        monkeypatch.setattr(atomic, "Partial", Full)
         with pytest.raises(OSError, match="No space left"):
             torch.save({"w": torch.ones(1000)}, path)
         assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.pt"]
@@ -402,46 +471,128 @@ def test_links_and_modes_are_kept(tmp_path):
     assert link.is_symlink() and torch.load(path) == 2 and path.stat().st_mode & 0o777 == 0o640
 
 
+FULL = """
+import errno, os, sys, rushlight as torch
+from rushlight.io import save_sharded
+folder = sys.argv[1]
+path = os.path.join(folder, "a.pt")
+torch.save({"w": torch.ones(100_000)}, path)
+save_sharded({"w": torch.ones(50_000)}, folder, safe_serialization=False)
+for save in (lambda: torch.save({"w": torch.zeros(100_000)}, path),
+             lambda: save_sharded({"w": torch.zeros(50_000), "v": torch.zeros(90_000)}, folder, 200_000, False)):
+    before = sorted(os.listdir(folder))
+    try:
+        save()
+        raise AssertionError("there was room")
+    except OSError as error:
+        assert error.errno == errno.ENOSPC, error
+    assert sorted(os.listdir(folder)) == before
+    assert (torch.load(path)["w"] == 1).all()
+    index = torch.io.load_sharded(folder)
+    assert list(index) == ["w"] and (index["w"] == 1).all()
+print("kept")
+"""
+
+
+def test_a_full_disk_keeps_the_old_file(tmp_path):
+    """A file system of 768 KiB, mounted for one process only."""
+    mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=768k none "$0" && exec "$@"', str(tmp_path)]
+    try:
+        possible = subprocess.run([*mounted, "true"], capture_output=True).returncode == 0
+    except OSError:
+        possible = False
+    if not possible:
+        pytest.skip("this process may not mount a file system")
+    command = [*mounted, sys.executable, "-c", FULL, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout == "kept\n", run.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_device_that_takes_nothing():
+    with pytest.raises(OSError, match="No space left"):
+        torch.save(1, "/dev/full")
+
+
+def test_what_a_killed_save_left_is_deleted_by_the_next(tmp_path):
+    path = tmp_path / "a.pt"
+    for name in (".a.pt.0123abcd.partial", ".b.pt.0123abcd.partial"):  # the second is of another path
+        (tmp_path / name).write_bytes(b"half")
+    torch.save(1, path)
+    assert sorted(os.listdir(tmp_path)) == [".b.pt.0123abcd.partial", "a.pt"]
+
+
+def test_two_savers_at_once(tmp_path):
+    """One begins while another is in the middle: neither deletes or overwrites the file that the other writes."""
+    path = tmp_path / "a.pt"
+    with atomic.replacing(path) as file:
+        file.write(b"first, ")
+        torch.save("second", path)
+        assert torch.load(path) == "second"
+        file.write(b"but ended last")
+    assert path.read_bytes() == b"first, but ended last" and os.listdir(tmp_path) == ["a.pt"]
+
+
+def test_many_savers_at_once(tmp_path):
+    path = tmp_path / "a.pt"
+
+    def save(n):
+        for _ in range(10):
+            torch.save({"w": torch.full((5000,), float(n))}, path)
+            assert len(torch.load(path)["w"].unique()) == 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(4)))
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
 KILLED_EVERYWHERE = """
 import os, sys
 import rushlight as torch
-from rushlight.io import zipformat
+from rushlight.io import atomic
 
 path = sys.argv[1]
 torch.save({"step": 0, "w": torch.zeros(1000)}, path)
-seen, n = [], 0
+seen, left, n = [], 0, 0
 while True:
     n += 1
     child = os.fork()
     if not child:
-        left = n
+        calls = n
         def counted(function):
             def call(*args, **kwargs):
-                global left
-                left -= 1
-                if left == 0:
+                global calls
+                calls -= 1
+                if calls == 0:
                     os.kill(os.getpid(), 9)
                 return function(*args, **kwargs)
             return call
-        zipformat.Writer._write = counted(zipformat.Writer._write)
-        os.fsync, os.replace, os.chmod = counted(os.fsync), counted(os.replace), counted(os.chmod)
+        atomic.Partial.write = counted(atomic.Partial.write)
+        for name in ("fsync", "replace", "chmod", "open"):
+            setattr(os, name, counted(getattr(os, name)))
         torch.save({"step": n, "w": torch.full((1000,), float(n))}, path)
         os._exit(0)
     ended = os.waitpid(child, 0)[1] == 0
     loaded = torch.load(path)
     assert (loaded["w"] == loaded["step"]).all() and loaded["step"] in (n, *seen[-1:], 0)
     seen.append(loaded["step"])
+    partial = [name for name in os.listdir(os.path.dirname(path)) if name.endswith(".partial")]
+    assert len(partial) <= 1, partial
+    left += len(partial)
     if ended:
         break
-print(n, len(set(seen)))
+assert not partial
+print(n, len(set(seen)), left)
 """
 
 
 def test_kill_at_every_write_and_sync(tmp_path):
     """The saving process is killed before its first, second, third … write, sync and rename."""
     command = [sys.executable, "-c", KILLED_EVERYWHERE, str(tmp_path / "a.pt")]
-    places, states = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
-    assert places > 10 and states >= 2
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    places, states, partial = map(int, output.split())
+    assert places > 10 and states >= 2  # some were killed before the rename, some after it
+    assert partial > 5  # and what they left was there, until the next one deleted it
 
 
 KILLED = """
@@ -489,20 +640,29 @@ def _wait_for(path) -> None:
 TRAIN = """
 import os, sys, rushlight as torch
 from rushlight import nn
-path, steps, die = sys.argv[1], 12, int(sys.argv[2])
+from rushlight.io import atomic
+path, steps, die, forget = sys.argv[1], 12, sys.argv[2], sys.argv[3]
 torch.manual_seed(0)
 data = torch.randn(32, 4)
-model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5) if hasattr(nn, "Dropout") else nn.Identity(), nn.Linear(8, 1))
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 order, step = torch.randperm(32), 0
+parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
 if os.path.exists(path):
     saved = torch.load(path)
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    scheduler.load_state_dict(saved["scheduler"])
-    torch.set_rng_state(saved["rng"])
-    order, step = saved["order"], saved["step"]
+    for name, part in parts.items():
+        if name != forget:
+            part.load_state_dict(saved[name])
+    if forget != "rng":
+        torch.set_rng_state(saved["rng"])
+    if forget != "order":
+        order = saved["order"]
+    step = saved["step"]
+
+def kill(*_):
+    os.kill(os.getpid(), 9)
+
 while step < steps:
     batch = data[order[(step * 4) % 32 : (step * 4) % 32 + 4]] + 0.1 * torch.randn(4, 4)
     optimizer.zero_grad()
@@ -512,24 +672,44 @@ while step < steps:
     step += 1
     if step % 8 == 0:
         order = torch.randperm(32)
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(),
-                "rng": torch.get_rng_state(), "order": order, "step": step}, path)
-    if step == die:
-        os.kill(os.getpid(), 9)
+    if die == f"{step} before saving":
+        kill()
+    if die == f"{step} while saving":
+        os.fsync = kill
+    state = {name: part.state_dict() for name, part in parts.items()}
+    torch.save({**state, "rng": torch.get_rng_state(), "order": order, "step": step}, path)
+    if die == f"{step} after saving":
+        kill()
 """
 
 
-def test_resumed_training_is_bit_identical(tmp_path):
-    def train(name, *deaths):
-        for die in (*deaths, 0):
-            result = subprocess.run([sys.executable, "-c", TRAIN, str(tmp_path / name), str(die)])
-            assert result.returncode == (-signal.SIGKILL if die else 0)
-        return torch.load(tmp_path / name)
+def trained(path, *deaths, forget="nothing"):
+    """The last checkpoint of a training that was killed so many times, and started again."""
+    for die in (*deaths, "never"):
+        result = subprocess.run([sys.executable, "-c", TRAIN, str(path), die, forget])
+        assert result.returncode == (0 if die == "never" else -signal.SIGKILL)
+    return torch.load(path)
 
-    whole, resumed = train("whole.pt"), train("resumed.pt", 3, 9)
-    for name, t in whole["model"].items():
-        assert t.numpy().tobytes() == resumed["model"][name].numpy().tobytes()
-    assert torch.equal(whole["rng"], resumed["rng"]) and torch.equal(whole["order"], resumed["order"])
+
+@pytest.fixture(scope="module")
+def never_killed(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("training") / "whole.pt")
+
+
+def test_resumed_training_is_bit_identical(tmp_path, never_killed):
+    resumed = trained(tmp_path / "a.pt", "3 after saving", "6 before saving", "10 while saving")
+    assert _bits(resumed) == _bits(never_killed)
+    assert torch.equal(resumed["rng"], never_killed["rng"]) and torch.equal(resumed["order"], never_killed["order"])
+
+
+@pytest.mark.parametrize("part", ["model", "optimizer", "scheduler", "rng", "order"])
+def test_every_part_of_a_checkpoint_matters(tmp_path, never_killed, part):
+    """Without any one of them the weights are others: the test above can fail."""
+    assert _bits(trained(tmp_path / "a.pt", "9 after saving", forget=part)) != _bits(never_killed)
+
+
+def _bits(checkpoint) -> dict[str, bytes]:
+    return {name: t.numpy().tobytes() for name, t in checkpoint["model"].items()}
 
 
 # -- safetensors and shards ------------------------------------------------------------------------------------------
@@ -556,6 +736,11 @@ def test_safetensors_round_trip(tmp_path):
         assert file.metadata() == {"k": "v"} and file.get_tensor("a").shape == (2, 3)
         with pytest.raises(KeyError, match="no tensor 'x'"):
             file.get_tensor("x")
+        part = file.get_slice("a")
+        assert part.get_shape() == [2, 3] and part.get_dtype() == "F32"
+        assert part[1:, ::2].tolist() == [[3, 5]] and part[1].tolist() == [3, 4, 5]
+        assert repr(file.get_slice("b")[:2]) == repr(state()["b"][:2]) and file.get_slice("e")[:].shape == (0, 2)
+        assert list(file.get_tensors(["c", "a"])) == ["c", "a"]
     assert os.listdir(tmp_path) == ["a.safetensors"]
 
 
@@ -608,6 +793,16 @@ def test_shards(tmp_path, safe):
     assert list(load_sharded(tmp_path, names=["3"])) == ["3"]
     save_sharded({n: t + 1 for n, t in tensors.items()}, tmp_path, "1KB", safe_serialization=safe)
     assert len(os.listdir(tmp_path)) == 2 and load_sharded(tmp_path)["4"][0] == 5
+
+
+def test_what_a_killed_sharded_save_left_is_deleted(tmp_path):
+    save_sharded({"a": torch.ones(2)}, tmp_path, safe_serialization=False)
+    left = ["pytorch_model-0123abcd-00001-of-00002.bin", ".pytorch_model-0123abcd-00002-of-00002.bin.89abcdef.partial"]
+    for name in [*left, "pytorch_model-mine.bin"]:
+        (tmp_path / name).write_bytes(b"")
+    save_sharded({"a": torch.zeros(2)}, tmp_path, safe_serialization=False)
+    names = os.listdir(tmp_path)
+    assert len(names) == 3 and not {*left} & {*names} and load_sharded(tmp_path)["a"][0] == 0
 
 
 def test_an_index_may_not_leave_its_folder(tmp_path):

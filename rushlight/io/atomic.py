@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import io
 import os
 import stat
 
-__all__ = ["replacing"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["alone", "replacing"]
+
+_BLOCK = 4 << 20  # bytes that are handed to the disk at a time
 
 
 @contextlib.contextmanager
 def replacing(path):
     """A raw file to write; it takes the place of ``path`` when the block ends well, and not at all otherwise.
 
-    The bytes go into a file beside it (``.name.<process>.partial``), reach the disk, and only then get the name: a
-    crash, a full disk or a killed process leaves what was there before. A killed process also leaves the partial file,
-    which nobody reads and anybody may delete.
+    The bytes go into a file beside it (``.name.<random>.partial``), reach the disk, and only then get the name: a
+    crash, a full disk or a killed process leaves what was there before. What a killed process leaves of its partial
+    file is deleted by the next that saves to the same path; the one that is being written is locked against that.
     """
     path = os.path.realpath(os.fspath(path))  # through a link, as opening it would
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
@@ -25,19 +34,81 @@ def replacing(path):
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
-    partial = os.path.join(folder, f".{name[:200]}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb", buffering=0) as file:
+    stem = os.path.join(folder, f".{name[:200]}.")
+    _delete_abandoned(stem)
+    with _new_partial(stem) as file:
+        try:
             yield file
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            os.chmod(partial, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+            _finish(file, path)
+        except BaseException:
+            file.close()
+            with contextlib.suppress(OSError):
+                os.unlink(file.name)
+            raise
     _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """Whoever else asks for the same folder waits until the block ends. Gives whether that is sure."""
+    if fcntl is None:
+        yield False
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield _lock(descriptor, wait=True)
+    finally:
+        os.close(descriptor)
+
+
+class Partial(io.FileIO):
+    """A file whose bytes start for the disk as they are written, so that little is left to wait for in the end."""
+
+    def write(self, data) -> int:
+        start, count = self.tell(), super().write(memoryview(data)[:_BLOCK])
+        if hasattr(os, "posix_fadvise") and count == _BLOCK:
+            os.posix_fadvise(self.fileno(), start, count, os.POSIX_FADV_DONTNEED)  # Linux begins to write them
+        return count
+
+
+def _new_partial(stem: str) -> Partial:
+    while True:
+        file = Partial(f"{stem}{os.urandom(4).hex()}.partial", "xb")
+        _lock(file, wait=True)
+        if os.fstat(file.fileno()).st_nlink:  # else another deleted it before it was locked
+            return file
+        file.close()
+
+
+def _finish(file: Partial, path: str) -> None:
+    os.fsync(file.fileno())
+    if os.path.exists(path):
+        os.chmod(file.name, stat.S_IMODE(os.stat(path).st_mode))
+    if fcntl is None:
+        file.close()  # Windows does not rename what is open
+    os.replace(file.name, path)
+
+
+def _delete_abandoned(stem: str) -> None:
+    """Partial files that nobody holds locked: who wrote them was killed."""
+    for partial in glob.glob(f"{glob.escape(stem)}{'[0-9a-f]' * 8}.partial"):
+        with contextlib.suppress(OSError), open(partial, "r+b", buffering=0) as file:
+            if fcntl is None:
+                file.close()  # Windows does not delete what is open, here or elsewhere
+                os.unlink(partial)
+            elif _lock(file, wait=False):
+                os.unlink(partial)
+
+
+def _lock(file, wait: bool) -> bool:
+    """Whether the file could be locked, until it is closed or the process ends; some file systems have no locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def _sync_folder(folder: str) -> None:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import _compat_pickle
+import contextlib
 import io
 import mmap as mapping
 import os
 import pickle
 import struct
 import sys
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
+from ..device import cpu
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage
 from ..tensor import Tensor
 from . import settings
 from .locations import restore_function
-from .names import ours, theirs
+from .names import ours
 from .rebuild import LoadedStorage, StorageType, constructors, rebuild_functions, safe_globals, set_attributes
 from .unpickler import Unpickler, UnpicklingError
-from .zipformat import Damaged, Reader, check
+from .zipformat import Damaged, Reader, fill
 
 __all__ = ["load", "unsafe_globals"]
 
-_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+MAGIC_NUMBER, PROTOCOL_VERSION = 0x1950A86A20F9469CFC6C, 1001  # how files of the older format begin
 _PARALLEL = 1 << 20  # records from this size on are read by other threads
 _BLOCKED = ("sys", "os", "posix", "nt", "subprocess", "shutil")
 
@@ -82,7 +85,7 @@ def _load_zip(file, restore, unpickling, mmap: bool):
         )
     storages = ZipStorages(reader, restore, mmap)
     try:
-        result = unpickling.load(reader.read("data.pkl"), storages, reader.length)
+        result = unpickling.load(reader.read("data.pkl"), storages)
         storages.wait()
         return result
     finally:
@@ -134,12 +137,12 @@ class ZipStorages:
             memory = np.frombuffer(self.map, np.uint8, record.size, record.offset)
         else:
             memory = _blank(record.size)
-            if not settings.skipping_data():
+            if not settings.skip_data:
                 self._fill(record, memory)
         if self.swap and kind.dtype is not None and kind.itemsize > 1:
             self.wait()
             memory = memory[: count * kind.itemsize].view(kind.dtype.numpy).byteswap().view(np.uint8)
-        return LoadedStorage(memory, settings.cpu, self.settle)
+        return LoadedStorage(memory, cpu, self.settle)
 
     def _fill(self, record, memory: np.ndarray) -> None:
         file = self.reader.file
@@ -162,11 +165,13 @@ class ZipStorages:
 
 
 def _blank(size: int) -> np.ndarray:
-    """Memory to read into. The kernel is asked to have all its pages ready: cheaper than one fault for each."""
-    if size < _PARALLEL or not hasattr(mapping, "MAP_POPULATE"):
+    """Memory to read into: where there are large pages, of these, because a fault for each small one takes longer."""
+    if size < _PARALLEL or not hasattr(mapping, "MADV_HUGEPAGE"):
         return np.empty(size, np.uint8)
-    flags = mapping.MAP_PRIVATE | mapping.MAP_ANONYMOUS | mapping.MAP_POPULATE
-    return np.frombuffer(mapping.mmap(-1, size, flags=flags), np.uint8)
+    memory = mapping.mmap(-1, size, flags=mapping.MAP_PRIVATE | mapping.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a kernel without them
+        memory.madvise(mapping.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
 
 
 def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
@@ -178,7 +183,7 @@ def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
         place += count
         return count
 
-    check(record, memory.data, read_into)
+    fill(memory.data, record, read_into)
 
 
 # -- the older format ------------------------------------------------------------------------------------------------
@@ -186,17 +191,22 @@ def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
 
 def _load_legacy(data, restore, unpickling):
     """Pickles (magic number, version, system, the object, keys of storages), then the storages' bytes."""
+    if data[257:262] == b"ustar":
+        raise RuntimeError(
+            "the file is of the tar format that PyTorch wrote before version 0.2, which rushlight does not read: load "
+            "it in PyTorch with weights_only=False, if you trust it, and save it again"
+        )
     storages = LegacyStorages(restore, len(data))
     read = unpickling.sequence(data, storages)
     try:
         magic = read()
     except UnpicklingError as error:
         raise UnpicklingError(f"the file is no checkpoint of PyTorch's, or is corrupted: {error}") from None
-    if magic != _MAGIC:
+    if magic != MAGIC_NUMBER:
         raise UnpicklingError(
             "the file is no checkpoint of PyTorch's: it begins neither as a zip file nor with the magic number"
         )
-    if read() != _PROTOCOL:
+    if read() != PROTOCOL_VERSION:
         raise UnpicklingError("the file is corrupted, or of an unknown version")
     system = read()
     storages.swap = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
@@ -231,7 +241,7 @@ class LegacyStorages:
                 raise UnpicklingError("the file is truncated or corrupted: its storages are larger than the file")
             self.made[key] = (kind, np.empty(size, np.uint8), location)
         if key not in self.restored:
-            storage = LoadedStorage(self.made[key][1], settings.cpu, self.settle)
+            storage = LoadedStorage(self.made[key][1], cpu, self.settle)
             self.restored[key] = self.restore(storage, location)
         return _view(_typed(self.restored[key], kind), identity[5])
 
@@ -308,10 +318,10 @@ def _typed(storage: UntypedStorage, kind: StorageType):
 class SafeUnpickling:
     """Reads pickles by the allow-list."""
 
-    def __init__(self, encoding: str = "utf-8", allowed: dict[str, object] | None = None):
-        self.encoding, self.allowed = encoding, settings.allowed() if allowed is None else allowed
+    def __init__(self, encoding: str = "utf-8"):
+        self.encoding, self.allowed = encoding, settings.allowed()
 
-    def load(self, data: bytes, persistent, length: int):
+    def load(self, data: bytes, persistent):
         return Unpickler(data, SafeBuilder(self.allowed, persistent, len(data)), encoding=self.encoding).load()
 
     def sequence(self, data, persistent):
@@ -370,7 +380,7 @@ class SafeBuilder:
         raise UnpicklingError(f"the file is corrupted or malicious: it makes an instance of {_describe(cls)}")
 
     def build(self, instance, state) -> None:
-        if type(instance).__name__ == "OrderedDict" or isinstance(instance, Tensor):
+        if type(instance) is OrderedDict or isinstance(instance, Tensor):
             set_attributes(instance, state)
         elif not self._is_allowed(type(instance)):
             raise UnpicklingError(f"the file is corrupted or malicious: it sets the state of {_describe(instance)}")
@@ -424,7 +434,7 @@ class FullUnpickling:
         self.arguments = arguments
         self.base = pickle_module.Unpickler
 
-    def load(self, data: bytes, persistent, length: int):
+    def load(self, data: bytes, persistent):
         return self._unpickler(io.BytesIO(data), persistent).load()
 
     def sequence(self, data, persistent):
@@ -480,34 +490,35 @@ def _unpickler_class(base):
 
 def unsafe_globals(source) -> list[str]:
     """The names in a checkpoint that weights-only loading would refuse."""
-    import pickletools
-
-    with open(source, "rb") as file:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(source, "rb")) if isinstance(source, (str, os.PathLike)) else source
         if not _is_zip(file):
             raise ValueError(
-                "Expected input to be a checkpoint returned by torch.save but got a file of the older format"
+                "Expected input to be a checkpoint returned by torch.save, of the zip format: files of the older "
+                "format cannot be looked into without loading them"
             )
         data = Reader(file).read("data.pkl")
-    known, strings, found = {**safe_globals(), **settings.allowed()}, [], {}
-    for opcode, argument, _ in pickletools.genops(data):
-        if opcode.name == "GLOBAL":
-            module, _, name = str(argument).partition(" ")
-        elif opcode.name == "STACK_GLOBAL" and len(strings) > 1:
-            module, name = strings[-2:]
-        else:
-            if isinstance(argument, str):
-                strings.append(argument)
-            continue
-        full = ".".join(_in_python3(module, name))
-        if full not in known:
-            found[full] = None
-    return list(found)
+    known = {**safe_globals(), **settings.allowed()}
+    return [name for name in dict.fromkeys(_named_globals(data)) if name not in known]
 
 
-def names_of(thing) -> list[str]:
-    """The names under which a file may mean ``thing``."""
-    names = [f"{thing.__module__}.{thing.__qualname__}"]
-    other = theirs(thing)
-    if other:
-        names.append(".".join(other))
-    return names
+def _named_globals(data: bytes):
+    """The full names in a pickle, without running it. Newer protocols have them as two strings, perhaps of the memo."""
+    import pickletools
+
+    pushed: list = []  # of each opcode that pushes something, the string it pushed or None
+    memo: dict[object, str | None] = {}
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name == "GLOBAL":
+                yield ".".join(_in_python3(*str(argument).split(" ", 1)))
+            elif opcode.name == "STACK_GLOBAL":
+                yield ".".join(_in_python3(*(part or "?" for part in pushed[-2:])))
+            if "PUT" in opcode.name or opcode.name == "MEMOIZE":
+                memo[len(memo) if argument is None else argument] = pushed[-1] if pushed else None
+            elif "GET" in opcode.name:
+                pushed.append(memo.get(argument))
+            elif opcode.stack_after:
+                pushed.append(argument if isinstance(argument, str) and opcode.name != "GLOBAL" else None)
+    except (ValueError, TypeError) as error:
+        raise UnpicklingError(f"the file is corrupted: its pickle makes no sense ({error})") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 
-__all__ = ["ours", "theirs"]
+__all__ = ["names_of", "ours", "theirs"]
 
 # PyTorch's file of each layer: what a whole saved module is called by.
 _LAYER_FILES = {
@@ -76,6 +76,12 @@ def ours(module: str, name: str):
     if module.startswith("torch.nn.modules."):  # the files of layers are others here, but nn has them all
         found = _member("torch.nn", name)
     return _member(module, name) if found is None else found
+
+
+def names_of(thing) -> list[str]:
+    """The full names by which a file may mean a class or function: its own, and PyTorch's."""
+    place = theirs(thing)
+    return [f"{thing.__module__}.{thing.__qualname__}", *([".".join(place)] if place else [])]
 
 
 _EXCEPTIONS = {

@@ -20,6 +20,7 @@ from ..ops.creation import on_device
 from ..storage import pointer
 from ..tensor import Tensor, wrap
 from .atomic import replacing
+from .zipformat import Record, fill
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
@@ -35,18 +36,15 @@ _DTYPES = {
 
 def save_file(tensors: dict[str, Tensor], filename, metadata: dict[str, str] | None = None) -> None:
     """Write named tensors; they must be contiguous and must not share memory. The file is replaced when whole."""
-    specs, kept = _specs(tensors)
+    arrays = _arrays(tensors)
     with replacing(filename) as file:
-        _library().serialize_file(specs, file.name, metadata=metadata)
-    del kept
+        _library().serialize_file(_specs(arrays), file.name, metadata=metadata)
 
 
 def save(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The bytes that ``save_file`` would write."""
-    specs, kept = _specs(tensors)
-    data = bytes(_library().serialize(specs, metadata=metadata))
-    del kept
-    return data
+    arrays = _arrays(tensors)  # the library has only their addresses
+    return bytes(_library().serialize(_specs(arrays), metadata=metadata))
 
 
 def save_model(model: Module, filename, metadata: dict[str, str] | None = None, force_contiguous: bool = True) -> None:
@@ -61,8 +59,8 @@ def save_model(model: Module, filename, metadata: dict[str, str] | None = None, 
     save_file(state, filename, notes or None)
 
 
-def _specs(tensors):
-    """What the library wants to know of each tensor, and the arrays to keep alive until it has read them."""
+def _arrays(tensors) -> dict[str, np.ndarray]:
+    """The values of tensors that a file can hold."""
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     for name, t in tensors.items():
@@ -81,15 +79,22 @@ def _specs(tensors):
             "to use `save_model`."
         )
     arrays = {name: np.ascontiguousarray(t.detach().cpu()._array).reshape(t.shape) for name, t in tensors.items()}
-    return {name: _spec(name, array) for name, array in arrays.items()}, arrays
+    for name, array in arrays.items():
+        if array.dtype == np.complex128:
+            raise KeyError(
+                f"safetensors files have no complex128: tensor `{name}`; save it as complex64, or its real and "
+                "imaginary parts"
+            )
+    return arrays
 
 
-def _spec(name: str, array: np.ndarray):
-    if array.dtype == np.complex128:
-        raise KeyError(f"safetensors files have no complex128: tensor `{name}`")
-    return _library().TensorSpec(
-        dtype=array.dtype.name, shape=array.shape, data_ptr=pointer(array), data_len=array.nbytes
-    )
+def _specs(arrays: dict[str, np.ndarray]) -> dict:
+    """What the library wants to know of each array."""
+    kind = _library().TensorSpec
+    return {
+        name: kind(dtype=a.dtype.name, shape=a.shape, data_ptr=pointer(a), data_len=a.nbytes)
+        for name, a in arrays.items()
+    }
 
 
 # -- sharing ---------------------------------------------------------------------------------------------------------
@@ -209,26 +214,49 @@ class safe_open(contextlib.AbstractContextManager):
         return self._checked.metadata()
 
     def get_tensor(self, name: str) -> Tensor:
-        if name not in self._entries:
-            raise KeyError(f"the file has no tensor '{name}'")
-        entry = self._entries[name]
-        array = np.empty(entry["shape"], _dtype(name, entry).numpy)
-        memory, done = array.reshape(-1).view(np.uint8).data, 0
+        dtype, shape, place = self._entry(name)
+        array = np.empty(shape, dtype.numpy)
         with open(self._path, "rb", buffering=0) as file:
-            file.seek(self._begin + entry["data_offsets"][0])
-            while done < len(memory):
-                count = file.readinto(memory[done:])
-                if not count:
-                    raise RuntimeError(f"the file ended within tensor '{name}': truncated")
-                done += count
+            file.seek(place)
+            fill(array.reshape(-1).view(np.uint8).data, Record(name, place, array.nbytes, None), file.readinto)
         return wrap(on_device(array, self.device))
 
-    def get_slice(self, name: str) -> Tensor:
-        """The tensor, to take a part of. Differs from the library: all of it is read."""
-        return self.get_tensor(name)
+    def get_tensors(self, names: list[str]) -> dict[str, Tensor]:
+        return {name: self.get_tensor(name) for name in names}
+
+    def get_slice(self, name: str) -> Slice:
+        """The tensor, to take a part of: only that is read."""
+        return Slice(self, name)
+
+    def _entry(self, name: str) -> tuple[dtypes.dtype, list[int], int]:
+        if name not in self._entries:
+            raise KeyError(f"the file has no tensor '{name}'; its tensors are file.keys()")
+        entry = self._entries[name]
+        return _dtype(name, entry), entry["shape"], self._begin + entry["data_offsets"][0]
 
     def __exit__(self, *_):
         self._checked = None
+
+
+class Slice:
+    """A tensor in a file: ``file.get_slice("weight")[:10]`` reads ten rows of it."""
+
+    def __init__(self, file: safe_open, name: str):
+        self.file, self.name = file, name
+        self.dtype, self.shape, self.place = file._entry(name)
+
+    def get_shape(self) -> list[int]:
+        return list(self.shape)
+
+    def get_dtype(self) -> str:
+        """As safetensors files call it: ``F32``."""
+        return self.file._entries[self.name]["dtype"]
+
+    def __getitem__(self, index) -> Tensor:
+        if 0 in self.shape:  # nothing to map
+            return self.file.get_tensor(self.name)[index]
+        mapped = np.memmap(self.file._path, self.dtype.numpy, "r", self.place, tuple(self.shape))
+        return wrap(on_device(np.array(mapped[index]), self.file.device))
 
 
 def _header(length: bytes, read):

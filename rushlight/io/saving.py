@@ -9,7 +9,6 @@ import pickle
 import struct
 import sys
 import types
-import zlib
 from collections import OrderedDict
 from typing import Any
 
@@ -24,17 +23,16 @@ from ..nn.module import Module
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
 from ..tensor import Tensor
-from . import rebuild
+from . import rebuild, settings
 from .atomic import replacing
-from .loading import _MAGIC, _PROTOCOL
+from .loading import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import location_tag
 from .names import theirs
 from .rebuild import LoadedStorage
-from .zipformat import Writer
+from .zipformat import Writer, write_all
 
 __all__ = ["save"]
 
-_PARALLEL = 1 << 20
 _FUNCTIONS = {function: name.rpartition(".")[::2] for name, function in rebuild.rebuild_functions().items()}
 
 
@@ -53,42 +51,32 @@ def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order
     storages = Storages()
     data = io.BytesIO()
     _dump(_pickler(pickle_module)(data, protocol, storages), obj)
-    writer = Writer(file, archive or "archive")
+    writer = Writer(file, archive or "archive", settings.checksums)
     writer.add("data.pkl", data.getbuffer())
     if byte_order:
         writer.add("byteorder", sys.byteorder.encode())
-    _write_storages(writer, storages.memories)
+    for key, memory in enumerate(storages.memories):
+        if settings.skip_data:
+            writer.reserve(f"data/{key}", memory.size)
+        else:
+            writer.add(f"data/{key}", memory)
     writer.add("version", b"3\n")
     writer.close()
 
 
-def _write_storages(writer: Writer, memories: list[np.ndarray]) -> None:
-    """Checksums of large storages are taken by another thread, while earlier ones are written."""
-    if all(memory.size < _PARALLEL for memory in memories):
-        for key, memory in enumerate(memories):
-            writer.add(f"data/{key}", memory)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        for key, (memory, crc) in enumerate(zip(memories, pool.map(zlib.crc32, memories))):
-            writer.add(f"data/{key}", memory, crc)
-
-
 def _write_legacy(obj, file, archive: str, pickle_module, protocol: int) -> None:
-    storages, kind = Storages(legacy=True), _pickler(pickle_module)
+    storages = Storages(legacy=True)
     sizes = {"short": 2, "int": 4, "long": 4}
-    system = {"protocol_version": _PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    system = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
     data = io.BytesIO()
-    for value in (_MAGIC, _PROTOCOL, system):
+    for value in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
         pickle.dump(value, data, protocol)
-    _dump(kind(data, protocol, storages), obj)
+    _dump(_pickler(pickle_module)(data, protocol, storages), obj)
     pickle.dump([str(key) for key in range(len(storages.memories))], data, protocol)
-    writer = Writer(file, archive)
-    writer._write(data.getbuffer())
+    write_all(file, data.getbuffer())
     for memory, kind in zip(storages.memories, storages.kinds):
-        writer._write(struct.pack("<q", memory.size // (kind.itemsize if kind else 1)))
-        writer._write(memory)
+        write_all(file, struct.pack("<q", memory.size // (kind.itemsize if kind else 1)))
+        write_all(file, memory)
 
 
 def _dump(pickler, obj) -> None:

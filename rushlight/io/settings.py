@@ -5,21 +5,19 @@ from __future__ import annotations
 import mmap
 import sys
 
-from ..device import cpu
+from .names import names_of
 
-__all__ = ["allowed", "assumed_byte_order", "cpu", "mapped", "skipping_data"]
+__all__ = ["allowed", "assumed_byte_order", "mapped", "writes_through"]
 
 allowed_globals: list = []  # classes and functions, or (class, name in the file)
-byte_order: str | None = None  # assumed where a file does not say
+byte_order: str | None = None  # little, big or native: assumed where a file does not say
 map_flags = getattr(mmap, "MAP_PRIVATE", None)  # None where the system has none
-checksums = True
-skip = False
+checksums = True  # whether save takes them
+skip_data = False  # whether save and load leave the values of tensors out
 
 
 def allowed() -> dict[str, object]:
     """The allowed classes and functions, by every name a file may call them by."""
-    from .loading import names_of
-
     table = {}
     for entry in allowed_globals:
         if isinstance(entry, tuple):
@@ -30,7 +28,7 @@ def allowed() -> dict[str, object]:
 
 
 def assumed_byte_order() -> str:
-    return byte_order or sys.byteorder
+    return sys.byteorder if byte_order in (None, "native") else byte_order
 
 
 def mapped(file):
@@ -40,7 +38,3 @@ def mapped(file):
 
 def writes_through() -> bool:
     return map_flags is not None and map_flags == mmap.MAP_SHARED
-
-
-def skipping_data() -> bool:
-    return skip

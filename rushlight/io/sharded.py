@@ -6,12 +6,11 @@ import contextlib
 import json
 import os
 import re
-import secrets
 
 from ..serialization import load, save
 from ..tensor import Tensor
 from . import safetensors
-from .atomic import replacing
+from .atomic import alone, replacing
 
 __all__ = ["load_sharded", "save_sharded"]
 
@@ -32,22 +31,18 @@ def save_sharded(
     """
     directory = os.fspath(directory)
     os.makedirs(directory, exist_ok=True)
-    shards = _split(state_dict, _bytes(max_shard_size))
     index = os.path.join(directory, (_SAFE if safe_serialization else _PICKLED) + ".index.json")
-    old = _files_of(index)
-    weight_map = {}
-    for file, names in zip(_file_names(len(shards), safe_serialization, fresh=bool(old)), shards):
-        part = {name: state_dict[name] for name in names}
-        path = os.path.join(directory, file)
-        safetensors.save_file(_packed(part), path, {"format": "pt"}) if safe_serialization else save(part, path)
-        weight_map.update(dict.fromkeys(names, file))
-    total = sum(t.nbytes for t in state_dict.values())
-    text = json.dumps({"metadata": {"total_size": total, **(metadata or {})}, "weight_map": weight_map}, indent=2)
-    with replacing(index) as file:
-        file.write(text.encode() + b"\n")
-    for name in old - {*weight_map.values()}:
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(directory, name))
+    with alone(directory) as sure:
+        old = _files_of(index)
+        weight_map = _save_shards(state_dict, directory, _bytes(max_shard_size), safe_serialization, fresh=bool(old))
+        total = sum(t.nbytes for t in state_dict.values())
+        text = json.dumps({"metadata": {"total_size": total, **(metadata or {})}, "weight_map": weight_map}, indent=2)
+        with replacing(index) as file:
+            file.write(text.encode() + b"\n")
+        left = _interrupted(directory, safe_serialization) if sure else set()  # else it may be another's, being saved
+        for name in (old | left) - {*weight_map.values()}:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(directory, name))
     return index
 
 
@@ -65,6 +60,20 @@ def load_sharded(path, map_location="cpu", *, names=None, mmap: bool = False) ->
         mine = [name for name in weight_map if weight_map[name] == file and name in wanted]
         state.update(_read(os.path.join(folder, file), mine, map_location, mmap))
     return {name: state[name] for name in weight_map if name in wanted}
+
+
+def _save_shards(state_dict, directory: str, limit: int, safe: bool, fresh: bool) -> dict[str, str]:
+    """Write the shards; returns which tensor is in which file."""
+    shards = _split(state_dict, limit)
+    weight_map = {}
+    for file, names in zip(_file_names(len(shards), safe, fresh), shards):
+        part, path = {name: state_dict[name] for name in names}, os.path.join(directory, file)
+        if safe:
+            safetensors.save_file(_packed(part), path, {"format": "pt"})
+        else:
+            save(part, path)
+        weight_map.update(dict.fromkeys(names, file))
+    return weight_map
 
 
 def _read(path: str, names, map_location, mmap: bool) -> dict[str, Tensor]:
@@ -108,8 +117,15 @@ def _files_of(index: str) -> set[str]:
 def _file_names(count: int, safe: bool, fresh: bool):
     """The usual names; with something new in them when a checkpoint is there that must not be touched yet."""
     stem, ending = (_SAFE if safe else _PICKLED).rsplit(".", 1)
-    tag = f"-{secrets.token_hex(4)}" if fresh else ""
+    tag = f"-{os.urandom(4).hex()}" if fresh else ""
     return [f"{stem}{tag}-{i + 1:05d}-of-{count:05d}.{ending}" for i in range(count)]
+
+
+def _interrupted(directory: str, safe: bool) -> set[str]:
+    """What saves that were killed left: shards, whole or partial, under a name that only ``fresh`` makes."""
+    stem, ending = (_SAFE if safe else _PICKLED).rsplit(".", 1)
+    left = re.compile(rf"\.?{stem}-[0-9a-f]{{8}}-\d{{5}}-of-\d{{5}}\.{ending}(\.[0-9a-f]{{8}}\.partial)?")
+    return {name for name in os.listdir(directory) if left.fullmatch(name)}
 
 
 def _packed(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -8,13 +8,14 @@ directory and the headers it points to, and refuses records that overlap, leave 
 from __future__ import annotations
 
 import struct
-import zlib
 from typing import NamedTuple
 
-__all__ = ["Damaged", "Reader", "Record", "Writer"]
+from .checksum import crc32
+
+__all__ = ["Damaged", "Reader", "Record", "Writer", "fill", "write_all"]
 
 ALIGNMENT = 64
-CHUNK = 1 << 20  # read and checked by the megabyte: what was read is still in the cache when its checksum is taken
+CHUNK = 1 << 21  # read and checked in parts: what was read is still in the cache when its checksum is taken
 ZIP64 = 0xFFFFFFFF  # from this size on, sizes and places are written in zip64's fields
 
 _LOCAL = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, size, size, name, extra
@@ -22,7 +23,8 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
-_UTF8 = 0x800
+_DESCRIPTOR = struct.Struct("<4sI")  # what may follow a record: signature, crc, and sizes
+_DESCRIBED, _UTF8 = 0x8, 0x800  # flags
 _DATE = 0x21  # 1 January 1980: equal contents give equal files
 
 
@@ -31,12 +33,12 @@ class Damaged(RuntimeError):
 
 
 class Record(NamedTuple):
-    """One record: where its bytes lie in the file, how many they are, and their checksum."""
+    """One record: where its bytes lie in the file, how many they are, and their checksum, if it was taken."""
 
     name: str
     offset: int
     size: int
-    crc: int
+    crc: int | None
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -45,19 +47,25 @@ class Record(NamedTuple):
 class Writer:
     """Writes records into ``file`` one after the other; ``close`` adds the directory."""
 
-    def __init__(self, file, archive: str):
-        self.file, self.archive = file, archive
+    def __init__(self, file, archive: str, checksums: bool = True):
+        self.file, self.archive, self.checksums = file, archive, checksums
         self.position = 0
         self.entries: list[Record] = []
 
-    def add(self, name: str, data, crc: int | None = None) -> None:
+    def add(self, name: str, data) -> None:
         """Add a record; ``data`` is bytes or anything that shows its memory as bytes."""
         data = memoryview(data).cast("B") if len(data) else b""
-        crc = zlib.crc32(data) if crc is None else crc
-        full = f"{self.archive}/{name}"
-        self.entries.append(Record(full, self.position, len(data), crc))
-        self._write(self._header(full.encode(), len(data), crc))
+        self._begin(name, len(data), crc32(data) if self.checksums else None)
         self._write(data)
+
+    def reserve(self, name: str, size: int) -> None:
+        """Add a record of zeros, without a checksum, for somebody to write into."""
+        self._begin(name, size, None)
+        if hasattr(self.file, "seekable") and self.file.seekable():
+            self.file.seek(size, 1)
+            self.position += size
+        else:
+            self._write(bytes(size))
 
     def close(self) -> None:
         start = self.position
@@ -71,22 +79,31 @@ class Writer:
         count, start = min(count, 0xFFFF), min(start, 0xFFFFFFFF)
         self._write(_END.pack(b"PK\5\6", 0, 0, count, count, min(size, 0xFFFFFFFF), start, 0))
 
-    def _header(self, name: bytes, size: int, crc: int) -> bytes:
+    def _begin(self, name: str, size: int, crc: int | None) -> None:
+        full = f"{self.archive}/{name}"
+        self.entries.append(Record(full, self.position, size, crc))
+        self._write(self._header(full.encode(), size, crc))
+
+    def _header(self, name: bytes, size: int, crc: int | None) -> bytes:
         extra = struct.pack("<2H2Q", 1, 16, size, size) if size >= ZIP64 else b""
         begin = self.position + _LOCAL.size + len(name) + len(extra) + 4
         padding = -begin % ALIGNMENT
         extra += struct.pack("<2s H", b"FB", padding) + b"Z" * padding
         short = 0xFFFFFFFF if size >= ZIP64 else size
-        return _LOCAL.pack(b"PK\3\4", 45, _UTF8, 0, 0, _DATE, crc, short, short, len(name), len(extra)) + name + extra
+        fixed = (b"PK\3\4", 45, _UTF8, 0, 0, _DATE, crc or 0, short, short, len(name), len(extra))
+        return _LOCAL.pack(*fixed) + name + extra
 
     def _write(self, data) -> None:
-        """Raw files may write less than they are given."""
-        size = len(data)
-        done = self.file.write(data)
-        done = size if done is None else done
-        while done < size:
-            done += self.file.write(memoryview(data)[done:])
-        self.position += size
+        write_all(self.file, data)
+        self.position += len(data)
+
+
+def write_all(file, data) -> None:
+    """Raw files may write less than they are given; other files say nothing."""
+    done, size = 0, len(data)
+    while done < size:
+        count = file.write(memoryview(data)[done:] if done else data)
+        done += size if count is None else count
 
 
 def _directory_entry(entry: Record) -> bytes:
@@ -97,7 +114,8 @@ def _directory_entry(entry: Record) -> bytes:
     if offset >= ZIP64:
         long, offset = [*long, offset], 0xFFFFFFFF
     extra = struct.pack(f"<2H{len(long)}Q", 1, 8 * len(long), *long) if long else b""
-    fixed = (b"PK\1\2", 45, 45, _UTF8, 0, 0, _DATE, entry.crc, size, size, len(name), len(extra), 0, 0, 0, 0, offset)
+    lengths = (size, size, len(name), len(extra))
+    fixed = (b"PK\1\2", 45, 45, _UTF8, 0, 0, _DATE, entry.crc or 0, *lengths, 0, 0, 0, 0, offset)
     return _CENTRAL.pack(*fixed) + name + extra
 
 
@@ -144,7 +162,7 @@ class Reader:
     def read_into(self, record: Record, memory: memoryview) -> None:
         """Fill ``memory`` with the record's bytes and check them."""
         self.file.seek(record.offset)
-        check(record, memory, self.file.readinto if hasattr(self.file, "readinto") else self._read_part)
+        fill(memory, record, self.file.readinto if hasattr(self.file, "readinto") else self._read_part)
 
     def _read_part(self, memory: memoryview) -> int:
         data = self.file.read(len(memory))
@@ -220,7 +238,16 @@ class Reader:
         offset = start + _LOCAL.size + header[9] + header[10]
         if offset + size > self.length:
             raise Damaged(f"record '{text}' of {size} bytes reaches beyond the end of the file: truncated or corrupted")
+        if not crc and not self._second_crc(header, offset + size):
+            crc = None  # whoever saved it took no checksums: zero in both places
         return Record(text, offset, size, crc)
+
+    def _second_crc(self, header: tuple, end: int) -> int:
+        """A record's checksum as it is said beside the record: before it, or, by a flag, behind it."""
+        if not header[2] & _DESCRIBED:
+            return header[6]
+        signature, crc = _DESCRIPTOR.unpack(self._at(end, _DESCRIPTOR.size))
+        return crc if signature == b"PK\7\x08" else int.from_bytes(signature, "little")
 
     def _checked_name(self, name: str) -> str:
         archive, slash, rest = name.partition("/")
@@ -237,17 +264,18 @@ class Reader:
         return rest
 
 
-def check(record: Record, memory: memoryview, read_into) -> None:
-    """Read into ``memory`` part by part, and compare the checksum of what came."""
+def fill(memory: memoryview, record: Record, read_into) -> None:
+    """Read a record into ``memory`` part by part, and compare the checksum of what came."""
     crc, done = 0, 0
     while done < len(memory):
         part = memory[done : done + CHUNK]
         count = read_into(part)
         if not count:
             raise Damaged(f"the file ended within record '{record.name}': truncated")
-        crc = zlib.crc32(part[:count], crc)
+        if record.crc is not None:
+            crc = crc32(part[:count], crc)
         done += count
-    if crc != record.crc:
+    if record.crc is not None and crc != record.crc:
         raise Damaged(
             f"the bytes of record '{record.name}' are not those that were saved (checksum): the file is corrupted"
         )

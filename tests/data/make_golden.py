@@ -45,7 +45,10 @@ def main() -> None:
     )
     torch.save(base, HERE / "protocol5.pt", pickle_protocol=5)
     torch.save(model, HERE / "module.pt")
-    torch.save({"w": torch.arange(4.0), "b": torch.ones(2)}, HERE / "small.pt")
+    small = {"w": torch.arange(4.0), "b": torch.ones(2)}
+    torch.save(small, HERE / "small.pt")
+    torch.serialization.set_crc32_options(False)
+    torch.save(small, HERE / "unchecked.pt")
 
 
 if __name__ == "__main__":
