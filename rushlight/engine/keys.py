@@ -61,6 +61,10 @@ def binomial(generator, counts, probabilities):
     return jax.random.binomial(generator.next_key(), counts, probabilities)
 
 
+def gamma(generator, shapes):
+    return jax.random.gamma(generator.next_key(), shapes, dtype=shapes.dtype)
+
+
 def _threefry(generator):
     """JAX draws Poisson numbers with this kind of key only."""
     return jax.random.wrap_key_data(jax.random.bits(generator.next_key(), (2,), np.uint32), impl="threefry2x32")

@@ -28,7 +28,20 @@ from .kernels.windows import (
     sum_windows,
 )
 from .numpy_linalg import *
-from .special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, log_ndtr, ndtri, polygamma, zeta
+from .special import (
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    gamma_slope,
+    igamma,
+    igammac,
+    lgamma,
+    log_ndtr,
+    ndtri,
+    polygamma,
+    zeta,
+)
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients

@@ -280,6 +280,25 @@ def _lower_series(a, x):
     return total
 
 
+@blocked
+def gamma_slope(a, x):
+    """How a gamma variate x of shape a moves with a, its place in the distribution kept: -(dP/da) / (dP/dx).
+
+    P is the sum of x**(a+n) exp(-x) / (Gamma(a) a (a+1) ... (a+n)), differentiated term by term.
+    """
+    term, harmonic = 1 / a, 1 / a
+    offset = np.log(x) - digamma(a)
+    total = term * (offset - harmonic)
+    for n in range(1, 100_000):
+        term = term * x / (a + n)
+        harmonic = harmonic + 1 / (a + n)
+        change = term * (offset - harmonic)
+        total = total + change
+        if n > 4 and np.all((np.abs(change) <= np.abs(total) * 1e-17) & (a + n > x)):
+            break
+    return -x * total
+
+
 def _upper_fraction(a, x):
     """Legendre's continued fraction, by Lentz's method."""
     b = x + 1 - a

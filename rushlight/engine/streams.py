@@ -172,6 +172,33 @@ def binomial(generator, counts: np.ndarray, probabilities: np.ndarray) -> np.nda
         return np.array([_binomial(u, n, p) for n, p in pairs], dtype=np.float64)
 
 
+def gamma(generator, shapes: np.ndarray) -> np.ndarray:
+    with _Uniforms(generator) as u:
+        normals = _Normals(u, generator.spare)
+        drawn = np.array([_gamma(u, normals, a) for a in shapes.reshape(-1).tolist()], dtype=np.float64)
+    generator.spare = normals.spare
+    return drawn
+
+
+def _gamma(u, normal, shape: float) -> float:
+    """Marsaglia and Tsang (2000), https://doi.org/10.1145/358407.358414."""
+    scale = 1.0
+    if shape < 1:
+        if shape == 0:
+            return 0.0
+        scale, shape = (1 - u()) ** (1 / shape), shape + 1
+    d = shape - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    while True:
+        x = normal()
+        y = 1 + c * x
+        if y <= 0:
+            continue
+        v, least = y * y * y, 1 - u()
+        if least < 1 - 0.0331 * x**4 or math.log(least) < 0.5 * x * x + d * (1 - v + math.log(v)):
+            return scale * d * v
+
+
 def _poisson(u, rate: float) -> float:
     if rate == 0:
         return 0
@@ -284,6 +311,20 @@ class _Uniforms:
     def __exit__(self, *_):
         self.generator.set_state(self.start)
         self.generator.words(2 * self.used)
+
+
+class _Normals:
+    """Standard normal values one by one, of such uniforms; ``spare`` is the second of a pair, not used yet."""
+
+    def __init__(self, uniforms, spare):
+        self.uniforms, self.spare = uniforms, spare
+
+    def __call__(self) -> float:
+        if self.spare is not None:
+            value, self.spare = self.spare, None
+            return value
+        value, self.spare = _few_pairs(np.array([[self.uniforms(), self.uniforms()]]))
+        return value
 
 
 def _long(generator, n: int) -> np.ndarray:

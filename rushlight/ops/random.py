@@ -324,6 +324,17 @@ def poisson(input, generator=None):
     return xp_.poisson_of(input, wrap(_drawn_from("poisson", generator, input)))
 
 
+@op(node="StandardGammaBackward0", a=lambda xp, g, y, a: g * xp.gamma_slope(a, y))
+def gamma_of(xp, a, drawn):
+    return drawn
+
+
+def standard_gamma(shape: Tensor, generator=None) -> Tensor:
+    """Gamma variates of rate 1 with the shapes given; a gradient says how they move with their shapes."""
+    drawn = wrap(_drawn_from("gamma", generator, shape))
+    return xp_.gamma_of(shape, drawn.clamp(min=dtypes.finfo(shape.dtype).tiny))
+
+
 @op(count=_no_gradient, prob=_no_gradient)
 def binomial_of(xp, count, prob, drawn):
     return drawn

@@ -529,7 +529,7 @@ def broadcast_tensors(*tensors):
 
     check_broadcast([t._array for t in tensors])
     shape = tuple(broadcast_shapes(*[t._array.shape for t in tensors]))
-    return tuple(broadcast_to_(t, shape=shape) for t in tensors)
+    return tuple(t if t._array.shape == shape else broadcast_to_(t, shape=shape) for t in tensors)
 
 
 # -- one part of it --------------------------------------------------------------------------------------------------

@@ -146,6 +146,11 @@ def igammac(xp, a, x):
     return xp.igammac(a, x)
 
 
+@op(a=no_gradient("gamma_slope"), x=no_gradient("gamma_slope"))
+def gamma_slope(xp, a, x):
+    return xp.gamma_slope(a, x)
+
+
 @op(promote="float", x=lambda xp, g, x, p: g * sum(xp.digamma(x - j / 2) for j in range(p)))
 def mvlgamma_(xp, x, *, p):
     return sum(xp.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)

@@ -1,0 +1,244 @@
+"""``Distribution``: shapes, validation of parameters and values, expansion, printing."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight as torch
+
+from ..compiler import is_compiling
+from . import constraints
+
+__all__ = ["Distribution", "ExponentialFamily"]
+
+
+class Distribution:
+    """``batch_shape`` independent distributions over values of ``event_shape``."""
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: dict[str, constraints.Constraint] = {}
+    _validate_args = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions made from now on check their parameters and values."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+        self._batch_shape, self._event_shape = torch.Size(batch_shape), torch.Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                # Of two ways to give one parameter, the other one is computed when it is asked for.
+                if not constraints.is_dependent(constraint) and name in self.__dict__:
+                    self._check_parameter(name, constraint)
+
+    @property
+    def batch_shape(self):
+        return self._batch_shape
+
+    @property
+    def event_shape(self):
+        return self._event_shape
+
+    @property
+    def support(self):
+        raise NotImplementedError
+
+    @property
+    def mean(self):
+        raise NotImplementedError
+
+    @property
+    def mode(self):
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self):
+        raise NotImplementedError
+
+    @property
+    def stddev(self):
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape=()):
+        """Draw without a gradient."""
+        with torch.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        """Draw so that gradients reach the parameters."""
+        raise NotImplementedError(f"{type(self).__name__} cannot draw with gradients: use sample()")
+
+    def sample_n(self, n: int):
+        return self.sample((n,))
+
+    def log_prob(self, value):
+        raise NotImplementedError
+
+    def cdf(self, value):
+        raise NotImplementedError
+
+    def icdf(self, value):
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True):
+        raise NotImplementedError
+
+    def entropy(self):
+        raise NotImplementedError
+
+    def perplexity(self):
+        return torch.exp(self.entropy())
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distributions, repeated to a larger ``batch_shape`` without copying."""
+        new, batch_shape = self._copied(_instance), torch.Size(batch_shape)
+        for name in self.arg_constraints:
+            if name in self.__dict__:
+                value = self.__dict__[name]
+                setattr(new, name, value.expand(batch_shape + value.shape[len(self._batch_shape) :]))
+        new._batch_shape = batch_shape
+        return new
+
+    def _copied(self, instance):
+        """A new instance that has everything but the parameters."""
+        new = type(self).__new__(type(self)) if instance is None else instance
+        new._event_shape, new._validate_args = self._event_shape, False
+        return new
+
+    def _extended_shape(self, sample_shape=()):
+        return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def _standard_normal(self, sample_shape, like):
+        """Noise of the shape of a sample."""
+        shape = self._extended_shape(sample_shape)
+        return torch.normal(torch.zeros(shape, dtype=like.dtype), torch.ones(shape, dtype=like.dtype)).to(like.device)
+
+    def _check_parameter(self, name: str, constraint) -> None:
+        value = getattr(self, name)
+        if not _all(constraint.check, value):
+            raise ValueError(
+                f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+            )
+
+    def _validate_sample(self, value) -> None:
+        """Is ``value`` a tensor of a shape and of numbers that this distribution may have drawn?"""
+        if not isinstance(value, torch.Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        events = len(self._event_shape)
+        if tuple(value.shape[value.dim() - events :]) != tuple(self._event_shape):
+            raise ValueError(
+                "The right-most size of value must match event_shape: "
+                f"{value.size()} vs {torch.Size(self._event_shape)}."
+            )
+        expected = self._batch_shape + self._event_shape
+        for i, j in zip(reversed(value.shape), reversed(expected)):
+            if 1 not in (i, j) and i != j:
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {expected}."
+                )
+        support = self.support
+        if not _all(support.check, value):
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
+                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        values = [(name, self.__dict__[name]) for name in names]
+        texts = [f"{name}: {v if v.numel() == 1 else v.size()}" for name, v in values]
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+
+def _all(check, value) -> bool:
+    """Does it hold everywhere? While a function is compiled values are not known: the eager first call checked."""
+    return is_compiling() or bool(check(value).all())
+
+
+class ExponentialFamily(Distribution):
+    """A distribution whose density is exp of a sum of parameters times statistics."""
+
+
+class lazy:
+    """A parameter computed from the other way to give it, when first asked for, and then kept."""
+
+    def __init__(self, function):
+        self.function, self.name, self.__doc__ = function, function.__name__, function.__doc__
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        with torch.enable_grad():
+            value = self.function(instance)
+        instance.__dict__[self.name] = value
+        return value
+
+
+class ByProbsOrLogits:
+    """``probs`` and ``logits``, of which one was given; ``_binary``: logits are log-odds, not log-probabilities."""
+
+    _binary = True
+
+    @lazy
+    def probs(self):
+        return to_probs(self.logits, self._binary)
+
+    @lazy
+    def logits(self):
+        return to_logits(self.probs, self._binary)
+
+    @property
+    def _param(self):
+        """The one that was given."""
+        return self.__dict__["probs" if self._by_probs else "logits"]
+
+    def _given(self, probs, logits):
+        """Note which of the two it is; returns it."""
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        self._by_probs = probs is not None
+        return probs if self._by_probs else logits
+
+    def _keep(self, value) -> None:
+        self.__dict__["probs" if self._by_probs else "logits"] = value
+
+    def _copied(self, instance):
+        new = super()._copied(instance)
+        new._by_probs = self._by_probs
+        return new
+
+
+def as_tensors(*values):
+    """Parameters as tensors of one dtype and shape."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    like = {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {"dtype": torch.get_default_dtype()}
+    return torch.broadcast_tensors(*(v if isinstance(v, torch.Tensor) else torch.tensor(v, **like) for v in values))
+
+
+def to_probs(logits, binary: bool = True):
+    return torch.sigmoid(logits) if binary else torch.softmax(logits, dim=-1)
+
+
+def to_logits(probs, binary: bool = True):
+    probs = clamped(probs)
+    return probs.log() - (-probs).log1p() if binary else probs.log()
+
+
+def clamped(probs):
+    """Away from 0 and 1 by the least step, so that logarithms are finite."""
+    eps = torch.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def sum_rightmost(value, dims: int):
+    return value if dims == 0 else value.reshape(*value.shape[: value.dim() - dims], -1).sum(-1)
+
+
+LOG_SQRT_2PI = math.log(math.sqrt(2 * math.pi))

@@ -1,0 +1,183 @@
+"""``kl_divergence(p, q)``: how much is lost when ``q`` stands for ``p``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import rushlight as torch
+
+from .bernoulli import Bernoulli
+from .beta import Beta
+from .binomial import Binomial
+from .categorical import Categorical
+from .cauchy import Cauchy
+from .dirichlet import Dirichlet
+from .distribution import Distribution, sum_rightmost
+from .exponential import Exponential
+from .gamma import Gamma
+from .geometric import Geometric
+from .half_normal import HalfNormal
+from .independent import Independent
+from .laplace import Laplace
+from .multivariate_normal import MultivariateNormal, squared_distance
+from .normal import Normal
+from .one_hot_categorical import OneHotCategorical
+from .poisson import Poisson
+from .transformed_distribution import TransformedDistribution
+from .uniform import Uniform
+
+__all__ = ["kl_divergence", "register_kl"]
+
+_RULES: dict[tuple[type, type], Callable] = {}
+
+
+def register_kl(type_p, type_q):
+    """A decorator: this function of (p, q) is the divergence of such distributions."""
+    if not (isinstance(type_p, type) and issubclass(type_p, Distribution)):
+        raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
+    if not (isinstance(type_q, type) and issubclass(type_q, Distribution)):
+        raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
+
+    def register(function):
+        _RULES[type_p, type_q] = function
+        return function
+
+    return register
+
+
+def kl_divergence(p: Distribution, q: Distribution):
+    """KL(p || q), by the rule for the nearest kinds of distributions that there is one for.
+
+    >>> d = rushlight.distributions
+    >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
+    tensor(0.5000)
+    """
+    fitting = [(pair, rule) for pair, rule in _RULES.items() if isinstance(p, pair[0]) and isinstance(q, pair[1])]
+    if not fitting:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+        )
+    distance = lambda pair: type(p).__mro__.index(pair[0]) + type(q).__mro__.index(pair[1])
+    return min(fitting, key=lambda entry: distance(entry[0]))[1](p, q)
+
+
+@register_kl(Normal, Normal)
+def _normal(p, q):
+    ratio = (p.scale / q.scale).pow(2)
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p, q):
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with                          different event shapes "
+            "cannot be computed"
+        )
+    n = p.event_shape[0]
+    log_dets = [d._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) for d in (q, p)]
+    ratio = torch.linalg.solve_triangular(q._tril, p._tril, upper=False).pow(2).sum([-2, -1])
+    return log_dets[0] - log_dets[1] + 0.5 * (ratio + squared_distance(q._tril, q.loc - p.loc) - n)
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p, q):
+    terms = p.probs * (p.logits - q.logits)
+    terms = torch.where((q.probs == 0).expand_as(terms), math.inf, terms)
+    return torch.where((p.probs == 0).expand_as(terms), 0.0, terms).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p, q):
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p, q):
+    softplus = torch.nn.functional.softplus
+    yes = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    no = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    yes = torch.where(p.probs == 0, 0.0, torch.where(q.probs == 0, math.inf, yes))
+    return yes + torch.where(p.probs == 1, 0.0, torch.where(q.probs == 1, math.inf, no))
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p, q):
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return torch.where(p.total_count > q.total_count, math.inf, kl)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p, q):
+    return -p.entropy() - torch.log1p(-q.probs) / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p, q):
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p, q):
+    ratio = q.rate / p.rate
+    return -ratio.log() + ratio - 1
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p, q):
+    a, b = p.concentration, q.concentration
+    moved = q.concentration * (p.rate / q.rate).log() + torch.lgamma(b) - torch.lgamma(a)
+    return moved + (a - b) * torch.digamma(a) + (q.rate - p.rate) * (a / p.rate)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p, q):
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    scale = total.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
+    return scale + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Beta, Beta)
+def _beta(p, q):
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p, q):
+    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + away / q.scale + ratio * torch.exp(-away / p.scale) - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p, q):
+    apart = (p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)
+    return apart.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p, q):
+    kl = ((q.high - q.low) / (p.high - p.low)).log()
+    return torch.where((q.low > p.low) | (q.high < p.high), math.inf, kl)
+
+
+@register_kl(Independent, Independent)
+def _independent(p, q):
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p, q):
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    return kl_divergence(p.base_dist, q.base_dist)
