@@ -34,15 +34,14 @@ def save_sharded(
     index = os.path.join(directory, (_SAFE if safe_serialization else _PICKLED) + ".index.json")
     with alone(directory) as sure:
         old = _files_of(index)
+        if sure:  # else they may be another's, being saved
+            _delete(directory, _interrupted(directory, safe_serialization, old))
         weight_map = _save_shards(state_dict, directory, _bytes(max_shard_size), safe_serialization, fresh=bool(old))
         total = sum(t.nbytes for t in state_dict.values())
         text = json.dumps({"metadata": {"total_size": total, **(metadata or {})}, "weight_map": weight_map}, indent=2)
         with replacing(index) as file:
             file.write(text.encode() + b"\n")
-        left = _interrupted(directory, safe_serialization) if sure else set()  # else it may be another's, being saved
-        for name in (old | left) - {*weight_map.values()}:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(directory, name))
+        _delete(directory, old - {*weight_map.values()})
     return index
 
 
@@ -121,11 +120,21 @@ def _file_names(count: int, safe: bool, fresh: bool):
     return [f"{stem}{tag}-{i + 1:05d}-of-{count:05d}.{ending}" for i in range(count)]
 
 
-def _interrupted(directory: str, safe: bool) -> set[str]:
-    """What saves that were killed left: shards, whole or partial, under a name that only ``fresh`` makes."""
+def _interrupted(directory: str, safe: bool, named: set[str]) -> set[str]:
+    """Shards, whole or partial, that killed saves left: those that the index does not name.
+
+    Where there is no index, only those that have a name which ``fresh`` makes: others may be somebody else's.
+    """
     stem, ending = (_SAFE if safe else _PICKLED).rsplit(".", 1)
-    left = re.compile(rf"\.?{stem}-[0-9a-f]{{8}}-\d{{5}}-of-\d{{5}}\.{ending}(\.[0-9a-f]{{8}}\.partial)?")
-    return {name for name in os.listdir(directory) if left.fullmatch(name)}
+    tag = "(-[0-9a-f]{8})" + ("?" if named else "")
+    left = re.compile(rf"\.?{stem}{tag}-\d{{5}}-of-\d{{5}}\.{ending}(\.[0-9a-f]{{8}}\.partial)?")
+    return {name for name in os.listdir(directory) if left.fullmatch(name)} - named
+
+
+def _delete(directory: str, names: set[str]) -> None:
+    for name in names:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(directory, name))
 
 
 def _packed(state: dict[str, Tensor]) -> dict[str, Tensor]:
