@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
+from . import config
 
-class _Switches:
+
+class _Switches(types.ModuleType):
     """Attributes a program may set and read back; ``is_available`` says whether the thing exists here."""
 
     if TYPE_CHECKING:
@@ -13,7 +18,8 @@ class _Switches:
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
-    def __init__(self, available: bool = False, **values):
+    def __init__(self, name: str, available: bool = False, **values):
+        super().__init__(f"{__name__}.{name}")
         self.__dict__.update(values)
         self._available = available
 
@@ -24,11 +30,9 @@ class _Switches:
         return self._available
 
 
-cudnn = _Switches(enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
-cudnn.version = lambda: None
+class _WithGpu(_Switches):
+    """Switches of something that is there when a GPU is."""
 
-
-class _Cuda(_Switches):
     def is_built(self) -> bool:
         from . import cuda
 
@@ -37,10 +41,83 @@ class _Cuda(_Switches):
     is_available = is_built
 
 
-cuda = _Cuda(matmul=_Switches(allow_tf32=False, allow_fp16_reduced_precision_reduction=True))
-cuda.enable_flash_sdp = cuda.enable_math_sdp = cuda.enable_mem_efficient_sdp = lambda enabled: None
-cuda.flash_sdp_enabled = cuda.math_sdp_enabled = cuda.mem_efficient_sdp_enabled = lambda: True
-mps = _Switches()
-mkl = _Switches()
-mkldnn = _Switches(enabled=False)
-openmp = _Switches()
+class _Cudnn(_WithGpu):
+    def version(self) -> None:
+        """XLA brings its own cuDNN and does not say which."""
+
+    def is_acceptable(self, tensor) -> bool:
+        return tensor.is_cuda
+
+    def set_flags(self, **flags) -> tuple:
+        """Set switches by name (``_enabled=False``), those that are not None; their values before."""
+        names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
+        before = tuple(getattr(self, name) for name in names)
+        for name, value in flags.items():
+            if value is not None:
+                setattr(self, name.removeprefix("_"), value)
+        return before
+
+    @contextlib.contextmanager
+    def flags(self, **flags):
+        """Switches for a block."""
+        before = dict(self.__dict__)
+        self.set_flags(**flags)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+
+class _Cuda(_WithGpu):
+    """Which attention is used is XLA's choice: asking for one is accepted, and all count as enabled."""
+
+    def _accept(self, enabled: bool) -> None:
+        pass
+
+    def _yes(self) -> bool:
+        return True
+
+    enable_flash_sdp = enable_math_sdp = enable_mem_efficient_sdp = enable_cudnn_sdp = _accept
+    flash_sdp_enabled = math_sdp_enabled = mem_efficient_sdp_enabled = cudnn_sdp_enabled = _yes
+
+    @contextlib.contextmanager
+    def sdp_kernel(self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+        yield
+
+    def preferred_linalg_library(self, backend=None) -> str:
+        return "default"
+
+    preferred_blas_library = preferred_linalg_library
+
+
+cudnn = _Cudnn("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
+
+
+class _Matmul(_Switches):
+    """``allow_tf32`` is ``set_float32_matmul_precision`` by another name."""
+
+    @property
+    def allow_tf32(self) -> bool:
+        return config.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allow: bool) -> None:
+        config.set_float32_matmul_precision("high" if allow else "highest")
+
+
+cuda = _Cuda(
+    "cuda",
+    matmul=_Matmul(
+        "cuda.matmul",
+        allow_fp16_reduced_precision_reduction=True,
+        allow_bf16_reduced_precision_reduction=True,
+        allow_fp16_accumulation=False,
+    )
+)
+mps = _Switches("mps")
+mkl = _Switches("mkl")
+mkldnn = _Switches("mkldnn", enabled=False)
+openmp = _Switches("openmp")
+
+__path__: list[str] = []  # a package to the import system: programs say `import torch.backends.cudnn as cudnn`
+sys.modules.update({part.__name__: part for part in (cudnn, cuda, mps, mkl, mkldnn, openmp)})

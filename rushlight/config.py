@@ -8,6 +8,7 @@ import sys
 from .device import cpu, device
 
 default_device: device = cpu  # set_default_device, ``with device(...)``
+current_gpu = 0  # what device("cuda") means: cuda.set_device
 
 
 def set_default_device(d) -> None:

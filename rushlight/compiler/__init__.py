@@ -13,7 +13,17 @@ from __future__ import annotations
 import functools
 import sys
 
-__all__ = ["compile", "disable", "is_compiling", "is_exporting", "reset"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
 
 
 def compile(model=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
@@ -77,6 +87,22 @@ is_exporting = is_dynamo_compiling = is_compiling
 def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
     """Accepted for PyTorch programs; a trace goes through every function it calls."""
     return (lambda f: f) if fn is None else fn
+
+
+def allow_in_graph(fn):
+    """Accepted for PyTorch programs; a trace goes through every function it calls."""
+    return fn
+
+
+assume_constant_result = allow_in_graph
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Accepted for PyTorch programs; results of a compiled call are never overwritten by the next one."""
+
+
+def list_backends(exclude_tags=None) -> list[str]:
+    return ["xla"]
 
 
 def reset() -> None:

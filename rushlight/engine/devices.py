@@ -48,7 +48,8 @@ _trace = _Trace()
 def place_of(d: device) -> jax.Device:
     """The JAX device behind a rushlight device; XLA's CPU for ``cpu`` and ``xla``."""
     try:
-        return jax.devices(_PLATFORM[d.type])[d.index or 0]
+        index = d.index if d.index is not None else config.current_gpu if d.type == "cuda" else 0
+        return jax.devices(_PLATFORM[d.type])[index]
     except (RuntimeError, IndexError):
         raise RuntimeError(_missing(d)) from None
 

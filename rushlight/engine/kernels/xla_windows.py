@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from .windows import first_inside, lowest, small_int
+
+
+def _one_program(function):
+    """Run eagerly as one program, not one for every slice; in a trace it is as if written out."""
+    code = function.__code__
+    return jax.jit(function, static_argnames=code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount], inline=True)
 
 
 def pick(x, *, low, size, step, fill=0):
@@ -35,6 +42,7 @@ def spread(x, *, low, full, step):
     return lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * lead + widths)
 
 
+@_one_program
 def max_windows(x, *, offsets, size, step):
     """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
     fill = lowest(x.dtype)
@@ -48,6 +56,7 @@ def max_windows(x, *, offsets, size, step):
     return best, which
 
 
+@_one_program
 def sum_windows(x, *, taps, size, step):
     """The sum of each window, one axis after the other: ``taps`` lists for each where in a window elements sit."""
     for axis in range(len(taps)):
@@ -58,6 +67,7 @@ def sum_windows(x, *, taps, size, step):
     return x
 
 
+@_one_program
 def spread_windows(x, *, taps, full, step):
     """The adjoint of ``sum_windows``."""
     for axis in reversed(range(len(taps))):
@@ -73,11 +83,13 @@ def _along(x, axis, taps):
     return lambda a: [a if i == axis else 0 for i in range(count)], list(x.shape[x.ndim - count :]), [1] * count
 
 
+@_one_program
 def columns(x, *, offsets, size, step):
     """The elements of each window as an axis before the windows': (…, len(offsets), *size)."""
     return jnp.stack([pick(x, low=o, size=size, step=step) for o in offsets], axis=x.ndim - len(step))
 
 
+@_one_program
 def add_columns(x, *, offsets, full, step):
     """The adjoint of ``columns``."""
     axis = x.ndim - len(step) - 1
