@@ -139,6 +139,29 @@ def test_boxes_of_a_large_graph_do_not_overlap():
         assert all(right <= b[0] or left >= b[1] for b in others)
 
 
+def test_weight_and_bias_are_neighbours():
+    pytest.importorskip("igraph")
+
+    class Residual(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.skip = (nn.Linear(3, 3) for _ in range(3))
+
+        def forward(self, x):
+            return self.second(rushlight.relu(self.first(x))) + self.skip(x)
+
+    model = nn.Sequential(*[Residual() for _ in range(4)])
+    root = xml.fromstring(inspect.graph(model(rushlight.ones(2, 3)).sum(), model).svg)
+    texts = root.iter("{http://www.w3.org/2000/svg}text")
+    where = {
+        t.text: (float(t.get("x")), float(t.get("y"))) for t in texts if t.text.startswith(("0.", "1.", "2.", "3."))
+    }
+    for name, (x, y) in where.items():
+        if name.endswith("weight"):
+            bias = where[name.replace("weight", "bias")]
+            assert bias[1] == y and not any(x < place[0] < bias[0] for place in where.values() if place[1] == y)
+
+
 def test_graph_stops_at_the_limit():
     pytest.importorskip("igraph")
     x = rushlight.ones(1, requires_grad=True)
@@ -146,7 +169,7 @@ def test_graph_stops_at_the_limit():
     for _ in range(30):
         y = y * 2
     picture = inspect.graph(y, limit=10)
-    assert picture.count == 10 and "not drawn" in picture.svg
+    assert picture.count == 10 and "21 more nodes are not drawn" in picture.svg
 
 
 def test_graph_of_a_model(tmp_path):
@@ -302,6 +325,21 @@ addEventListener("error", e => problems.push(e.message));
 """
 _CLICKS = """
 <script>
+// Is a text cut off at the edge of its card, or printed over another one of its picture?
+function look() {
+  for (const svg of document.querySelectorAll("section svg")) {
+    const card = svg.closest("section").getBoundingClientRect(), texts = [...svg.querySelectorAll("text")];
+    const boxes = texts.map(t => t.getBoundingClientRect());
+    boxes.forEach((a, i) => {
+      if (a.left < card.left || a.right > card.right) problems.push("cut off: " + texts[i].textContent);
+      boxes.slice(0, i).forEach((b, j) => {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && high > 3) problems.push("on top: " + texts[i].textContent + " / " + texts[j].textContent);
+      });
+    });
+  }
+}
 const report = {title: document.title, alarm: document.getElementById("alarm").textContent, visits: []};
 for (const button of document.querySelectorAll("#tree button")) {
   button.scrollIntoView({block: "center"});
@@ -312,15 +350,22 @@ for (const button of document.querySelectorAll("#tree button")) {
   report.visits.push([button.dataset.path, button.getAttribute("aria-current"),
     document.querySelector("#module h2").firstChild.textContent.trim(),
     document.querySelectorAll("#module svg").length]);
+  look();
 }
 const rows = document.querySelectorAll("#flow g[data-path]");
 report.flow = [...rows].map(g => [g.dataset.path, g.querySelectorAll("[data-tip]").length]);
 rows[0].querySelector("text").dispatchEvent(new MouseEvent("click", {bubbles: true}));
 report.afterFlow = document.querySelector("#tree [aria-current=true]").dataset.path;
 report.lossPaths = document.querySelectorAll("#loss path").length;
-const move = new MouseEvent("mousemove", {bubbles: true, clientX: 700, clientY: 200});
-document.querySelector("#loss svg").dispatchEvent(move);
-report.tip = document.getElementById("tip").textContent;
+report.tips = ["#loss svg", "#metrics svg"].map(place => {
+  const move = new MouseEvent("mousemove", {bubbles: true, clientX: 700, clientY: 200});
+  document.querySelector(place)?.dispatchEvent(move);
+  return document.getElementById("tip").textContent;
+});
+const loss = () => document.getElementById("loss").innerHTML, linear = loss();
+document.getElementById("scale").click();
+report.logarithmic = loss() !== linear && loss().includes("<path");
+look();
 const page = () => getComputedStyle(document.body).backgroundColor;
 report.pages = [page()];
 document.getElementById("theme").click();
@@ -341,13 +386,13 @@ def browser(tmp_path):
     if program is None:
         pytest.skip("no Chromium is installed: the page is not opened in a browser")
 
-    def visit(page):
+    def visit(page, width=1200):
         text = page.read_text(encoding="utf-8")
         visited = tmp_path / "visited.html"
         text = text.replace("<body>", "<body>" + _VISITOR, 1).replace("</body>", _CLICKS + "</body>", 1)
         visited.write_text(text, encoding="utf-8")
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-        command += ["--window-size=1200,900", "--virtual-time-budget=5000", "--dump-dom", visited.as_uri()]
+        command += [f"--window-size={width},900", "--virtual-time-budget=5000", "--dump-dom", visited.as_uri()]
         dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
         return json.loads(html.unescape(re.search(r'<pre id="report">(.*?)</pre>', dom, re.S).group(1)))
 
@@ -367,7 +412,8 @@ def test_click_through_the_page(tmp_path, browser):
     )  # outputs, gradients; with weights, more
     assert [path for path, _ in seen["flow"]] == ["body.0", "body.1", "body.2", "head"]
     assert all(cells == 30 for _, cells in seen["flow"]) and seen["afterFlow"] == "body.0"
-    assert seen["lossPaths"] >= 1 and "loss: " in seen["tip"] and "twice: " in seen["tip"]
+    assert seen["lossPaths"] >= 1 and "loss: " in seen["tips"][0] and "twice: " in seen["tips"][1]
+    assert seen["logarithmic"]
     assert seen["pages"][0] != seen["pages"][1] and not seen["wide"]
 
 
@@ -376,4 +422,24 @@ def test_the_page_shows_the_nan(tmp_path, browser):
     train(model, 3, tmp_path / "page.html")
     seen = browser(tmp_path / "page.html")
     assert seen["problems"] == []
-    assert seen["alarm"] == "NaN or infinity first in step 1, forward, at module “1”: its output, from finite inputs."
+    assert (
+        seen["alarm"]
+        == "NaN or infinity first in step 1, forward, at module “1” (Poison): its output, from finite inputs."
+    )
+
+
+def test_the_page_on_a_narrow_screen(tmp_path, browser):
+    train(Net(), 130, tmp_path / "page.html")
+    seen = browser(tmp_path / "page.html", width=500)  # Chromium's windows are not narrower
+    assert seen["problems"] == [] and not seen["wide"]
+
+
+def test_layers_are_what_has_gradients_but_no_parts_that_have(tmp_path, browser):
+    """MultiheadAttention never calls its out_proj: it is a layer itself."""
+    model = nn.ModuleDict({"attention": nn.MultiheadAttention(4, 2), "out": nn.Linear(4, 1)})
+    with inspect.watch(model, tmp_path / "page.html") as watch:
+        for _ in range(2):
+            x = rushlight.randn(3, 2, 4)
+            model["out"](model["attention"](x, x, x)[0]).sum().backward()
+            watch.step(1.0)
+    assert [path for path, _ in browser(tmp_path / "page.html")["flow"]] == ["attention", "out"]

@@ -80,10 +80,27 @@ def _draw_nodes(tensor: Tensor, names: dict, limit: int) -> Picture:
     left = min([x - w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) - 12
     right = max([x + w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) + 12
     height = max(y for _, y in places) + 64
+    legend, wide = _legend(left + 12, -52)
+    parts += legend
+    right = max(right, left + wide)
     if more:
-        parts.append(_text((left + right) / 2, -42, f"further back, {more} more nodes are not drawn", 0.7))
-    top = -62 if more else -30
+        are = "node is" if more == 1 else "nodes are"
+        parts.append(_text(left + 12, -78, f"further back, {more:,} more {are} not drawn", 0.7, "start"))
+    top = -98 if more else -72
     return Picture(_svg(left, top, right - left, height - top - 34, parts), len(nodes), "nodes")
+
+
+def _legend(x: float, y: float):
+    """What the colours mean, in one line; and how wide it is."""
+    parts, start = [], x
+    for colour, word in ((_LEAF, "leaf"), (_OP, "operation"), (_RESULT, "result")):
+        radius = 7 if colour == _LEAF else 3
+        parts.append(
+            f"<rect x='{x:.1f}' y='{y - 7}' width='22' height='14' rx='{radius}' fill='{colour}' fill-opacity='0.16' "
+            f"stroke='{colour}'/>{_text(x + 28, y + 4, word, 0.7, 'start')}"
+        )
+        x += 28 + len(word) * _CHARACTER + 18
+    return parts, x - start + 24
 
 
 def _igraph():
@@ -98,7 +115,8 @@ def _collect(tensor: Tensor, limit: int):
     """(nodes, the result's first; edges (maker, user) by number; how many nodes are left out)."""
     node: Any = tensor._node
     root: Node = node.parent if type(node) is Output else node
-    number, nodes, edges, left_out = {root: 0}, [root], [], set()
+    number, nodes, edges = {root: 0}, [root], []
+    left_out: set = set()
     waiting = deque([root])
     while waiting:
         node = waiting.popleft()
@@ -106,14 +124,15 @@ def _collect(tensor: Tensor, limit: int):
             if edge is None:
                 continue
             maker = edge.parent if type(edge) is Output else edge
-            if maker not in number:
-                if len(nodes) >= limit or maker in left_out:
-                    left_out.add(maker)
-                    continue
-                number[maker] = len(nodes)
-                nodes.append(maker)
+            if maker not in number and maker not in left_out:
                 waiting.append(maker)
-            edges.append((number[maker], number[node]))
+                if len(nodes) < limit:
+                    number[maker] = len(nodes)
+                    nodes.append(maker)
+                else:
+                    left_out.add(maker)
+            if maker in number and node in number:
+                edges.append((number[maker], number[node]))
     return nodes, list(dict.fromkeys(edges)), len(left_out)
 
 
@@ -151,6 +170,7 @@ def _place(widths, edges, leaves):
     layer = _layers(len(widths), edges)
     drawn = _igraph().Graph(n=len(widths), edges=edges, directed=True).layout_sugiyama(layers=layer, maxiter=200)
     items = [(layer[i], x) for i, (x, _) in enumerate(drawn.coords)]
+    _keep_together(items, edges, leaves)
     widths, chains = list(widths), []
     for (maker, user), bends in zip(edges, drawn.edge_routing):
         chain = [maker]
@@ -162,6 +182,21 @@ def _place(widths, edges, leaves):
     x = _sweep(items, widths, chains, len(layer), leaves)
     at = [(x[i], items[i][0] * _DOWN) for i in range(len(items))]
     return at[: len(layer)], [[at[i] for i in chain] for chain in chains]
+
+
+def _keep_together(items, edges, leaves) -> None:
+    """Leaves with one user, such as a layer's weight and bias, become neighbours: igraph may put others in between."""
+    users: dict[int, list[int]] = {}
+    for maker, user in edges:
+        users.setdefault(maker, []).append(user)
+    groups: dict[tuple[int, int], list[int]] = {}  # (user, layer) -> its leaves there
+    for leaf in sorted(leaves):
+        if len(users.get(leaf, ())) == 1:
+            groups.setdefault((users[leaf][0], items[leaf][0]), []).append(leaf)
+    for (_, layer), group in groups.items():
+        middle = sum(items[leaf][1] for leaf in group) / len(group)
+        for i, leaf in enumerate(group):
+            items[leaf] = layer, middle + 1e-6 * i
 
 
 def _sweep(items, widths, chains, count, leaves):

@@ -116,7 +116,8 @@ class Summary:
 
     def _repr_html_(self) -> str:
         shown = [row for row in self.rows if self.depth is None or row.depth <= self.depth]
-        head = "".join(f"<th style='text-align:{'left' if i < 2 else 'right'}'>{c}</th>" for i, c in enumerate(_HEADER))
+        sides = ["left", "left", "right", "right", "right"]
+        head = "".join(f"<th style='text-align:{side};padding:2px 8px'>{c}</th>" for side, c in zip(sides, _HEADER))
         body = "".join(_html_row(row) for row in shown)
         totals = "<br>".join(map(html.escape, self._totals()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{totals}</p>"
@@ -152,7 +153,7 @@ def _labels(rows: list[Row]) -> list[str]:
 def _html_row(row: Row) -> str:
     name = f"<b>{html.escape(row.name)}</b> {html.escape(row.kind)}" if row.name else f"<b>{html.escape(row.kind)}</b>"
     cells = "".join(
-        f"<td style='text-align:{'left' if i == 0 else 'right'}'>{html.escape(c)}</td>"
+        f"<td style='text-align:{'left' if i == 0 else 'right'};padding:2px 8px'>{html.escape(c)}</td>"
         for i, c in enumerate(_cells(row))
     )
     return f"<tr><td style='text-align:left;padding-left:{0.5 + 1.4 * row.depth}em'>{name}</td>{cells}</tr>"
@@ -179,12 +180,14 @@ def _places(model, depth=0, name="", last=True):
 
 def _called(model, args, kwargs) -> list[Row]:
     """Call the model and note every call of every module in it."""
-    names = {id(m): name.rpartition(".")[2] for name, m in model.named_modules()}
+    paths = {id(m): name for name, m in model.named_modules()}
     rows: list[Row] = []
     running: list[Row] = []
 
     def begin(module, _):
-        row = Row(len(running), names[id(module)], module, called=True)
+        # Seen from the module that calls it: one of a list that is not called itself is "blocks.0".
+        outside = f"{paths[id(running[-1].module)]}." if running and paths[id(running[-1].module)] else ""
+        row = Row(len(running), paths[id(module)].removeprefix(outside), module, called=True)
         row.repeated = any(r.module is module for r in rows)
         for outer in running:
             outer.leaf = False
