@@ -1,22 +1,30 @@
 """Damaged and hostile checkpoints: mutations of good files, and how loading them must end.
 
-``python tests/fuzz_io.py [mutations] [seed]`` runs the long form (20,000 mutations); tests/test_io_hostile.py a sample.
+``python tests/fuzz_io.py [mutations] [seed]`` runs the long form (20,000 mutations in about a minute);
+tests/test_io_hostile.py a sample. Files of the zip format are damaged anywhere, or only in their pickle with good
+checksums around it, and are loaded or mapped; those of the older format and of safetensors are loaded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pathlib
 import pickle
 import random
 import signal
 import sys
+import tempfile
 import tracemalloc
 
 import rushlight as torch
 
 DATA = pathlib.Path(__file__).parent / "data"
-CLEAR = (RuntimeError, pickle.UnpicklingError, EOFError)  # how a bad file may be refused
+CLEAR: tuple = (RuntimeError, pickle.UnpicklingError, EOFError)  # how a bad file may be refused
+with contextlib.suppress(ImportError):
+    from safetensors import SafetensorError
+
+    CLEAR = (*CLEAR, SafetensorError)
 MEMORY = 16 << 20  # what loading a small file may take at most, whatever the file says
 SECONDS = 30
 
@@ -25,13 +33,33 @@ class Verdict(Exception):
     """A file was not handled as it must be."""
 
 
-def attempt(data: bytes, **arguments):
+def load(data: bytes, **arguments):
+    return torch.load(io.BytesIO(data), **arguments)
+
+
+def load_mapped(data: bytes):
+    """From a file, mapped; its name is looked for too, as somebody would who does not trust it."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(ValueError):  # no zip file
+            torch.serialization.get_unsafe_globals_in_checkpoint(file.name)
+        return torch.load(file.name, mmap=data[:4] == b"PK\3\4")
+
+
+def load_safetensors(data: bytes):
+    from rushlight.io import safetensors
+
+    return safetensors.load(data)
+
+
+def attempt(data: bytes, loader=load, **arguments):
     """Load a file that may be anything: its value, or None and the error. Anything but a clear error is a Verdict."""
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        result, error = torch.load(io.BytesIO(data), **arguments), None
+        result, error = loader(data, **arguments), None
     except CLEAR as refused:
         result, error = None, refused
         if isinstance(refused, RecursionError) or (not str(refused)):
@@ -45,9 +73,9 @@ def attempt(data: bytes, **arguments):
     return result, error
 
 
-def check_mutation(data: bytes, original: str, checked: bool) -> bool:
+def check_mutation(data: bytes, original: str, checked: bool, loader=load) -> bool:
     """Was the file refused? If not, and the format has checksums, what came must be what was saved."""
-    result, error = attempt(data)
+    result, error = attempt(data, loader)
     if error is None and checked and repr(result) != original:
         raise Verdict("changed values were loaded without a word")
     return error is not None
@@ -101,19 +129,30 @@ def sources() -> list[tuple[bytes, str, bool]]:
     return found
 
 
-def run(count: int, seed: int) -> dict[str, int]:
-    """``count`` mutations; raises at the first file that is not handled as it must be, and keeps that file."""
-    generator, good, tally = random.Random(seed), sources(), {"refused": 0, "loaded": 0}
+def mutations(count: int, seed: int):
+    """Damaged files: the bytes, what they print as if they load, whether checksums guard them, how to load them."""
+    generator, good, others = random.Random(seed), sources(), [load, load_mapped]
+    with contextlib.suppress(ImportError):
+        from rushlight.io import safetensors
+
+        good.append((safetensors.save({"w": torch.ones(3, 2), "b": torch.zeros(0)}, {"format": "pt"}), "", False))
     for i in range(count):
         data, original, checked = generator.choice(good)
+        loader = load_safetensors if data is good[-1][0] and len(good) > 3 else others[i % 3 == 0]
         if checked and i % 2:
-            changed, checked = mutate_pickle(data, generator), False
+            yield mutate_pickle(data, generator), original, False, loader
         else:
-            changed = mutate(data, generator)
+            yield mutate(data, generator), original, checked and loader is load, loader
+
+
+def run(count: int, seed: int) -> dict[str, int]:
+    """``count`` mutations; raises at the first file that is not handled as it must be, and keeps that file."""
+    tally = {"refused": 0, "loaded": 0}
+    for i, (data, original, checked, loader) in enumerate(mutations(count, seed)):
         try:
-            refused = check_mutation(changed, original, checked)
+            refused = check_mutation(data, original, checked, loader)
         except Verdict:
-            pathlib.Path(f"fuzz_io_{seed}_{i}.bin").write_bytes(changed)
+            pathlib.Path(f"fuzz_io_{seed}_{i}.bin").write_bytes(data)
             raise
         tally["refused" if refused else "loaded"] += 1
     return tally
@@ -130,6 +169,6 @@ def guard() -> None:
 
 
 if __name__ == "__main__":
-    mutations = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    count, seed = (int(value) for value in (sys.argv[1:] + ["20000", "0"][len(sys.argv) - 1 :])[:2])
     guard()
-    print(run(mutations, int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    print(run(count, seed))

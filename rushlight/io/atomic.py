@@ -7,6 +7,7 @@ import glob
 import io
 import os
 import stat
+import threading
 
 try:
     import fcntl
@@ -16,6 +17,7 @@ except ImportError:  # Windows
 __all__ = ["alone", "replacing"]
 
 _BLOCK = 4 << 20  # bytes that are handed to the disk at a time
+_LARGE = 16 << 20
 
 
 @contextlib.contextmanager
@@ -86,7 +88,23 @@ def _finish(file: Partial, path: str) -> None:
         os.chmod(file.name, stat.S_IMODE(os.stat(path).st_mode))
     if fcntl is None:
         file.close()  # Windows does not rename what is open
-    os.replace(file.name, path)
+        os.replace(file.name, path)
+        return
+    with _freed_later(path):
+        os.replace(file.name, path)
+
+
+@contextlib.contextmanager
+def _freed_later(path: str):
+    """What loses its name in the block is freed by another thread: for a large file that takes a while."""
+    held = None
+    with contextlib.suppress(OSError):
+        held = os.open(path, os.O_RDONLY) if os.path.getsize(path) > _LARGE else None
+    try:
+        yield
+    finally:
+        if held is not None:
+            threading.Thread(target=os.close, args=(held,)).start()
 
 
 def _delete_abandoned(stem: str) -> None:

@@ -55,11 +55,12 @@ def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order
     writer.add("data.pkl", data.getbuffer())
     if byte_order:
         writer.add("byteorder", sys.byteorder.encode())
-    for key, memory in enumerate(storages.memories):
-        if settings.skip_data:
-            writer.reserve(f"data/{key}", memory.size)
-        else:
-            writer.add(f"data/{key}", memory)
+    named = {f"data/{key}": memory for key, memory in enumerate(storages.memories)}
+    if settings.skip_data:
+        for name, memory in named.items():
+            writer.reserve(name, memory.size)
+    else:
+        writer.add_all(named)
     writer.add("version", b"3\n")
     writer.close()
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+import numpy as np
+
 from .checksum import crc32
 
 __all__ = ["Damaged", "Reader", "Record", "Writer", "fill", "write_all"]
 
 ALIGNMENT = 64
 CHUNK = 1 << 21  # read and checked in parts: what was read is still in the cache when its checksum is taken
+_LARGE = 4 << 20
 ZIP64 = 0xFFFFFFFF  # from this size on, sizes and places are written in zip64's fields
 
 _LOCAL = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, size, size, name, extra
@@ -52,11 +55,25 @@ class Writer:
         self.position = 0
         self.entries: list[Record] = []
 
-    def add(self, name: str, data) -> None:
-        """Add a record; ``data`` is bytes or anything that shows its memory as bytes."""
+    def add(self, name: str, data, crc: int | None = None) -> None:
+        """Add a record; ``data`` is bytes or anything that shows its memory as bytes, ``crc`` its checksum if known."""
         data = memoryview(data).cast("B") if len(data) else b""
-        self._begin(name, len(data), crc32(data) if self.checksums else None)
+        if crc is None and self.checksums:
+            crc = crc32(data)
+        self._begin(name, len(data), crc)
         self._write(data)
+
+    def add_all(self, named: dict[str, np.ndarray]) -> None:
+        """Add many records. The checksums of large ones are taken by another thread, while those before are written."""
+        if not self.checksums or sum(data.size for data in named.values()) < _LARGE:
+            for name, data in named.items():
+                self.add(name, data)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a small file to write
+
+        with ThreadPoolExecutor(1) as pool:
+            for (name, data), crc in zip(named.items(), pool.map(crc32, named.values())):
+                self.add(name, data, crc)
 
     def reserve(self, name: str, size: int) -> None:
         """Add a record of zeros, without a checksum, for somebody to write into."""
