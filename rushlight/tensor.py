@@ -27,17 +27,16 @@ _ndarray = np.ndarray
 
 
 class Storage:
-    """What all views of one piece of memory share: how often it was written in place."""
+    """What all views of one piece of memory share: how often it was written in place.
 
-    version = 0  # class attributes until first written: a storage is made for every saved tensor
-    inference = False
-    views = None  # a list to collect new views in, while an in-place op runs; see autograd/views.py
+    A tensor gets one when it is first viewed or written (``Tensor._counted``); most never do.
+    """
 
-    @classmethod
-    def of_inference(cls) -> Storage:
-        storage = cls()
-        storage.inference = True
-        return storage
+    __slots__ = ("version", "inference", "views")
+
+    def __init__(self, version: int = 0, inference: bool = False):
+        self.version, self.inference = version, inference
+        self.views = None  # a list to collect new views in, while an in-place op runs; see autograd/views.py
 
 
 class View:
@@ -291,7 +290,7 @@ class Tensor:
             return None
         if self._view is not None and self._view.seen != self._storage.version:
             self._refresh()
-        return self._node.parent if type(self._node) is Output else self._node
+        return (self._node.parent if type(self._node) is Output else self._node).shown()
 
     @property
     def output_nr(self) -> int:
@@ -345,9 +344,7 @@ class Tensor:
         """The same memory, outside the graph."""
         if self._view is not None:
             self._sync()
-        array, node, storage = self._array, self._node, self._storage
-        if storage is None:
-            storage = self._storage = Storage()
+        array, node, storage = self._array, self._node, self._storage or self._counted()
         t = _new(Tensor)  # spelled out: state_dict() does this for every tensor of a model
         t._array, t._node, t._grad, t._storage, t._view = array, None, None, storage, None
         if (
@@ -373,7 +370,7 @@ class Tensor:
         self._come_home()
         t = wrap(self._array)
         if self._array.__class__ is not _ndarray:
-            t._storage = self._storage = self._storage or Storage()
+            t._storage = self._counted()
             self._share_values(t)
         return t
 
@@ -398,6 +395,15 @@ class Tensor:
         view = self._view
         if view is not None:
             view.leave(self) if view.base is None else view.base._come_home()
+
+    def _counted(self) -> Storage:
+        """The storage that counts writes to this tensor's memory; made now if there was none."""
+        storage = self._storage
+        if storage is None:
+            storage = self._storage = Storage()
+            if self._node is not None:
+                self._node.watch(storage)
+        return storage
 
     @property
     def _version(self) -> int:

@@ -8,7 +8,7 @@ import warnings
 import weakref
 
 from ..engine import namespace_of
-from ..tensor import Storage, Tensor, wrap
+from ..tensor import Tensor, wrap
 from . import mode
 from .mode import state
 from .op import _with_node, modified_in_place
@@ -238,9 +238,9 @@ class FunctionNode(Node):
             from .graph import Packed
 
             return _Saved(Packed(t), None, None, t._node, index)
-        t._storage = t._storage or Storage()
+        storage = t._counted()
         # An output is kept as its bare array: the tensor holds this node.
-        return _Saved(t._array if index is not None else t, t._storage, t._storage.version, None, index)
+        return _Saved(t._array if index is not None else t, storage, storage.version, None, index)
 
     # -- backward ----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-from ..tensor import Storage, Tensor
+from ..tensor import Tensor
 from . import mode
 from .mode import state
 from .tape import Node, Output
@@ -35,7 +35,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = tensor._node
-    return GradientEdge(node.parent, node.index, node) if type(node) is Output else GradientEdge(node, 0)
+    if type(node) is Output:
+        return GradientEdge(node.parent.shown(), node.index, node)
+    return GradientEdge(node.shown(), 0)
 
 
 def node_of(place) -> Node | None:
@@ -48,8 +50,7 @@ def node_of(place) -> Node | None:
 def increment_version(tensor) -> None:
     """Count an in-place write that autograd could not see."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        t._storage = t._storage or Storage()
-        t._storage.version += 1
+        t._counted().version += 1
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
@@ -172,12 +173,13 @@ class disable_saved_tensors_hooks:
 
 
 class Packed:
-    """A saved tensor in the form that the pack hook gave it."""
+    """A saved tensor in the form that the pack hook gave it; ``place`` says which input of the op it was, if any."""
 
-    __slots__ = ("_unpack_hook", "item")
+    __slots__ = ("_unpack_hook", "item", "place")
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, tensor: Tensor, place: int | None = None):
         pack_hook, self._unpack_hook = state.saved_hooks[-1]
+        self.place = place
         version = tensor._version
         with mode.no_grad():
             self.item = pack_hook(tensor)
@@ -213,43 +215,45 @@ def pack(node) -> None:
 def _pack_saved(node) -> None:
     from .op import Details
 
-    saved, plan = node.saved, node.plan
-    if not saved and (node.details is None or node.details.aux is None):
-        return
-    packed = [Packed(v) if isinstance(v, Tensor) else v for v in saved]
+    plan = node.plan
+    inputs = zip(node.saved, plan.pick(range(len(node.edges))))
+    packed = [_pack(value, place) for value, place in inputs]
     if plan.output:
-        packed[-1] = _pack_arrays(saved[-1], node if node.shape is not None else None)
+        packed.append(_pack_output(node.saved[plan.count], node))
+    for (kind, which), value in zip(plan.others, node.saved[len(packed) :]):
+        many = kind == "inputs"
+        packed.append(tuple(_pack(v, which + i) for i, v in enumerate(value)) if many else _pack(value))
     if node.details is None:
-        node.details = Details({}, None, (), None)
-    node.details.aux = _pack_arrays(node.details.aux, None)
-    node.details.unpack = _unpack_saved
-    node.saved, node.versions = packed, ()  # versions cannot be followed through hooks
+        node.details = Details()
+    node.details.residuals = _pack(node.details.residuals)
+    node.details.packed = True
+    node.saved, node.versions = tuple(packed), ()  # versions cannot be followed through hooks
 
 
-def _pack_arrays(arrays, node):
-    if isinstance(arrays, tuple):
-        return tuple(_pack_arrays(a, None) for a in arrays)
-    if not hasattr(arrays, "dtype"):
-        return arrays
-    t = _with_node(arrays, node)
+def _pack(value, place=None):
+    if isinstance(value, tuple):
+        return tuple(_pack(v) for v in value)
+    if isinstance(value, Tensor):
+        return Packed(value, place)
+    return Packed(_with_node(value, None)) if hasattr(value, "dtype") else value
+
+
+def _pack_output(array, node):
+    if node.shape is None:  # several
+        return _pack(array)
+    t = _with_node(array, node)
     packed = Packed(t)
     t._node = None  # the node owns what was packed: a way back would be a cycle
     return packed
 
 
-def _unpack_saved(node):
-    """(saved, aux) of an OpNode whose values were packed."""
-    plan, edges = node.plan, node.edges
-    places = [*plan.inputs, *range(len(edges) if plan.rest is None else plan.rest, len(edges))]
-    inputs = node.saved[: len(places)]
-    saved = [v.unpack(edges[i]) if isinstance(v, Packed) else v for v, i in zip(inputs, places)]
-    return saved + [_unpack_arrays(v) for v in node.saved[len(places) :]], _unpack_arrays(node.details.aux)
-
-
-def _unpack_arrays(value):
+def unpack(value, edges):
+    """What was packed: inputs as tensors in their place in the graph, which ``edges`` lead to, the rest as arrays."""
     if isinstance(value, tuple):
-        return tuple(_unpack_arrays(v) for v in value)
-    return value.unpack()._array if isinstance(value, Packed) else value
+        return tuple(unpack(v, edges) for v in value)
+    if not isinstance(value, Packed):
+        return value
+    return value.unpack()._array if value.place is None else value.unpack(edges[value.place])
 
 
 def _with_node(array, node) -> Tensor:

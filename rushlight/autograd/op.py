@@ -38,6 +38,8 @@ the rules, and so does a recorded backward pass.
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
 import weakref
 from operator import itemgetter
@@ -145,18 +147,18 @@ class Op:
         unknown = set(self.rules) - set(self.arrays)
         if unknown:
             raise TypeError(f"op {self.name}: gradient rule for unknown argument {sorted(unknown)}")
-        self.plans: dict[object, Plan] = {}
-        self.node_type = self.named(node or _camel(self.name) + "Backward0")
+        self.node = node or _camel(self.name) + "Backward0"
 
-    def named(self, node: str) -> type:
-        return type(node, (OpNode,), {"__slots__": (), "op": self})
 
-    def plan(self, needs: int) -> Plan:
-        """Which rules run, and what they need saved, when the inputs whose bits are set in ``needs`` want gradients."""
-        found = self.plans.get(needs)
-        if found is None:
-            found = self.plans[needs] = Plan(self, needs)
-        return found
+class Plans(dict):
+    """The plans of an op whose nodes are called ``node``, by which inputs want gradients: a bit for each."""
+
+    def __init__(self, op: Op, node: str):
+        self.op, self.node = op, node
+
+    def __missing__(self, needs: int) -> Plan:
+        plan = self[needs] = Plan(self.op, self.node, needs)
+        return plan
 
 
 class _Rule:
@@ -170,114 +172,137 @@ class _Rule:
 class Plan:
     """For one op and one set of wanted gradients: which values to save, and how each rule picks from them.
 
-    ``inputs`` are the places of the arguments to keep, ``rest`` the place from which on all are kept (those of
-    ``*name``), ``output`` whether to keep y. ``sources`` says for each of ``names`` where apply finds it: ("saved",
-    place) or one of the cheap things a ``Details`` holds.
+    ``names`` are the values that the rules ask for, in this order: inputs (``count`` of them), the output if
+    ``output``, then what ``others`` lists as (kind, which): static arguments, shapes, the inputs of ``*name``, aux.
+    A node saves all but the static arguments, which it has anyway.
     """
 
-    __slots__ = (
-        "names",
-        "sources",
-        "rules",
-        "inputs",
-        "pick",
-        "rest",
-        "output",
-        "detailed",
-        "in_order",
-        "saves",
-        "many",
-    )
+    __slots__ = ("op", "node", "names", "rules", "count", "pick", "output", "others", "many", "saves_more")
 
-    def __init__(self, op: Op, needs: int):
+    def __init__(self, op: Op, node: str, needs: int):
+        self.op, self.node = op, node
         wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
         if op.variadic and needs >> len(op.arrays) - 1:
             wanted[-1] = op.rules.get(op.variadic)
         self.many = len(wanted) - 1 if op.variadic and wanted[-1] else None  # the place of a rule for ``*name``
-        self.names = tuple(dict.fromkeys(n for r in wanted if r for n in r.needs))
+        asked = dict.fromkeys(n for r in wanted if r for n in r.needs)
+        sources = sorted([(*_source(op, name), name) for name in asked], key=lambda source: _ORDER[source[0]])
+        self.names = tuple(name for _, _, name in sources)
         place = {name: i for i, name in enumerate(self.names)}
         self.rules = tuple(
             (i, r.function, tuple(place[n] for n in r.needs)) for i, r in enumerate(wanted) if r is not None
         )
-        self.inputs, self.output, sources = [], "y" in self.names, []
-        for name in self.names:
-            kind, which = _source(op, name)
-            if kind == "input":
-                kind, which = "saved", len(self.inputs)
-                self.inputs.append(op.arrays.index(name))
-            sources.append((kind, which))
+        inputs = [which for kind, which, _ in sources if kind == "input"]
+        self.count, self.output = len(inputs), "y" in asked
+        self.others = tuple((kind, which) for kind, which, _ in sources if kind not in ("input", "y"))
         # A tuple of what is kept; of one argument as args[i:i+1], for itemgetter(i) would give the argument itself.
-        first = self.inputs[0] if self.inputs else 0
-        self.pick = (
-            itemgetter(*self.inputs) if len(self.inputs) > 1 else itemgetter(slice(first, first + len(self.inputs)))
-        )
-        self.sources = tuple(sources)
-        self.rest = len(op.arrays) - 1 if ("inputs", None) in sources else None
-        self.saves = bool(self.inputs) or self.output or self.rest is not None
-        self.detailed = any(kind not in ("saved", "y") for kind, _ in sources)
-        self.in_order = (
-            not self.detailed and [k for k, _ in sources] == ["saved"] * len(self.inputs) + ["y"] * self.output
-        )
+        first = inputs[0] if inputs else 0
+        self.pick = itemgetter(*inputs) if len(inputs) > 1 else itemgetter(slice(first, first + len(inputs)))
+
+        self.saves_more = any(kind != "static" for kind, _ in self.others)
+
+    def keep(self, args, out, aux=None) -> tuple:
+        """What a node of this plan saves of one call."""
+        kept = self.pick(args)
+        if self.output:
+            kept += (out,)
+        if self.saves_more:
+            for kind, which in self.others:
+                if kind == "shape":
+                    value = args[which]
+                    kept += (value._array.shape if isinstance(value, Tensor) else (),)
+                elif kind == "shapes":
+                    kept += (tuple([_shape(a) for a in args[which:]]),)
+                elif kind != "static":
+                    kept += (args[which:] if kind == "inputs" else aux,)
+        return kept
+
+
+_ORDER = {"input": 0, "y": 1, "shape": 2, "shapes": 2, "inputs": 2, "aux": 2, "static": 3}
+
+
+def _shape(value):
+    return value._array.shape if isinstance(value, Tensor) else ()
 
 
 def _source(op: Op, name: str):
+    """Where the value that a rule calls ``name`` comes from: the kind of source, and which of them."""
     if name in ("y", "aux"):
         return (name, None)
-    if name == op.variadic:
-        return ("inputs", None)
     if name in op.arrays:
-        return ("input", None)
+        return ("inputs" if name == op.variadic else "input", op.arrays.index(name))
     if name in op.static:
         return ("static", name)
     if name.endswith("_shape") and name[:-6] in op.arrays:
-        return ("shapes" if name[:-6] != op.variadic else "rest shapes", op.arrays.index(name[:-6]))
+        return ("shapes" if name[:-6] == op.variadic else "shape", op.arrays.index(name[:-6]))
     raise TypeError(
         f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}"
     )
 
 
 class Details:
-    """What an OpNode keeps beyond saved tensors, when there is anything: most nodes have none."""
+    """What an OpNode keeps beyond saved values, when there is anything: most nodes have none."""
 
-    __slots__ = ("static", "aux", "shapes", "compute", "outputs", "unpack")
+    __slots__ = ("residuals", "compute", "outputs", "packed")
 
-    def __init__(self, static, aux, shapes, compute):
-        self.static, self.aux, self.shapes = static, aux, shapes
+    def __init__(self, residuals=None, compute=None):
+        self.residuals = residuals
         self.compute = compute  # the dtype forward computed in, where that was not the inputs' own
-        self.outputs = self.unpack = None
+        self.outputs = None  # of several: (weak reference to its node, shape, dtype) each
+        self.packed = False  # saved-tensor hooks hold what was saved
 
 
 class OpNode(Node):
-    """A recorded call of an op. ``saved`` holds input Tensors as the plan lists them, then the raw output."""
+    """A recorded call of an op. ``saved`` holds a value for each of the plan's names but the static arguments."""
 
-    __slots__ = ("plan", "saved", "versions", "details")
-    op: Op
+    __slots__ = ("plan", "saved", "static", "versions", "guard", "details")
     plan: Plan
     saved: Any
-    versions: Any
+    static: dict | None  # as given; a default may be missing
+    versions: Any  # (storage, version), or None if it was never written, of each saved input; () if none ever was
+    guard: Any  # (storage, version) of an output that was saved, once somebody might write to it
     details: Details | None
+
+    @property
+    def op(self) -> Op:
+        return self.plan.op
+
+    def name(self) -> str:
+        return self.plan.node
+
+    def rename(self, node: str) -> None:
+        """Be called ``node`` from now on."""
+        plan = self.plan
+        self.plan = copy.copy(plan)
+        self.plan.node = node
+
+    def shown(self) -> OpNode:
+        """This node for a user's eyes. To record is cheaper with one class for all; the name comes when it is seen."""
+        if type(self).__name__ != self.plan.node:
+            self.__class__ = _named(self.plan.node)
+        return self
+
+    def watch(self, storage: Storage) -> None:
+        if self.plan.output and (self.details is None or not self.details.packed):
+            self.guard = (storage, storage.version)
 
     def apply(self, xp, g, graph, keep):
         saved, plan, details = self.saved, self.plan, self.details
         if saved is None:
             raise RuntimeError(_TWICE)
-        for storage, version in self.versions:
-            if storage.version != version:
-                raise RuntimeError(self._modified(storage, version))
-        if details is None and not graph:
+        self._check_versions(saved)
+        if details is None and not graph and not plan.others:
             values = [v._array if isinstance(v, Tensor) else v for v in saved]
-            if not plan.in_order:
-                values = [values[-1 if which is None else which] for _, which in plan.sources]
         else:
-            values, g = self._values(xp, saved, graph), self._incoming(xp, g, graph)
-        backward = None if graph else xp.BACKWARD.get(self.op.name)
+            values, g = self._values(xp, graph), self._incoming(xp, g, graph)
+        backward = None if graph else xp.BACKWARD.get(plan.op.name)
         known = None if backward is None else self._known(values)
-        if not keep and plan.saves:
+        if not keep and saved:
             self.saved = None
         if known is not None:
             return backward(g, self.edges, known)
-        if self.op.derive:
-            return _derive(self.op, self.edges, plan.names, values, g, graph)
+        if plan.op.derive:
+            return _derive(plan.op, self.edges, plan.names, values, g, graph)
         grads = [None] * len(self.edges)
         for i, rule, places in plan.rules:
             grads[i] = rule(xp, g, *[values[p] for p in places])
@@ -285,45 +310,54 @@ class OpNode(Node):
             grads[plan.many :] = grads[plan.many]
         return grads
 
+    def _check_versions(self, saved) -> None:
+        """Raise if something saved was written in place since."""
+        if self.guard is not None:
+            storage, version = self.guard
+            if storage.version != version:
+                raise RuntimeError(modified_in_place(wrap(saved[self.plan.count]), self, storage.version, version))
+        versions = self.versions
+        for i in range(self.plan.count):
+            value = saved[i]
+            if isinstance(value, Tensor):
+                storage, version = (versions and versions[i]) or (value._storage, 0)
+                if storage is not None and storage.version != version:
+                    raise RuntimeError(modified_in_place(value, value._node, storage.version, version))
+
     def _known(self, values):
         """What an engine's backward gets, by name; None where the fused forward left backward to the rules."""
         known = dict(zip(self.plan.names, values))
-        if self.op.residuals:
-            details = self.details
-            known["aux"] = details.aux if details.unpack is None else details.unpack(self)[1]
+        if self.plan.op.residuals:
+            known["aux"] = self._unpacked(self.details.residuals)
             if known["aux"] is None:
                 return None
         return known
 
-    def _values(self, xp, saved, graph):
+    def _unpacked(self, saved):
+        """``saved`` as it was before saved-tensor hooks had it, if they had."""
+        if self.details is None or not self.details.packed:
+            return saved
+        from .graph import unpack
+
+        return unpack(saved, self.edges)
+
+    def _values(self, xp, graph):
         """What rules asked for, as this pass wants it: raw arrays in forward's dtype, or Tensors in the graph."""
-        details, plan = self.details, self.plan
-        aux = details.aux if details is not None else None
-        if details is not None and details.unpack is not None:
-            saved, aux = details.unpack(self)
-        values = []
-        for kind, which in plan.sources:
-            if kind == "saved":
-                value = saved[which]
-                value = value if graph or not isinstance(value, Tensor) else self._computed(xp, value._array)
-            elif kind == "y":
-                value = self._output(saved[-1]) if graph else self._computed(xp, saved[-1])
-            elif kind == "inputs":
-                first = len(plan.inputs)
-                value = saved[first : first + len(self.edges) - plan.rest]
-                value = (
-                    value if graph else [self._computed(xp, v._array) if isinstance(v, Tensor) else v for v in value]
-                )
-            elif kind == "static":
-                value = details.static[which]
-            elif kind == "shapes":
-                value = details.shapes[which]
-            elif kind == "rest shapes":
-                value = details.shapes[which:]
-            else:  # aux
-                value = self._aux_again(xp, values, aux) if graph else aux
+        plan, saved = self.plan, self._unpacked(self.saved)
+        values = [value if graph else self._raw(xp, value) for value in saved[: plan.count]]
+        if plan.output:
+            values.append(self._output(saved[plan.count]) if graph else self._raw(xp, saved[plan.count]))
+        for kind, which in plan.others:
+            value = self._static(which) if kind == "static" else saved[len(values)]
+            if kind == "inputs" and not graph:
+                value = [self._raw(xp, v) for v in value]
+            elif kind == "aux" and graph:
+                value = self._aux_again(xp, values, value)
             values.append(value)
         return values
+
+    def _static(self, name):
+        return self.static[name] if name in self.static else self.plan.op.static[name]
 
     def _incoming(self, xp, g, graph):
         details = self.details
@@ -333,16 +367,16 @@ class OpNode(Node):
             g = [self._zeros(meta, graph) if x is None else x for x, meta in zip(g, details.outputs)]
         if graph or details.compute is None:
             return g
-        return [self._computed(xp, x) for x in g] if type(g) is list else self._computed(xp, g)
+        return [self._raw(xp, x) for x in g] if type(g) is list else self._raw(xp, g)
 
-    def _computed(self, xp, value):
+    def _raw(self, xp, value):
         """An array in the dtype forward computed in: everything for a promoting op, else only half precision."""
+        if isinstance(value, Tensor):
+            value = value._array
         details = self.details
-        if details is None or details.compute is None or value is None:
-            return value
-        if isinstance(value, tuple):
-            return tuple(self._computed(xp, v) for v in value)
-        if (self.op.promote and value.dtype.kind != "b") or value.dtype in LOW_PRECISION:
+        if details is None or details.compute is None or not hasattr(value, "dtype"):
+            return tuple([self._raw(xp, v) for v in value]) if isinstance(value, tuple) else value
+        if (self.plan.op.promote and value.dtype.kind != "b") or value.dtype in LOW_PRECISION:
             return _cast(xp, value, details.compute)
         return value
 
@@ -364,9 +398,10 @@ class OpNode(Node):
 
     def _aux_again(self, xp, values, aux):
         """aux as a differentiable function of the inputs; a constant if the rules kept no input it depends on."""
-        known = {**self.details.static, **dict(zip(self.plan.names, values))}
-        if all(n in known for n in self.op.aux_names):
-            return self.op.aux(xp, *[known[n] for n in self.op.aux_names])
+        op = self.plan.op
+        known = {**op.static, **self.static, **dict(zip(self.plan.names, values))}
+        if all(n in known for n in op.aux_names):
+            return op.aux(xp, *[known[n] for n in op.aux_names])
         return tuple(wrap(v) for v in aux) if isinstance(aux, tuple) else wrap(aux)
 
     def _zeros(self, meta, graph):
@@ -380,18 +415,16 @@ class OpNode(Node):
     def outputs(self):
         return self.details.outputs
 
-    def _modified(self, storage, expected):
-        for value in self.saved:
-            if isinstance(value, Tensor) and value._storage is storage:
-                return modified_in_place(value, value._node, storage.version, expected)
-        return modified_in_place(wrap(self.saved[-1]), self, storage.version, expected)
-
     @property
     def saved_tensors(self):
         if self.saved is None:
             raise RuntimeError(_TWICE)
-        unpack = self.details and self.details.unpack
-        return tuple(v for v in (unpack(self)[0] if unpack else self.saved) if isinstance(v, Tensor))
+        return tuple(v for v in self._unpacked(self.saved) if isinstance(v, Tensor))
+
+
+@functools.cache
+def _named(node: str) -> type:
+    return type(node, (OpNode,), {"__slots__": ()})
 
 
 def modified_in_place(value, node, version, expected) -> str:
@@ -414,30 +447,40 @@ def modified_in_place(value, node, version, expected) -> str:
     )
 
 
-def _caller(o: Op, node_type=None, operator=False):
-    """The function that is the op: ``_general_caller``, behind a short cut where one or two arrays are all there is."""
-    general = _general_caller(o, node_type, operator)
+def _caller(o: Op, node=None, operator=False):
+    """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
+    plans = Plans(o, node or o.node)
+    general = _general_caller(o, plans, operator)
     general.op = o  # interceptors are handed this one, and want to know what it is
-    if o.variadic or o.static or o.aux is not None or o.residuals or o.view or len(o.arrays) > 2:
+    if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
-    return (_single_caller if len(o.arrays) == 1 else _pair_caller)(o, node_type or o.node_type, general)
+    short = _static_caller if o.static or o.view else _single_caller if len(o.arrays) == 1 else _pair_caller
+    return short(o, plans, general)
 
 
-def _pair_caller(o: Op, node_type, general):
-    """The commonest case in few steps: float32 or float64 arrays of NumPy's, or one and a Python number."""
+# The short cuts take the commonest case in few steps: float32 or float64 arrays of NumPy's, nothing to convert, no mode
+# but the grad switch. Whatever else comes, bad arguments among them, is handed to the general caller.
+
+
+def _pair_caller(o: Op, plans: Plans, general):
+    """For ops of two arrays, or one and a Python number."""
     forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
 
     def call(x, w):
-        if mode.active or not isinstance(x, Tensor) or x._view is not None:
+        if mode.active or not isinstance(x, Tensor):
             return general(x, w)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
             return general(x, w)
         if w.__class__ is float or w.__class__ is int:
-            b, other = w, None
-        elif isinstance(w, Tensor) and w._view is None:
-            b, other = w._array, w._node
+            b, other, storage = w, None, None
+        elif isinstance(w, Tensor):
+            if w._view is not None and w._view.seen != w._storage.version:
+                w._refresh()
+            b, other, storage = w._array, w._node, w._storage
             if b.__class__ is not _ndarray or b.dtype is not dtype:
                 return general(x, w)
         else:
@@ -446,57 +489,99 @@ def _pair_caller(o: Op, node_type, general):
             out = forward(numpy_engine, a, b)
         except (ValueError, TypeError):
             return general(x, w)  # which knows how to say what is wrong
-        if out.__class__ is tuple:
-            needs = (node is not None) + 2 * (other is not None)
-            return _several(o, node_type, (x, w), (node, other), needs, numpy_engine, out, None, {}, None, None)
         if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x, w)
             out = np.asarray(out)
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
-        if (
-            recorded
-            and (node is not None or other is not None)
-            and state.grad
-            and (out.dtype is dtype or out.dtype.kind == "c")
-        ):
-            needs = (node is not None) + 2 * (other is not None)
-            t._node = _record(o, node_type, (x, w), (node, other), needs, numpy_engine, out, t, None, None, None)
+        if recorded and (node is not None or other is not None) and state.grad:
+            if out.dtype is not dtype and out.dtype.kind in "biu":
+                return t
+            plan = plans[(node is not None) + (other is not None) * 2]
+            saved = plan.keep((x, w), out) if plan.output or plan.saves_more else plan.pick((x, w))
+            mine = x._storage
+            if (mine is None or not (mine.version or mine.inference)) and (
+                storage is None or not (storage.version or storage.inference)
+            ):
+                versions = ()
+            else:
+                versions = _versions(saved[: plan.count])
+            t._node = _node(plan, (node, other), numpy_engine, out, saved, None, versions)
         return t
 
     return call
 
 
-def _single_caller(o: Op, node_type, general):
-    """``_pair_caller`` for ops of one array."""
+def _single_caller(o: Op, plans: Plans, general):
+    """For ops of one array."""
     forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
 
     def call(x):
-        if mode.active or not isinstance(x, Tensor) or x._view is not None:
+        if mode.active or not isinstance(x, Tensor):
             return general(x)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
             return general(x)
         out = forward(numpy_engine, a)
-        if out.__class__ is tuple:
-            return _several(o, node_type, (x,), (node,), node is not None, numpy_engine, out, None, {}, None, None)
         if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x)
             out = np.asarray(out)
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
-        if recorded and node is not None and state.grad and (out.dtype is dtype or out.dtype.kind == "c"):
-            t._node = _record(o, node_type, (x,), (node,), 1, numpy_engine, out, t, None, None, None)
+        if node is not None and recorded and state.grad and (out.dtype is dtype or out.dtype.kind not in "biu"):
+            plan, storage = plans[1], x._storage
+            saved = plan.keep((x,), out)
+            plain = storage is None or not (storage.version or storage.inference)
+            versions = () if plain else _versions(saved[: plan.count])
+            t._node = _node(plan, (node,), numpy_engine, out, saved, None, versions)
         return t
 
     return call
 
 
-def _general_caller(o: Op, node_type=None, operator=False):
+def _static_caller(o: Op, plans: Plans, general):
+    """For ops of one array with static arguments, and for views."""
+    forward, recorded, is_view = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules), o.view
+
+    def call(x, **static):
+        if mode.active or not isinstance(x, Tensor):
+            return general(x, **static)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
+            return general(x, **static)
+        out = forward(numpy_engine, a, **static)
+        if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x, **static)
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if is_view:
+            _link_view(o, x, t, static)
+        if node is not None and recorded and state.grad and (out.dtype is dtype or out.dtype.kind not in "biu"):
+            plan, storage = plans[1], x._storage
+            saved = plan.keep((x,), out) if plan.names else ()
+            plain = storage is None or not (storage.version or storage.inference)
+            versions = () if plain else _versions(saved[: plan.count])
+            t._node = _node(plan, (node,), numpy_engine, out, saved, static, versions)
+        return t
+
+    return call
+
+
+def _general_caller(o: Op, plans: Plans, operator=False):
     """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
 
     With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
     """
-    node_type = node_type or o.node_type
     forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
     detour = o.wide
     numpy_forward = numpy_engine.BODIES.get(name, forward)
@@ -566,7 +651,7 @@ def _general_caller(o: Op, node_type=None, operator=False):
             raise
 
         if out.__class__ is tuple:
-            return _several(o, node_type, args, nodes, needs, xp, out, auxiliary, static, compute, final)
+            return _several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
         if final is not None:
             out = _cast_back(xp, out, compute, final)
         if out.__class__ is not _ndarray and xp is numpy_engine:
@@ -576,45 +661,32 @@ def _general_caller(o: Op, node_type=None, operator=False):
         if is_view:
             _link_view(o, args[0], t, static)
         if needs and differentiable_op and state.grad and (out.dtype is common or out.dtype.kind not in "biu"):
-            t._node = _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, compute)
+            t._node = _record(plans[needs], args, nodes, xp, out, auxiliary, static, compute)
         elif mode.active and state.inference and t._storage is None:
-            t._storage = Storage.of_inference()
+            t._storage = Storage(inference=True)
         return t
 
     return call
 
 
-def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, compute):
-    """Make the node of one call. ``t`` is the output Tensor, or None for an op with several outputs."""
-    node = _new(node_type)
-    node.edges, node.xp, node.sequence, node.hooks = nodes, xp, next(_sequence), None
-    if t is None:
+def _node(plan, edges, xp, out, saved, static, versions):
+    node = _new(OpNode)
+    node.plan, node.edges, node.xp, node.saved, node.static = plan, edges, xp, saved, static
+    node.versions = versions
+    node.shape, node.dtype, node.sequence = out.shape, out.dtype, next(_sequence)
+    node.hooks = node.guard = node.details = None
+    return node
+
+
+def _record(plan, args, edges, xp, out, auxiliary, static, compute):
+    """Make the node of one call of any kind; ``out`` is a tuple for an op with several outputs."""
+    op, several = plan.op, out.__class__ is tuple
+    saved = plan.keep(args, out, auxiliary)
+    node = _node(plan, edges, xp, out[0] if several else out, saved, static, _versions(saved[: plan.count]))
+    if several:
         node.shape = node.dtype = None
-    else:
-        node.shape, node.dtype = out.shape, out.dtype
-    node.plan = plan = o.plans.get(needs) or o.plan(needs)
-    saved, versions = [], []
-    for value in plan.pick(args) if plan.rest is None else _kept(args, plan):
-        saved.append(value)
-        if isinstance(value, Tensor):
-            storage = value._storage
-            if storage is None:
-                storage = value._storage = Storage()
-            elif storage.inference:
-                raise RuntimeError(_INFERENCE)
-            versions.append((storage, storage.version))
-    if plan.output:
-        saved.append(out)
-        if t is not None:
-            if t._storage is None:
-                t._storage = Storage()
-            versions.append((t._storage, t._storage.version))
-    node.saved, node.versions = saved, versions
-    if plan.detailed or compute is not None or t is None or auxiliary is not None:
-        shapes = tuple([a._array.shape if isinstance(a, Tensor) else () for a in args])
-        node.details = Details(static, auxiliary, shapes, compute)
-    else:
-        node.details = None
+    if several or compute is not None or op.residuals:
+        node.details = Details(auxiliary if op.residuals else None, compute)
     if mode.active and (state.saved_hooks or state.anomaly):
         from .graph import pack
 
@@ -622,11 +694,18 @@ def _record(o, node_type, args, nodes, needs, xp, out, t, auxiliary, static, com
     return node
 
 
-def _kept(args, plan):
-    return [args[i] for i in plan.inputs] + list(args[plan.rest :])
+def _versions(saved) -> tuple:
+    """See ``OpNode.versions``."""
+    versions = []
+    for value in saved:
+        storage = value._storage if isinstance(value, Tensor) else None
+        if storage is not None and storage.inference:
+            raise RuntimeError(_INFERENCE)
+        versions.append(None if storage is None else (storage, storage.version))
+    return tuple(versions)
 
 
-def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
+def _several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
     """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
     if final is not None:
         outs = tuple(_cast_back(xp, a, compute, final) if i == 0 or not o.wide else a for i, a in enumerate(outs))
@@ -637,7 +716,7 @@ def _several(o, node_type, args, nodes, needs, xp, outs, auxiliary, static, comp
         for i, t in enumerate(tensors):
             _link_view(o, args[0], t, static, index=i)
     if needs and o.rules and state.grad:
-        node = _record(o, node_type, args, nodes, needs, xp, outs, None, auxiliary, static, compute)
+        node = _record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
         made = []
         for i, t in enumerate(tensors):
             if t._array.dtype.kind not in "biu":
@@ -678,27 +757,30 @@ def operator(call):
 
 def variant(call, node: str):
     """The same op under another node name, as PyTorch names overloads: ``variant(xp.sum, "SumBackward1")``."""
-    made = _caller(call.op, call.op.named(node))
+    made = _caller(call.op, node)
     made.op, made.__name__, made.__doc__ = call.op, call.__name__, call.__doc__
     return made
 
 
 def _link_view(o, base, t, static, index=None):
     """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
-    storage = base._storage
-    if storage is None:
-        storage = base._storage = Storage()
-    array = t._array
-    if array.__class__ is _ndarray and array.size and not np.may_share_memory(array, base._array):
+    array, whole = t._array, base._array
+    if array.__class__ is _ndarray and array.base is not whole and not _aliases(array, whole):
         return
-    t._storage = storage
+    storage = t._storage = base._storage or base._counted()
     if storage.views is not None:
         storage.views.append(t)
-    step = (o, static, index)
+    step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
     if base._view is None or base._view.recorded is None:
         t._view = View(base, (step,), storage.version, state.grad)
     else:
         t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)
+
+
+def _aliases(array, whole) -> bool:
+    if array.base is not None and array.base is whole.base:
+        return True
+    return not array.size or np.may_share_memory(array, whole)
 
 
 def _with_node(array, node):

@@ -51,6 +51,13 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
+    def shown(self) -> Node:
+        """This node, ready for a user's eyes."""
+        return self
+
+    def watch(self, storage: Storage) -> None:
+        """The tensor that this node made might be written to from now on: notice it, if its values are needed."""
+
     def output(self, index: int) -> Node:
         """The node where the gradient of one of the outputs arrives: itself, unless there are several."""
         return self
@@ -92,7 +99,7 @@ class Node:
 def _as_function(edge):
     if edge is None:
         return (None, 0)
-    return (edge.parent, edge.index) if type(edge) is Output else (edge, 0)
+    return (edge.parent.shown(), edge.index) if type(edge) is Output else (edge.shown(), 0)
 
 
 class AccumulateGrad(Node):
@@ -163,8 +170,7 @@ class AccumulateGrad(Node):
                 variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
             elif g.__class__ is np.ndarray and old._array.__class__ is np.ndarray:
                 np.add(old._array, g, out=old._array)
-                old._storage = old._storage or Storage()
-                old._storage.version += 1
+                old._counted().version += 1
             else:
                 old._array = xp.add(old._array, g)
         if self.hooks is not None:

@@ -10,7 +10,6 @@ view's node is made again from it.
 
 from __future__ import annotations
 
-import functools
 import sys
 
 import numpy as np
@@ -128,11 +127,6 @@ class AsStridedBackward0(Node):
         return (write(xp, wrap(zeros) if graph else zeros, self.path, g, recorded=graph),)
 
 
-@functools.cache
-def _node_type(op, name: str) -> type:
-    return op.named(name)
-
-
 def _regenerate(t: Tensor) -> None:
     """Make a view's node again, from its base as it is now."""
     view = t._view
@@ -145,7 +139,7 @@ def _regenerate(t: Tensor) -> None:
     finally:
         state.grad = outer
     if t._node is not None:
-        t._node.__class__ = _node_type(t._node.op, "AsStridedBackward0")
+        t._node.rename("AsStridedBackward0")
     view.node = view.base._node
 
 
@@ -265,10 +259,10 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         source._node, source._storage, source._view = t._node, t._storage, t._view
     new = function(source, *args, **kwargs)
     if t._storage is None:
-        t._storage = source._storage or Storage()
+        t._storage = source._counted()
     t._array, t._node, t._view = new._array, new._node, new._view
     if t._node is not None:
-        t._node.__class__ = _node_type(t._node.op, node)
+        t._node.rename(node)
     t._storage.version += 1
     if t._view is not None:
         t._view.seen = t._storage.version
@@ -299,9 +293,8 @@ def _check_assign(t: Tensor, result: Tensor) -> None:
 
 def _guard_output(t: Tensor, result: Tensor) -> None:
     """A rule that saved the result as its output is to notice when ``t``, which now holds it, is written again."""
-    node = result._node
-    if getattr(node, "versions", None) and node.versions[-1][0] is result._storage:
-        node.versions[-1] = (t._storage, t._storage.version)
+    if result._node is not None:
+        result._node.watch(t._storage)
 
 
 def put(t: Tensor, array) -> None:
@@ -312,8 +305,7 @@ def put(t: Tensor, array) -> None:
     if view is not None and view.base is None:  # its values are with a compiled program: no longer
         view.leave(t)
         view = None
-    if t._storage is None:
-        t._storage = Storage()
+    storage = t._counted()
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
         np.copyto(t._array, array, casting="unsafe")
     else:
@@ -325,9 +317,9 @@ def put(t: Tensor, array) -> None:
             base._array = array = write(xp, base._array, view.path, array)
             view = base._view  # a detached tensor's views write to it, and it to what it was detached from
         view = t._view
-    t._storage.version += 1
+    storage.version += 1
     if view is not None:
-        view.seen = t._storage.version
+        view.seen = storage.version
 
 
 def rebase(t: Tensor, node) -> None:

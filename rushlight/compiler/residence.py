@@ -95,7 +95,7 @@ class Resident:
             self.group.intact = False
             if t._array.__class__ is not np.ndarray:
                 t._storage.version += 1  # XLA arrays are not shared: aliases must look again
-            t._storage = Storage()
+            t._storage = Storage(t._storage.version)
 
 
 def end_residence(t: Tensor) -> None:
@@ -136,10 +136,7 @@ def move(t: Tensor, value) -> None:
     On XLA it becomes the tensor's array, or, if it is of less precision, its array when somebody looks; on NumPy the
     tensor's memory is brought up to date when somebody looks.
     """
-    storage = t._storage
-    if storage is None:
-        storage = t._storage = Storage()
-    storage.version += 1
+    t._counted().version += 1
     array, view = t._array, t._view
     if array.__class__ is not np.ndarray:
         if value.dtype == array.dtype:

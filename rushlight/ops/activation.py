@@ -27,10 +27,13 @@ def sigmoid(xp, x):
     return xp.sigmoid(x)
 
 
-@op(x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
-def relu(xp, x):
+def _not_bool(x):
     if dtype_of(x) is dtypes.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
+
+
+@op(check=_not_bool, x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
+def relu(xp, x):
     return xp.maximum(x, 0)
 
 

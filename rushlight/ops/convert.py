@@ -15,7 +15,7 @@ from ..engine import namespace_of
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
-from ..tensor import Storage, Tensor, wrap
+from ..tensor import Tensor, wrap
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
 from .public import PUBLIC, public
@@ -390,7 +390,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             )
         source._sync()
         array = source._array
-        self._storage = source._storage = source._storage or Storage()
+        self._storage = source._counted()
         memory = memory_of(source._owner()) if size is not None else None
     else:
         untyped = source.untyped() if isinstance(source, TypedStorage) else source

@@ -546,7 +546,7 @@ def finish(array, requires_grad=False) -> Tensor:
     """A leaf tensor around a new array."""
     t = wrap(array)
     if state.inference:
-        t._storage = Storage.of_inference()
+        t._storage = Storage(inference=True)
     if requires_grad:
         if array.dtype.kind in "biu":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -46,7 +46,10 @@ def sizes(args, name: str = "size") -> tuple:
         args = args[0]
         if args is None or isinstance(args, (float, str)):
             raise TypeError(f"argument '{name}' must be tuple of ints, not {type(args).__name__}")
-    return tuple([a if a.__class__ is int else as_int(a, name) for a in args])
+    for a in args:
+        if a.__class__ is not int:
+            return tuple([as_int(a, name) for a in args])
+    return tuple(args)
 
 
 def numel(shape) -> int:

@@ -8,7 +8,7 @@ from ..autograd import mode, views
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import operator
-from ..tensor import Storage, Tensor
+from ..tensor import Tensor
 from . import common, exponential
 from .public import PUBLIC
 
@@ -53,9 +53,7 @@ def _in_place_ufunc(function, ufunc):
                 return general(self, other)
         elif other.__class__ is not float:
             return general(self, other)
-        storage = self._storage
-        if storage is None:
-            storage = self._storage = Storage()
+        storage = self._storage or self._counted()
         if storage.inference or not a.flags.writeable or a.dtype.itemsize < 4:
             return general(self, other)
         ufunc(a, b, out=a)

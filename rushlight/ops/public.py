@@ -24,7 +24,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
         parameters = f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
         named = _numpy_named(f) if "dim" in parameters else f
-        called = _with_out(named) if out and "out" not in parameters else named
+        called = _with_out(f, named) if out and "out" not in parameters else named
         for name in (f.__name__, *aliases):
             if function:
                 PUBLIC[name] = called
@@ -40,10 +40,13 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 _KEEP: set = set()
 
 
-def _with_out(f):
+def _with_out(f, named):
     @functools.wraps(f)
-    def called(*args, out=None, **kwargs):
-        result = f(*args, **kwargs)
+    def called(*args, **kwargs):
+        if not kwargs:
+            return f(*args)
+        out = kwargs.pop("out", None)
+        result = named(*args, **kwargs)
         return result if out is None else write_out(out, result, f.__name__.rstrip("_"))
 
     return called
@@ -54,6 +57,8 @@ def _numpy_named(f):
 
     @functools.wraps(f)
     def called(*args, **kwargs):
+        if not kwargs:
+            return f(*args)
         if "axis" in kwargs or "keepdims" in kwargs:
             kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         return f(*args, **kwargs)

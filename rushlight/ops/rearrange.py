@@ -462,7 +462,7 @@ def _exchanged(function, original, replacement):
 
 def _publish_copy(name, function, original, node=None):
     """Publish ``name``: ``function`` with its view op exchanged for one whose results have memory of their own."""
-    copying = _copying(original, node or original.op.node_type.__name__ + "_copy")
+    copying = _copying(original, node or original.op.node + "_copy")
     exchanged = _exchanged(function, original, lambda args, static: copying(args[0], **static))
 
     @functools.wraps(function)

@@ -123,10 +123,12 @@ def sum_(input, dim=None, keepdim=False, *, dtype=None):
     >>> torch.tensor([[1, 2], [3, 4]]).sum(0)
     tensor([4, 6])
     """
+    if dim is None and dtype is None and not keepdim and isinstance(input, Tensor) and input._array.dtype.kind in "fc":
+        return xp.sum(input)
     tensor_argument(input, "sum")
     input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     if dim is None and not keepdim:
-        return xp.sum(input) if total is None else xp.sum(input, dtype=total)
+        return xp.sum(input, dtype=total)
     return _sum_over(input, axis=axes_of(input, dim), keepdims=keepdim, dtype=total)
 
 

@@ -17,7 +17,7 @@ from ..autograd.views import put
 from ..config import epoch
 from ..engine import namespace_of
 from ..engine import numpy as numpy_engine
-from ..tensor import Storage, Tensor, wrap
+from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 from .fused import SMALL
 
@@ -375,10 +375,7 @@ class PureOptimizer(Optimizer):
             if group.get("differentiable"):
                 self._update_differentiable(p, g, state, option)
             elif fused is not None and _plain(p, g, state) and fused(p._array, g._array, state, option):
-                storage = p._storage
-                if storage is None:
-                    storage = p._storage = Storage()
-                storage.version += 1
+                (p._storage or p._counted()).version += 1
             else:
                 self._update(p, g, state, option)
             if state and p not in states:

@@ -10,7 +10,7 @@ from ..autograd.mode import state
 from ..autograd.tape import Node, Output
 from ..config import epoch
 from ..engine import namespace_of
-from ..tensor import Storage, Tensor, wrap
+from ..tensor import Tensor, wrap
 
 __all__ = ["BackwardHook", "RemovableHandle", "epoch", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -118,9 +118,7 @@ def through_one_node(tensors):
             made.append(None)
             continue
         alias = wrap(t._array)
-        alias._storage = t._storage = (
-            t._storage or Storage()
-        )  # a write to the original is noticed by who saved the alias
+        alias._storage = t._counted()  # a write to the original is noticed by who saved the alias
         alias._node = Output(node, i, t._array.shape, t._array.dtype)
         aliases.append(alias)
         made.append(weakref.ref(alias._node))
