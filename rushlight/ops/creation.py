@@ -62,9 +62,15 @@ def from_numpy(ndarray):
     if not array.flags.writeable:
         _warn_read_only()
     elif array.base is not None:
-        # Cut the chain to NumPy's base: the new tensor's storage begins where the array does.
-        array = np.lib.stride_tricks.as_strided(array, array.shape, array.strides)
+        array = np.asarray(_Borrowed(array)).view(array.dtype)
     return finish(array)
+
+
+class _Borrowed:
+    """A NumPy array's memory without the chain to its base: a tensor's storage begins where the array does."""
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.__array_interface__ = array, array.__array_interface__
 
 
 @public(method=False, out=False)
