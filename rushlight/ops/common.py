@@ -74,6 +74,27 @@ def type_word(d) -> str:
     return d.char.removesuffix("Tensor")
 
 
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(value) -> str:
+    """The dtype of a tensor or array as other messages of PyTorch's write it: float, long int, c10::Half …"""
+    return _C_NAMES.get(dtype_of(value).name, "bool")
+
+
+def check_tensor(function, value, argument="input", position=1):
+    """PyTorch's error for anything but a tensor, where the next thing done with it would be some AttributeError."""
+    if not isinstance(value, Tensor):
+        kind = type(value)
+        in_python = kind.__flags__ & 1 << 9  # a class made by Python's ``class`` goes by its bare name
+        name = kind.__name__ if in_python or kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {name}")
+
+
 def refuse(kernel, wrong, *values):
     """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
     d = dtype_of(*values)
@@ -109,6 +130,12 @@ def no_gradient(what):
 def zero(xp, g):
     """The rule of a function that is flat almost everywhere."""
     return xp.zeros_like(g)
+
+
+def known_values(t):
+    """The values of a tensor as a NumPy array, where looking at them costs nothing; else None."""
+    t._sync()
+    return t._array if t._array.__class__ is np.ndarray else None
 
 
 NUMPY_NUMBERS = (np.number, np.bool_)

@@ -12,7 +12,7 @@ import warnings
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
-from .common import dtype_of, type_word
+from .common import c_name, dtype_of, type_word
 from .dims import as_int, for_dims, is_int
 from .public import PUBLIC, public
 
@@ -29,15 +29,10 @@ def _with_bias(xp, y, b):
 
 
 def _one_dtype(x, w, b=None):
+    if b is not None and b.dtype != x.dtype:
+        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
     if x.dtype != w.dtype:
         raise RuntimeError(f"expected scalar type {type_word(dtype_of(x))} but found {type_word(dtype_of(w))}")
-    if b is not None and b.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({_c_name(x)}) and bias type ({_c_name(b)}) should be the same")
-
-
-def _c_name(array) -> str:
-    name = type_word(dtype_of(array))
-    return {"BFloat16": "c10::BFloat16", "Half": "c10::Half"}.get(name, name.lower())
 
 
 @op(

@@ -9,6 +9,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
+from .common import c_name, check_tensor
 from .public import public
 
 # -- the primitives --------------------------------------------------------------------------------------------------
@@ -304,9 +305,14 @@ def kron(input, other):
 
 def linear(input, weight, bias=None):
     """``input @ weight.T + bias``: one matrix product however many leading dimensions the input has."""
-    x, w = input._array, weight._array
+    try:
+        x, w = input._array, weight._array
+    except AttributeError:
+        check_tensor("linear", input)
+        check_tensor("linear", weight, "weight", 2)
+        raise
     if x.dtype is not w.dtype or (bias is not None and bias._array.dtype is not w.dtype):
-        _check_linear_dtypes(x, w, bias)
+        check_linear_dtypes(x, w, bias)
     ndim = x.ndim
     try:
         if w.ndim != 2:
@@ -316,13 +322,15 @@ def linear(input, weight, bias=None):
         if bias is not None:
             return _linear_view(input, weight, bias)
         return (_linear_unsafe_view if ndim > 2 else _linear_squeeze)(input, weight, None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, IndexError):
         _explain_linear(x.shape, w.shape, bias)
         raise
 
 
 def _linear_vector(input, weight, bias):
     """``linear`` with a weight of one output, given as a vector."""
+    if not input.ndim or not weight.ndim:
+        _explain_linear(input.shape, weight.shape, bias)
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     y = matmul(input, weight)
@@ -337,7 +345,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     _expect_dim(mat1, 2, f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
     _expect_dim(mat2, 2, f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
-    _check_product_dtypes(mat1._array, mat2._array)
+    check_linear_dtypes(mat1._array, mat2._array, input)
     (n, k), (k2, m) = mat1._array.shape, mat2._array.shape
     if k != k2:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
@@ -386,12 +394,6 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
 
 # -- errors ----------------------------------------------------------------------------------------------------------
 
-_C_NAMES = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 
 def _word(array) -> str:
     return dtypes.of_numpy(array.dtype).char.removesuffix("Tensor")
@@ -410,15 +412,16 @@ def _check_product_dtypes(x, w) -> None:
         _raise_addmv_dtypes(w, x, w)
     if x.ndim > 2 and w.ndim > 2:
         raise RuntimeError(f"expected scalar type {_word(x)} but found {_word(w)}")
-    names = (_C_NAMES.get(dtypes.of_numpy(a.dtype).name, "bool") for a in (x, w))
-    raise RuntimeError("expected m1 and m2 to have the same dtype, but got: {} != {}".format(*names))
+    raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x)} != {c_name(w)}")
 
 
 def _raise_addmv_dtypes(x, a, b) -> None:
     raise RuntimeError(f"addmv input tensors must have the same dtype, but got {_word(x)}, {_word(a)}, and {_word(b)}")
 
 
-def _check_linear_dtypes(x, w, bias) -> None:
+def check_linear_dtypes(x, w, bias) -> None:
+    if bias is not None and x.dtype != w.dtype and not state.casting:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {_word(x)} and {_word(w)}")
     _check_product_dtypes(x, w)
     if bias is not None and bias._array.dtype != w.dtype and not state.casting:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {_word(bias._array)} and {_word(w)}")
@@ -469,6 +472,10 @@ def _explain_matmul(x, w) -> None:
 
 
 def _explain_linear(x, w, bias) -> None:
+    if not x or not w:
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {len(x)}D and {len(w)}D"
+        ) from None
     rows = _size(x[:-1])
     if len(w) == 2 and x and x[-1] != w[1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {w[1]}x{w[0]})")

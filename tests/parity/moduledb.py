@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import dataclasses
 import os
 import pathlib
 import sys
@@ -48,16 +49,29 @@ def check(info, options: Options, modes=(True, False)) -> int:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for training in modes:
-            for i, sample in samples_of(info, options, training):
+            for place, (i, sample) in enumerate(samples_of(info, options, training)):
                 name = f"{'train' if training else 'eval'} {i} {sample.desc}".strip()
                 try:
-                    _Comparison(info, sample, options, name, training).run()
+                    _check_sample(info, sample, options, name, training, place)
                     count += 1
                 except Mismatch:
                     raise
                 except Exception as error:  # a fault of the comparison itself, or of Rushlight outside a call
                     raise Mismatch("harness", name, opdb._first_line(error)) from error
     return count
+
+
+def _check_sample(info, sample, options, name, training, place):
+    try:
+        _Comparison(info, sample, options, name, training).run()
+    except Mismatch as error:
+        # In half precision a ReLU's input that rounds to the other side of 0 changes gradients altogether: then other
+        # numbers are taken. What is wrong is so with any.
+        if options.dtype not in (torch.float16, torch.bfloat16) or error.stage != "grad" or options.seed == 4:
+            raise
+        options = dataclasses.replace(options, seed=options.seed + 1)
+        sample = samples_of(info, options, training)[place][1]
+        _check_sample(info, sample, options, name, training, place)
 
 
 def samples_of(info, options, training):

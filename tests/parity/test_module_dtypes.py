@@ -36,16 +36,9 @@ NO_SECOND = {"CTCLoss": "no second derivative, as in PyTorch"}
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16], ids=lambda d: str(d)[6:])
 def test_dtype(name, dtype, parity_score):
     parity_score("module database", str(dtype).removeprefix("torch."), name)
-    options = {"samples": 0 if FULL else 2, "dtype": dtype, "gradgrad": None if dtype is torch.float64 else False}
-    for seed in range(3):
-        try:
-            assert moduledb.check(moduledb.MODULES[name], opdb.Options(seed=seed, **options))
-            return
-        except opdb.Mismatch as error:
-            # In half precision a ReLU's input that rounds to the other side of 0 changes gradients altogether: then
-            # other numbers are taken. What is wrong is so with any.
-            if dtype is torch.float64 or error.stage != "grad" or seed == 2:
-                raise
+    second = None if dtype is torch.float64 else False
+    options = opdb.Options(samples=0 if FULL else 2, dtype=dtype, gradgrad=second)
+    assert moduledb.check(moduledb.MODULES[name], options)
 
 
 @pytest.mark.parametrize("name", moduledb.MODULES)
@@ -73,12 +66,15 @@ def check_differences(name, checker):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for training in (True, False):
-            for i, sample in moduledb.samples_of(info, options, training):
+            for _, sample in moduledb.samples_of(info, options, training):
                 function, leaves = as_function(info, sample, training)
-                small = FULL and sum(t.numel() for t in leaves) <= 60
+                small = FULL and count < 6 and sum(t.numel() for t in leaves) <= 40
                 if len(leaves) > 3 and checker is rushlight.autograd.gradgradcheck:
                     function, leaves = as_one(function, leaves)
-                if leaves and any(t.requires_grad for t in function(*leaves)):
+                results = function(*leaves)
+                if any(t.isnan().any() for t in results):
+                    continue  # cross_entropy of nothing but ignored targets
+                if leaves and any(t.requires_grad for t in results):
                     checker(function, leaves, fast_mode=not small, nondet_tol=info.gradcheck_nondet_tol)
                 count += 1
     return count

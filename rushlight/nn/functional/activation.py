@@ -8,6 +8,7 @@ from ...autograd import views
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops import activation as _ops
+from ...ops.common import check_tensor
 from ...ops.dims import wrap_dim
 from ...ops.public import PUBLIC
 from ...ops.random import rrelu_noise
@@ -76,6 +77,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 def prelu(input, weight):
     """``leaky_relu`` with a learned slope: one for all, or one for each channel (dimension 1)."""
+    check_tensor("prelu", input)
     if not isinstance(weight, Tensor):
         raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     if input.dtype is not weight.dtype:
@@ -98,6 +100,7 @@ def prelu(input, weight):
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """``leaky_relu`` with slopes drawn from [lower, upper) in training, their mean otherwise."""
+    check_tensor("rrelu", input)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -107,6 +110,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x, but at least ``min_val`` and at most ``max_val``."""
+    check_tensor("hardtanh", input)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if not (input.is_floating_point() or input.is_complex()):

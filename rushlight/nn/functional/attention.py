@@ -9,6 +9,7 @@ from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...dtypes import bool_
 from ...ops import PUBLIC
+from ...ops.common import check_tensor
 from ...tensor import Tensor
 from .activation import softmax
 from .dropout import dropout
@@ -32,6 +33,7 @@ def scaled_dot_product_attention(
     >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
     torch.Size([1, 2, 3, 4])
     """
+    check_tensor("scaled_dot_product_attention", query, "query")
     _check_attention(query, key, value, attn_mask, dropout_p, is_causal)
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)

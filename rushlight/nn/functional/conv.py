@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...autograd.op import differentiable as xp
+from ...ops.common import check_tensor
 from ...ops.conv import (
     conv1d,
     conv2d,
@@ -27,10 +28,11 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     >>> F.unfold(rushlight.zeros(2, 3, 8, 8), 3).shape
     torch.Size([2, 27, 36])
     """
+    check_tensor("im2col", input)
     kernel, dilation, padding, stride = _blocks(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise RuntimeError(
+        raise (IndexError if len(shape) < 3 else RuntimeError)(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(shape)}"
         )
@@ -50,6 +52,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     >>> F.fold(rushlight.zeros(2, 27, 36), (8, 8), 3).shape
     torch.Size([2, 3, 8, 8])
     """
+    check_tensor("col2im", input)
     full = _two(output_size, "output_size")
     kernel, dilation, padding, stride = _blocks(kernel_size, dilation, padding, stride)
     shape = input._array.shape

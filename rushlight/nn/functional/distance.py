@@ -5,6 +5,7 @@ from __future__ import annotations
 from ... import dtypes
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...ops.common import check_tensor
 from ...ops.public import PUBLIC, write_out
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
@@ -18,12 +19,14 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     >>> F.pairwise_distance(rushlight.tensor([[3.0, 0.0]]), rushlight.tensor([[0.0, 4.0]]))
     tensor([5.])
     """
+    check_tensor("pairwise_distance", x1, "x1")
     difference = x1 - x2 + eps
     return _norm(difference, ord=p, axis=(difference.ndim - 1,), keepdims=keepdim)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 · x2 / (|x1| |x2|) along ``dim``; lengths below ``eps`` count as ``eps``."""
+    check_tensor("cosine_similarity", x1, "x1")
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         word = common.char.removesuffix("Tensor")
@@ -47,6 +50,7 @@ def cosine_similarity_rows(x1, x2):
 
 def pdist(input, p=2.0):
     """The p-norm distances between all pairs of rows."""
+    check_tensor("pdist", input)
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if not input.is_floating_point():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from ...ops.common import check_tensor
 from ...ops.public import PUBLIC
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
@@ -58,6 +59,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 
 def _drop(name, input, p, training, inplace):
+    check_tensor(name, input)
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return PUBLIC[name + "_" if inplace else name](input, p, training)

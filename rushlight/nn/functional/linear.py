@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ...autograd.mode import state
+from ...ops.common import c_name, check_tensor
 from ...ops.linalg import linear
 from ...ops.public import PUBLIC
 
@@ -10,7 +12,11 @@ __all__ = ["bilinear", "linear"]
 
 def bilinear(input1, input2, weight, bias=None):
     """``y[o] = x1 · weight[o] · x2 + bias[o]``."""
+    check_tensor("bilinear", input1, "input1")
     _check_bilinear(input1, input2, weight, bias)
+    if not (input1.dtype is input2.dtype is weight.dtype) and not state.casting:
+        names = f"input1: {c_name(input1)}, input2: {c_name(input2)}, weight: {c_name(weight)}"
+        raise RuntimeError(f"All tensors must have the same dtype, got {names}")
     y = PUBLIC["einsum"]("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias
 

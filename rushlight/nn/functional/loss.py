@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 
-import numpy as np
-
 from ... import dtypes
 from ...autograd.mode import state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...ops.common import check_tensor, known_values
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from .distance import cosine_similarity_rows, pairwise_distance
@@ -145,7 +144,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         if t.dtype is not input.dtype:
             raise RuntimeError(f"Found dtype {_type_word(t)} but expected {_type_word(input)}")
     for name, t in (("input", input), ("target", target)):
-        values = _known(t)
+        values = known_values(t)
         if values is not None and not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     if weight is not None:
@@ -177,11 +176,13 @@ def binary_cross_entropy_with_logits(
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target · input)), for targets of 1 and -1."""
+    check_tensor("soft_margin_loss", input)
     return xp.soft_margin_loss(input, target, reduction=reduction_of(reduction, size_average, reduce))
 
 
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
+    check_tensor("hinge_embedding_loss", input)
     reduction = reduction_of(reduction, size_average, reduce)
     apart = PUBLIC["where"](target != 1, (margin - input).clamp_min(0), 0)
     near = PUBLIC["where"](target != -1, input, 0)
@@ -193,6 +194,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Minus the input (log-probabilities, classes in dimension 1) at the target class, weighted."""
+    check_tensor("nll_loss_nd", input)
+    check_tensor("nll_loss_nd", target, "target", 2)
     reduction = reduction_of(reduction, size_average, reduce)
     target = _checked_classes(input, target, weight, ignore_index)
     function = xp.nll_loss if input.ndim <= 2 else _nll_2d
@@ -214,6 +217,8 @@ def cross_entropy(
     >>> F.cross_entropy(rushlight.tensor([[2.0, 0.0], [0.0, 2.0]]), rushlight.tensor([0, 1]))
     tensor(0.1269)
     """
+    check_tensor("cross_entropy_loss", input)
+    check_tensor("cross_entropy_loss", target, "target", 2)
     reduction = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -337,7 +342,7 @@ def _checked_classes(input, target, weight, ignore_index):
     classes = shape[1] if len(shape) > 1 else shape[0]
     _check_class_weight(weight, classes, "")
     _check_weight_dtype(weight, input)
-    values = _known(target)
+    values = known_values(target)
     if values is not None and values.size:
         low, high = values.min(), values.max()
         if low < 0 or high >= classes:
@@ -372,6 +377,7 @@ def _check_weight_dtype(weight, input):
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the wrong classes of max(0, margin - input[target] + input)ᵖ."""
+    check_tensor("multi_margin_loss", input)
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -386,7 +392,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
             f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape "
             f"{list(input.shape)}."
         )
-    values = _known(target)
+    values = known_values(target)
     if values is not None and ((values < 0) | (values >= rows.shape[1])).any():
         raise RuntimeError("target out of range")
     loss = xp.multi_margin_loss(rows, target.reshape(-1), weight, p=p, margin=margin, reduction=reduction)
@@ -395,6 +401,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Each wrong class against each right one: max(0, 1 - input[right] + input[wrong]); -1 ends a row of targets."""
+    check_tensor("multilabel_margin_loss", input)
     reduction = reduction_of(reduction, size_average, reduce)
     _check_rows(input)
     if target.shape != input.shape:
@@ -402,7 +409,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {_type_word(target)}")
     classes = input.shape[-1] if input.ndim else 1
-    values = _known(target)
+    values = known_values(target)
     if values is not None and ((values < -1) | (values >= classes)).any():
         raise RuntimeError("argument #2 'target' is out of range")
     rows = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(1, -1))
@@ -431,6 +438,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target · (log(target) - input), input being log-probabilities, target too if ``log_target``."""
+    check_tensor("kl_div", input)
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     elif reduction == "mean":
@@ -452,6 +460,7 @@ def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
     """exp(input) - target · input, without ``log_input``: input - target · log(input + eps); full: + log(target!)."""
+    check_tensor("poisson_nll_loss", input)
     reduction = reduction_of(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -466,7 +475,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * PUBLIC["ones_like"](input)
-    elif _known(var) is not None and (_known(var) < 0).any():
+    elif known_values(var) is not None and (known_values(var) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -505,6 +514,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    check_tensor("cosine_embedding_loss", input1, "input1")
     reduction = reduction_of(reduction, size_average, reduce)
     _check_cosine(input1, input2, target)
     cosine = cosine_similarity_rows(input1, input2)
@@ -538,6 +548,7 @@ def triplet_margin_loss(
     reduction="mean",
 ):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being ``pairwise_distance``."""
+    check_tensor("triplet_margin_loss", anchor, "anchor")
     reduction = reduction_of(reduction, size_average, reduce)
 
     def distance(a, b):
@@ -578,6 +589,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     ``targets`` is (N, S), or all of them one after the other. Differs from a plain derivative, as PyTorch does: the
     gradient is that of the scores that ``log_probs`` is the log_softmax of.
     """
+    check_tensor("ctc_loss", log_probs, "log_probs")
     reduction = reduction_of(reduction)
     batched = log_probs.ndim != 2
     if not batched:
@@ -608,7 +620,7 @@ def _lengths(name, lengths, batch, most, device):
     lengths = lengths.reshape(-1).long()
     if lengths.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
-    values = _known(lengths)
+    values = known_values(lengths)
     if values is not None and values.size:
         if values.min() < 0:
             raise RuntimeError(f"Expected {name} to have value at least 0, but got value {values.min()}")
@@ -619,7 +631,7 @@ def _lengths(name, lengths, batch, most, device):
 
 def _padded_targets(targets, lengths, batch, batched):
     """Targets as (N, S); what is beyond a sequence's length is never looked at."""
-    values = _known(lengths)
+    values = known_values(lengths)
     if targets.ndim == 2 or not batched:
         targets = targets if targets.ndim == 2 else targets.unsqueeze(0)
         if targets.shape[0] != batch:
@@ -647,12 +659,6 @@ def _padded_targets(targets, lengths, batch, batched):
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
-
-
-def _known(t):
-    """The values of a tensor as a NumPy array, where looking at them costs nothing; else None."""
-    t._sync()
-    return t._array if t._array.__class__ is np.ndarray else None
 
 
 def _type_word(t) -> str:

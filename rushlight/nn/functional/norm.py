@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from ... import dtypes
-from ...autograd.mode import no_grad
+from ...autograd.mode import no_grad, state
 from ...autograd.op import differentiable as xp
 from ...ops import norm as _ops
-from ...ops.common import refuse
+from ...ops.common import check_tensor, refuse, type_word
 from ...ops.public import PUBLIC
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
@@ -73,10 +73,22 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
         elif t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
-    if weight is not None and weight.dtype is not input.dtype and input.dtype.itemsize >= 4:
-        raise RuntimeError(
-            f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.char.removesuffix('Tensor')}"
-        )
+    _check_dtypes(input, weight, bias, running_mean, running_var)
+
+
+def _check_dtypes(input, *parameters):
+    """All of one dtype; only of half precision the parameters may be float32."""
+    given = [p.dtype for p in parameters if p is not None]
+    if not given or state.casting:
+        return
+    if given[0] is input.dtype:
+        for other in given:
+            if other is not input.dtype:
+                raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(other)}")
+    elif any(d is not dtypes.float32 for d in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    elif input.dtype not in (dtypes.float16, dtypes.bfloat16):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def instance_norm(
@@ -102,6 +114,8 @@ def instance_norm(
         if t is not None and t.numel() != input.shape[1]:
             n = input.shape[0]
             raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
+    refuse("batch_norm", lambda d: not d.is_floating_point, input)
+    _check_dtypes(input, weight, bias)
     y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
     if running_mean is not None:
         _update(running_mean, mean.detach().mean(0).reshape(-1), momentum, size)
@@ -119,13 +133,16 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     >>> F.layer_norm(rushlight.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
+    check_tensor("layer_norm", input)
     normalized_shape = _checked_shape("layer_norm", input, normalized_shape, weight, bias)
+    _check_dtypes(input, weight, bias)
     refuse("LayerNormKernelImpl", lambda d: not d.is_floating_point, input)
     return _ops.layer_norm_stats(input, normalized_shape, weight, bias, eps)[0]
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """The last dimensions, of shape ``normalized_shape``, divided by the root of their mean square."""
+    check_tensor("rms_norm", input)
     normalized_shape = _checked_shape("rms_norm", input, normalized_shape, weight, None)
     refuse("rms_norm", lambda d: not (d.is_floating_point or d.is_complex), input)
     if eps is None:
@@ -182,6 +199,7 @@ def _check_groups(input, groups, weight, bias):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                 f"shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
+    _check_dtypes(input, weight, bias)
     refuse("GroupNormKernelImpl", lambda d: not d.is_floating_point, input)
 
 

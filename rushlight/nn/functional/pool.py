@@ -12,7 +12,7 @@ import numpy as np
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import namespace_of
-from ...ops.common import dtype_of, type_word
+from ...ops.common import check_tensor, dtype_of, type_word
 from ...ops.dims import as_int, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
@@ -79,6 +79,7 @@ def _flat_row(function, input, *args, **kwargs):
 
 def _max_pool(dims, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     name = f"max_pool{dims}d"
+    check_tensor(name, input)
     if dims == 1:
         kernel, stride, padding, dilation = _row_arguments(input, kernel_size, stride, padding, dilation, ceil_mode)
         return _flat_row(max_pool2d, input, kernel, stride, padding, dilation, ceil_mode, return_indices)
@@ -177,6 +178,7 @@ def _avg_pool(
     dims, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
     name = f"avg_pool{dims}d"
+    check_tensor(name, input)
     if dims == 1:
         _check_row(input, name)
         kernel, padding = (1, _one(name, "kernel_size", kernel_size)), (0, _one(name, "padding", padding))
@@ -230,6 +232,7 @@ lp_pool1d, lp_pool2d, lp_pool3d = for_dims(
 
 def _adaptive_avg_pool(dims, input, output_size):
     name = f"adaptive_avg_pool{dims}d"
+    check_tensor(name, input)
     if dims == 1:
         _check_row(input, name)
         return _flat_row(adaptive_avg_pool2d, input, (1, _one(name, "output_size", output_size)))
@@ -261,6 +264,7 @@ _publish(adaptive_avg_pool1d)
 
 def _adaptive_max_pool(dims, input, output_size, return_indices=False):
     name = f"adaptive_max_pool{dims}d"
+    check_tensor(name, input)
     if dims == 1:
         _check_row(input, name)
         return _flat_row(adaptive_max_pool2d, input, (1, _one(name, "output_size", output_size)), return_indices)
@@ -297,6 +301,7 @@ def _fractional_max_pool(
     dims, input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
     name = f"fractional_max_pool{dims}d"
+    check_tensor(name, input)
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     kernel = _expanded(kernel_size, dims)

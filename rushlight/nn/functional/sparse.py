@@ -9,6 +9,7 @@ import numpy as np
 from ... import dtypes
 from ...autograd.mode import no_grad
 from ...autograd.op import differentiable as xp
+from ...ops.common import check_tensor, known_values
 from ...ops.public import PUBLIC
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
@@ -24,6 +25,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     tensor([[3.],
             [1.]])
     """
+    check_tensor("embedding", input, "indices", 2)
     if padding_idx is not None:
         assert -weight.shape[0] <= padding_idx < weight.shape[0], "Padding_idx must be within num_embeddings"
         padding_idx %= weight.shape[0]
@@ -31,7 +33,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         raise RuntimeError("'weight' must be 2-D")
     _refuse_sparse(sparse)
     _check_indices("embedding", input)
-    values = _known(input)
+    values = known_values(input)
     if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     if max_norm is not None:
@@ -154,7 +156,7 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
             f"'per_sample_weights'; but type torch.{weight.dtype.char} does not equal "
             f"torch.{per_sample_weights.dtype.char} (while checking arguments for embedding_bag)"
         )
-    values = _known(input)
+    values = known_values(input)
     if values is not None:
         wrong = np.flatnonzero((values < 0) | (values >= rows))
         if wrong.size:
@@ -162,7 +164,7 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
                 f"Index {wrong[0]} of input takes value {values.flat[wrong[0]]} which is not in the valid range "
                 f"[0, {rows})"
             )
-    starts = None if offsets is None else _known(offsets)
+    starts = None if offsets is None else known_values(offsets)
     if starts is not None and starts.size:
         if starts[0] != 0:
             raise RuntimeError(
@@ -183,9 +185,10 @@ def one_hot(tensor, num_classes=-1):
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    check_tensor("one_hot", tensor)
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    values = _known(tensor)
+    values = known_values(tensor)
     if num_classes == -1:
         if not tensor.numel():
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
@@ -224,11 +227,6 @@ def _check_indices(name, input):
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{input.dtype.char} instead (while checking arguments for {name})"
         )
-
-
-def _known(t):
-    t._sync()
-    return t._array if t._array.__class__ is np.ndarray else None
 
 
 PUBLIC["embedding"] = lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False: embedding(

@@ -8,7 +8,7 @@ import warnings
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...ops.common import dtype_of, type_word
+from ...ops.common import check_tensor, dtype_of, type_word
 from ...ops.dims import as_int, is_int
 from ...ops.public import public
 from ...ops.resize import Map
@@ -61,6 +61,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 
 def _image(name, input) -> tuple:
+    check_tensor(name, input)
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError(
@@ -72,6 +73,7 @@ def _image(name, input) -> tuple:
 @_publish
 def channel_shuffle(input, groups):
     """Channels (dimension 1) dealt out anew: the first of each group, then the second of each, …"""
+    check_tensor("channel_shuffle", input)
     shape, groups = input._array.shape, as_int(groups, "groups")
     if len(shape) <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")
@@ -315,6 +317,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 @_publish
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """``grid_sample`` with modes by number."""
+    check_tensor("grid_sampler", input)
     shape, points = input._array.shape, grid._array.shape
     if shape[0] != points[0]:
         raise RuntimeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ...ops.common import known_values
 from ...ops.public import PUBLIC
 from .. import functional as F
 from ..containers import ModuleList, Sequential
@@ -64,6 +65,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_, target_):
         """(the log-probability of each target, minus their mean)."""
         _check_shapes(input_, target_)
+        _check_classes(target_, self.n_classes)
         batched = target_.dim() > 0
         rows, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         head = F.log_softmax(self.head(rows), dim=1)
@@ -120,3 +122,12 @@ def _check_shapes(input, target):
             raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input.shape}")
     else:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+
+
+def _check_classes(target, n_classes):
+    values = known_values(target)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= n_classes):
+        raise RuntimeError(
+            f"Target values should be in [0, {n_classes - 1}], but values in range [{values.min()}, {values.max()}] "
+            "were found. "
+        )

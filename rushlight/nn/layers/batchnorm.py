@@ -96,14 +96,13 @@ class _BatchNorm(_NormBase):
     def forward(self, input):
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # the plain average of all batches
-                factor = 1.0 / self.num_batches_tracked
+        counted = self.training and self.track_running_stats and self.num_batches_tracked is not None
+        if counted and self.momentum is None:  # the plain average of all batches
+            factor = 1.0 / (self.num_batches_tracked + 1)
         # Without running statistics the batch's own are used in evaluation too.
         own = self.training or (self.running_mean is None and self.running_var is None)
         follow = not self.training or self.track_running_stats
-        return F.batch_norm(
+        normalized = F.batch_norm(
             input,
             self.running_mean if follow else None,
             self.running_var if follow else None,
@@ -113,6 +112,9 @@ class _BatchNorm(_NormBase):
             factor,
             self.eps,
         )
+        if counted:
+            self.num_batches_tracked.add_(1)
+        return normalized
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -152,6 +154,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     def initialize_parameters(self, input) -> None:
         if not self.has_uninitialized_params():
             return
+        self._check_input_dim(input)
         self.num_features = input.shape[1]
         made: list[Any] = [self.weight, self.bias] if self.affine else []
         made += [self.running_mean, self.running_var] if self.track_running_stats else []

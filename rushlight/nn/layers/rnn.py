@@ -8,6 +8,7 @@ import warnings
 
 from ...ops import PUBLIC
 from ...ops.creation import empty, zeros
+from ...ops.linalg import check_linear_dtypes
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
@@ -325,6 +326,9 @@ class RNNCellBase(Module):
         elif not batched:
             states = tuple(s.unsqueeze(0) for s in states)
         self._check(x, states)
+        check_linear_dtypes(x._array, self.weight_ih._array, self.bias_ih)
+        for state in states:
+            check_linear_dtypes(state._array, self.weight_hh._array, self.bias_hh)
         result = PUBLIC[self._function()](
             x, states if self.states > 1 else states[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         )

@@ -17,15 +17,15 @@ def get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """The norm of all the tensors' elements together."""
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    tensors, norm_type = [tensors] if isinstance(tensors, Tensor) else list(tensors), float(norm_type)
     if not tensors:
         return tensor(0.0)
     place = tensors[0].device
-    norms = [linalg.vector_norm(t, float(norm_type)).to(place) for t in tensors]
-    total = linalg.vector_norm(stack(norms), float(norm_type))
+    norms = [linalg.vector_norm(t, norm_type).to(place) for t in tensors]
+    total = linalg.vector_norm(stack(norms), norm_type)
     if error_if_nonfinite and bool(total.isnan().logical_or(total.isinf())):
         raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
             "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
             "`error_if_nonfinite=False`"
         )
