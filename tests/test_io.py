@@ -319,6 +319,48 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000, "re
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+PEAK = """
+import sys, rushlight as torch
+from rushlight.io import load_sharded, safetensors
+
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+
+how, path = sys.argv[1:]
+torch.load(path + "/small.pt")  # imports what it needs
+before = peak()
+if how == "file":
+    with open(path + "/a.pt", "rb") as file:
+        state = torch.load(file)
+elif how == "safetensors":
+    state = safetensors.load_file(path + "/a.safetensors")
+else:
+    state = load_sharded(path) if how == "shards" else torch.load(path + f"/{how}.pt")
+print((peak() - before) / sum(t.nbytes for t in state.values()))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak of memory is read from /proc")
+@pytest.mark.parametrize("how", ["a", "legacy", "file", "safetensors", "shards"])
+def test_loading_needs_no_second_copy(tmp_path, how):
+    values = {str(i): torch.ones(1 << 19) for i in range(32)}  # 64 MiB
+    torch.save(1, tmp_path / "small.pt")
+    if how == "safetensors":
+        pytest.importorskip("safetensors")
+        from rushlight.io import safetensors
+
+        safetensors.save_file(values, tmp_path / "a.safetensors")
+    elif how == "shards":
+        save_sharded(values, tmp_path, "20MB", safe_serialization=False)
+    else:
+        path = tmp_path / ("legacy.pt" if how == "legacy" else "a.pt")
+        torch.save(values, path, _use_new_zipfile_serialization=how != "legacy")
+    command = [sys.executable, "-c", PEAK, how, str(tmp_path)]
+    ratio = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 0.9 < ratio < (2.1 if how == "legacy" else 1.1)  # pages of the old format's mapped file count too
+
+
 def test_zip64(monkeypatch, tmp_path):
     monkeypatch.setattr(zipformat, "ZIP64", 100)  # as if 100 bytes were 4 GiB
     torch.save({"w": torch.arange(100.0), "v": torch.ones(1)}, tmp_path / "a.pt")

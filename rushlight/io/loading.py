@@ -8,6 +8,7 @@ import io
 import mmap as mapping
 import os
 import pickle
+import re
 import struct
 import sys
 from collections import OrderedDict
@@ -30,6 +31,7 @@ __all__ = ["load", "unsafe_globals"]
 
 MAGIC_NUMBER, PROTOCOL_VERSION = 0x1950A86A20F9469CFC6C, 1001  # how files of the older format begin
 _PARALLEL = 1 << 20  # records from this size on are read by other threads
+_DTYPE = re.compile(r"torch\.(q?u?int|float|complex|bits)\d\w*|torch\.Q\w+Storage")
 _BLOCKED = ("sys", "os", "posix", "nt", "subprocess", "shutil")
 
 
@@ -408,6 +410,11 @@ def _describe(thing) -> str:
 
 
 def _unsupported(full: str) -> str:
+    if full.startswith("torch._utils._rebuild_") or _DTYPE.fullmatch(full):  # allowing it would not help
+        return (
+            f"the file has tensors of a kind that rushlight does not have ({full}): convert them in PyTorch, to "
+            "strided ones of a common dtype, and save them again"
+        )
     return (
         f"WeightsUnpickler error: Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
         f"`torch.serialization.add_safe_globals([{full}])` or the `torch.serialization.safe_globals([{full}])` context "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import pathlib
 import pickle
@@ -227,6 +228,52 @@ def test_mmap(tmp_path, writer):
     assert repr(torch.load(path, mmap=True)) == repr(rushlight.load(path, mmap=True))
 
 
+@pytest.mark.parametrize("writer", [torch, rushlight], ids=["torch", "rushlight"])
+def test_without_checksums(writer):
+    writer.serialization.set_crc32_options(False)
+    try:
+        data = write(writer, {"w": writer.arange(4.0)})
+    finally:
+        writer.serialization.set_crc32_options(True)
+    assert repr(torch.load(io.BytesIO(data))) == repr(rushlight.load(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize("writer", [torch, rushlight], ids=["torch", "rushlight"])
+def test_room_for_data(tmp_path, writer):
+    """``skip_data`` saves zeros, which somebody writes over: no checksum stands against that."""
+    path = tmp_path / "a.pt"
+    with writer.serialization.skip_data():
+        writer.save({"w": writer.full((4,), 7.0)}, path)
+    assert repr(torch.load(path)) == repr(rushlight.load(path)) == "{'w': tensor([0., 0., 0., 0.])}"
+    for library in (torch, rushlight):
+        with library.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+            library.load(path, mmap=True)["w"].add_(1)
+    assert repr(torch.load(path)) == repr(rushlight.load(path)) == "{'w': tensor([2., 2., 2., 2.])}"
+
+
+def test_settings_have_the_same_start():
+    for name in ("crc32_options", "default_load_endianness", "default_mmap_options"):
+        assert getattr(torch.serialization, f"get_{name}")() == getattr(rushlight.serialization, f"get_{name}")()
+    helpers = {"mkdtemp", "check_module_version_greater_or_equal", "validate_cuda_device", "validate_hpu_device"}
+    helpers |= {"normalize_storage_type", "storage_to_tensor_type", "StorageType"}
+    assert {*torch.serialization.__all__} - helpers == {*rushlight.serialization.__all__}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda: torch.eye(2).to_sparse(),
+        lambda: torch.ones(2).to(torch.float8_e5m2),
+        lambda: torch.empty(2, device="meta"),
+    ],
+    ids=["sparse", "float8", "meta"],
+)
+def test_tensors_of_other_kinds_are_named(value):
+    with pytest.raises(pickle.UnpicklingError, match="of a kind that rushlight does not have") as caught:
+        rushlight.load(io.BytesIO(write(torch, value())))
+    assert "add_safe_globals" not in str(caught.value)
+
+
 def test_zip64(tmp_path, monkeypatch):
     from rushlight.io import zipformat
 
@@ -277,5 +324,5 @@ def test_safetensors_of_models_with_shared_weights(tmp_path):
 
 def test_the_golden_files_are_what_pytorch_loads():
     data = pathlib.Path(__file__).parents[1] / "data"
-    for name in ("checkpoint.pt", "checkpoint_legacy.pt", "small.pt"):
+    for name in ("checkpoint.pt", "checkpoint_legacy.pt", "small.pt", "unchecked.pt"):
         assert repr(torch.load(data / name)) == repr(rushlight.load(data / name))
