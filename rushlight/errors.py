@@ -1,4 +1,4 @@
-"""Exceptions that have a name of their own in PyTorch."""
+"""Exceptions that have a name of their own: PyTorch's, and one between the operators and ``compile``."""
 
 from __future__ import annotations
 
@@ -7,3 +7,7 @@ __all__ = ["OutOfMemoryError"]
 
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked."""
+
+
+class ValuesNeeded(RuntimeError):
+    """Code that is being compiled needs values, which a traced tensor has not; the message says what to do instead."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import threading
 import weakref
 
@@ -368,3 +369,264 @@ def test_import_does_not_bring_jax():
 
     code = "import rushlight, sys; assert not {'jax', 'torch', 'scipy', 'matplotlib'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- what cannot be traced -------------------------------------------------------------------------------------------
+
+UNTRACEABLE = {
+    "item": lambda x: x.sum().item(),  # marked: item
+    "print": lambda x: print(x),  # marked: print
+    "float": lambda x: float(x.sum()),  # marked: float
+    "branch": lambda x: x if x.sum() > 0 else -x,  # marked: branch
+    "range": lambda x: list(range(x.sum().int())),  # marked: range
+    "numpy": lambda x: x.numpy(),  # marked: numpy
+    "asarray": lambda x: np.asarray(x),  # marked: asarray
+    "tolist": lambda x: x.tolist(),  # marked: tolist
+    "format": lambda x: f"{x.sum():.3f}",  # marked: format
+    "nonzero": lambda x: x.nonzero(),  # marked: nonzero
+    "mask": lambda x: x[x > 0],  # marked: mask
+    "unique": lambda x: torch.unique(x),  # marked: unique
+    "pickle": lambda x: torch.save(x, io.BytesIO()),  # marked: pickle
+}
+
+
+@pytest.mark.parametrize("name", UNTRACEABLE)
+def test_what_needs_values_names_the_users_line(name, capsys):
+    function, x = UNTRACEABLE[name], torch.tensor([1.0, 2.0, 0.0])
+    compiled = torch.compile(function)
+    compiled(x)
+    with pytest.raises(CompileError, match=rf"test_compile\.py.*marked: {name}\n") as caught:
+        compiled(x)
+    assert "fallback=True" in str(caught.value)
+    expected = function(x)
+    fallen_back = torch.compile(function, fallback=True)
+    fallen_back(x)
+    with pytest.warns(UserWarning, match="eagerly") as warned:
+        results = [fallen_back(x) for _ in range(3)]
+    assert len(warned) == 1
+    assert all(repr(r) == repr(expected) for r in results)
+
+
+def test_a_tensor_kept_from_a_trace_says_what_it_is():
+    kept = []
+
+    @torch.compile
+    def step(x):
+        kept.append(x * 2)
+        return x
+
+    for _ in range(2):
+        step(torch.ones(2))
+    assert kept[0].tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="made while a function was compiled"):
+        kept[1].tolist()
+
+
+def everything(model, optimizer):
+    """All that a training step may change: values, gradients, optimizer state, versions, flags, the generator."""
+    tensors = [*model.parameters(), *model.buffers()]
+    for p in model.parameters():
+        tensors += [p.grad, *(v for v in optimizer.state[p].values() if isinstance(v, torch.Tensor))]
+    facts = [(id(t), t._version, t.requires_grad, t.grad_fn, t.detach().numpy().tobytes()) for t in tensors]
+    return facts, optimizer.param_groups[0]["lr"], torch.get_rng_state().tolist()
+
+
+@pytest.mark.parametrize("calls_before", [1, 4])
+@pytest.mark.parametrize("failure", ["value", "exception"])
+def test_a_failed_trace_changes_nothing(failure, calls_before):
+    """Whether it is the first trace or, for a new shape, one of state that already lives with a compiled program."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    wrong = []
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if wrong and failure == "exception":
+            raise ArithmeticError("the user's own")
+        return loss.item() if wrong else loss
+
+    compiled = torch.compile(step)
+    for _ in range(calls_before):
+        compiled(torch.randn(5, 4))
+    compiled(torch.randn(6, 4))
+    before = everything(model, optimizer)
+    wrong.append(True)
+    with pytest.raises(CompileError if failure == "value" else ArithmeticError):
+        compiled(torch.ones(6, 4))
+    assert everything(model, optimizer) == before
+    wrong.clear()
+    compiled(torch.ones(6, 4))
+    assert everything(model, optimizer) != before
+
+
+# -- hyperparameters -------------------------------------------------------------------------------------------------
+
+NUMBERS = {
+    "SGD": {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-3, "dampening": 0.1},
+    "Adam": {"lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 1e-3},
+    "RMSprop": {"lr": 0.01, "alpha": 0.9, "eps": 1e-6, "weight_decay": 1e-3, "momentum": 0.5},
+    "Adagrad": {"lr": 0.1, "lr_decay": 0.1, "eps": 1e-6, "weight_decay": 1e-3},
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_no_hyperparameter_compiles_again(name):
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        options = NUMBERS[name]
+        model, optimizer, step, x, y = problem(lambda p, o=options: getattr(optim, name)(p, **o))
+        step = wrap(step)
+        for _ in range(2):
+            step(x, y)
+        for option, value in options.items():
+            smaller = tuple(v * 0.9 for v in value) if isinstance(value, tuple) else value * 0.9
+            optimizer.param_groups[0][option] = smaller
+            step(x, y)
+        results.append(values(model))
+    assert step.compilations == 1
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_momentum_switched_off_and_on_is_another_program_and_a_schedule_of_it_is_not():
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        model, optimizer, step, x, y = problem(OPTIMIZERS["sgd"])
+        step = wrap(step)
+        schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=20)  # of lr and momentum
+        for i in range(10):
+            step(x, y)
+            schedule.step()
+            if i in (5, 6):
+                optimizer.param_groups[0]["momentum"] = 0.0
+        results.append(values(model))
+    assert step.compilations == 2
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+# -- threads, memory -------------------------------------------------------------------------------------------------
+
+
+def test_functions_that_share_a_model_run_in_threads_from_the_first_call_on():
+    model, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+    train, evaluate, errors = torch.compile(step), torch.compile(lambda x: model(x).sum()), []
+
+    def repeat(f, *args):
+        try:
+            for _ in range(25):
+                f(*args)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=repeat, args=a) for a in ((train, x, y), (evaluate, x), (train, x, y))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+    assert (train.compilations, evaluate.compilations) == (1, 1)
+    eager_model, _, eager, x, y = problem(OPTIMIZERS["adam"])
+    for _ in range(50):
+        eager(x, y)
+    for a, b in zip(values(model), values(eager_model)):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_eager_random_numbers_of_another_thread_while_tracing():
+    """The keys of a trace are its own thread's."""
+    inside, outside = threading.Event(), threading.Event()
+
+    def function(x):
+        if torch.compiler.is_compiling():
+            inside.set()
+            outside.wait(60)
+        return x + torch.rand(2).to(x.device)
+
+    compiled = torch.compile(function)
+    compiled(torch.ones(2))
+    thread = threading.Thread(target=compiled, args=(torch.ones(2),))
+    thread.start()
+    assert inside.wait(60)
+    try:
+        assert not torch.compiler.is_compiling()
+        assert torch.rand(3, device="xla").sum().item() > 0
+    finally:
+        outside.set()
+        thread.join()
+
+
+def test_deleting_frees_device_memory():
+    import jax
+
+    def bytes_alive():
+        gc.collect()
+        return sum(a.nbytes for a in jax.live_arrays())
+
+    before = bytes_alive()
+    model = nn.Linear(128, 128)
+    optimizer = optim.Adam(model.parameters())
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled, x = torch.compile(step), torch.ones(2, 128)
+    for _ in range(3):
+        loss = compiled(x)
+    assert bytes_alive() - before > 3 * 128 * 128 * 4  # the weight and Adam's two moments
+    del compiled, loss, step
+    weight = model.weight.detach().numpy().copy()
+    del optimizer
+    assert bytes_alive() - before < 3 * 128 * 128 * 4  # without the moments
+    assert (model.weight.detach().numpy() == weight).all()
+    del model
+    assert bytes_alive() == before
+
+
+def test_out_of_memory_while_running_a_program(monkeypatch):
+    import jax
+
+    model, optimizer, step, x, y = problem(OPTIMIZERS["adam"])
+    compiled = torch.compile(step)
+    for _ in range(3):
+        compiled(x, y)
+    before = values(model)
+    ((entry,),) = compiled._entries.values()
+
+    def exhausted(*args):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123456789 bytes.\nmore")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(entry.program, "_execute", exhausted)
+        with pytest.raises(torch.OutOfMemoryError) as caught:
+            compiled(x, y)
+    message = str(caught.value)
+    assert isinstance(caught.value, RuntimeError) and torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    assert "Tried to allocate 117.7 MiB" in message and "in use" in message and "own state takes" in message
+    for a, b in zip(values(model), before):
+        np.testing.assert_array_equal(a, b)
+    compiled(x, y)
+
+
+def test_other_errors_of_the_runtime_stay_what_they_are(monkeypatch):
+    import jax
+
+    run = torch.compile(lambda x: x * 2)
+    for _ in range(2):
+        run(torch.ones(2))
+    ((entry,),) = run._entries.values()
+
+    def broken(*args):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+    monkeypatch.setattr(entry.program, "_execute", broken)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
+        run(torch.ones(2))

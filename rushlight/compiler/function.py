@@ -116,6 +116,7 @@ class Entry:
             for name, value in group.items()
             if name != "params" and name not in o.dynamic
         ]
+        self._switches = [o._switched_on() for o in self.optimizers if o.switches]
         self._world, self._epoch = self._look(), epoch.value
 
     def fits(self) -> bool:
@@ -126,6 +127,8 @@ class Entry:
         for group, name, value in self._options:
             if group.get(name) is not value and group.get(name) != value:
                 return False
+        if self._switches and self._switches != [o._switched_on() for o in self.optimizers if o.switches]:
+            return False
         if self._epoch != epoch.value:
             if self._world != self._look():
                 return False

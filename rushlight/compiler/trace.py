@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import threading
 import traceback
+from functools import partial, reduce
 
 import jax
 import jax.extend.core
@@ -14,6 +16,7 @@ import numpy as np
 from ..autograd.op import OpNode
 from ..autograd.tape import AccumulateGrad, run_backward
 from ..engine.devices import KEY_WORDS, tracing
+from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from .discover import Watch
 from .tree import flatten
@@ -24,10 +27,15 @@ _NEEDS_VALUE = (
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerBoolConversionError,
     jax.errors.TracerIntegerConversionError,
+    ValuesNeeded,
 )
 # One for all compiled functions: two may share state, which a trace fills with tracers and a program gives away.
 LOCK = threading.RLock()
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_LIBRARIES = (
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    *(os.path.dirname(library.__file__) + os.sep for library in (jax, np)),
+)
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 class CompileError(RuntimeError):
@@ -228,36 +236,48 @@ def _tail(results, inputs, arrays) -> Tail | None:
 
 def _slots(node: OpNode):
     """(getter, setter) for every tracer that a node keeps."""
-    found = []
-    for i, value in enumerate(node.saved):
-        if isinstance(value, Tensor):
-            # The graph outlives the trace, its tensors must not: keep a stand-in with the same place in the graph.
-            stand_in = wrap(value._array)
-            stand_in._node = value._node
-            node.saved[i] = stand_in
-            if is_traced(stand_in):
-                found.append(_attribute(stand_in, "_array"))
-        elif isinstance(value, jax.core.Tracer):
-            found.append(_element(node, "saved", i))
-    node.versions = []
-    details = node.details
-    if details is not None and details.aux is not None:
-        if isinstance(details.aux, tuple):
-            details.aux = list(details.aux)
-            for i, value in enumerate(details.aux):
-                if isinstance(value, jax.core.Tracer):
-                    found.append(_element(details, "aux", i))
-        elif isinstance(details.aux, jax.core.Tracer):
-            found.append(_attribute(details, "aux"))
+    node.saved, node.versions = tuple([_stand_in(v) for v in node.saved]), ()
+    found = _places(node, "saved", node.saved)
+    if node.details is not None:
+        found += _places(node.details, "residuals", node.details.residuals)
     return found
 
 
-def _attribute(owner, name: str):
-    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
+def _places(owner, name: str, value, path=()):
+    """The slots for the tracers in ``value``, which is where ``path`` leads in the nested tuple ``owner.name``."""
+    if isinstance(value, tuple):
+        return [slot for i, v in enumerate(value) for slot in _places(owner, name, v, (*path, i))]
+    if isinstance(value, Tensor):
+        return _places(value, "_array", value._array)
+    if not isinstance(value, jax.core.Tracer):
+        return []
+    return [(partial(_get, owner, name, path), partial(_set, owner, name, path))]
 
 
-def _element(owner, name: str, i: int):
-    return lambda: getattr(owner, name)[i], lambda value: getattr(owner, name).__setitem__(i, value)
+def _get(owner, name: str, path):
+    return reduce(operator.getitem, path, getattr(owner, name))
+
+
+def _set(owner, name: str, path, value) -> None:
+    setattr(owner, name, _replaced(getattr(owner, name), path, value))
+
+
+def _replaced(whole, path, value):
+    if not path:
+        return value
+    first, *rest = path
+    return (*whole[:first], _replaced(whole[first], rest, value), *whole[first + 1 :])
+
+
+def _stand_in(t):
+    """The graph outlives the trace, its tensors must not: another with the same place in the graph."""
+    if isinstance(t, tuple):
+        return tuple([_stand_in(v) for v in t])
+    if not isinstance(t, Tensor):
+        return t
+    stand_in = wrap(t._array)
+    stand_in._node = t._node
+    return stand_in
 
 
 def trace_backward(tail: Tail, options):
@@ -274,12 +294,17 @@ def trace_backward(tail: Tail, options):
 
 
 def _internal(filename: str) -> bool:
-    return filename.startswith((_OURS, os.path.dirname(jax.__file__) + os.sep))
+    """Is it not the user's: ours, JAX's, NumPy's, or Python's own?"""
+    if filename.startswith(_LIBRARIES):
+        return True
+    return filename.startswith(_STANDARD) and "site-packages" not in filename
 
 
 def _explain(error) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _internal(f.filename)]
     where = f'"{frames[-1].filename}", line {frames[-1].lineno}: {frames[-1].line}' if frames else "an unknown line"
+    if isinstance(error, ValuesNeeded):
+        return f"compile: at {where}\n{error} Or compile with fallback=True to run this function eagerly."
     return (
         f"compile: a traced value was needed as a Python number at {where}\n"
         "While a function is compiled its tensors have no values, so .item(), float(), bool(), print of a value and "

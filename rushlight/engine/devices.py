@@ -117,6 +117,16 @@ def fetched(array) -> np.ndarray:
     except jax.errors.JaxRuntimeError:
         with explained():
             raise
+    except jax.errors.TracerArrayConversionError:
+        if is_tracing():
+            raise
+        raise RuntimeError(_LEFT_BEHIND) from None
+
+
+_LEFT_BEHIND = (
+    "this tensor was made while a function was compiled, and kept: it has no values. A compiled function runs its "
+    "Python only once; return the tensor from it."
+)
 
 
 @contextlib.contextmanager

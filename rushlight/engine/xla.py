@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jax_special
 import numpy as np
 
+from ..errors import ValuesNeeded
 from . import special
 from .devices import check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
 from .fallback import lookup
@@ -277,7 +278,7 @@ def _rows(x):
 def on_host(function, name, *arrays):
     """``function`` of NumPy copies of ``arrays``, its results put back beside them; impossible while tracing."""
     if builtins.any(isinstance(a, jax.core.Tracer) for a in arrays):
-        raise RuntimeError(
+        raise ValuesNeeded(
             f"{name}(): the shape of its result depends on values, so it cannot be compiled. "
             "Call it outside the compiled function."
         )

@@ -15,6 +15,7 @@ from ..autograd import views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..engine import namespace_of
+from ..errors import ValuesNeeded
 from ..tensor import Tensor, wrap
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
@@ -301,7 +302,7 @@ def _as_integers(p: Tensor) -> list:
     if not _is_mask(p):
         return [p]
     if _traced(p._array):
-        raise RuntimeError(
+        raise ValuesNeeded(
             "indexing with a boolean mask has a result whose shape depends on the mask's values, which compiled code "
             "cannot have. Use rushlight.where(mask, x, other) or x.masked_fill(mask, value), which keep the shape."
         )
@@ -490,7 +491,7 @@ def _broadcast(input, mask):
 
 def _refuse_traced(t, name):
     if _traced(t._array):
-        raise RuntimeError(
+        raise ValuesNeeded(
             f"the shape of {name}'s result depends on the values of its argument, which compiled code cannot have. "
             "Keep the shape, with rushlight.where(mask, x, other) or x.masked_fill(mask, value), or call it outside "
             "compiled code."

@@ -63,6 +63,8 @@ def numpy(self, *, force=False):
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
     if self._array.__class__ is not _ndarray and not force:
+        if namespace_of(self._array).is_traced(self._array):
+            return _host(self)  # which says why that cannot be
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."

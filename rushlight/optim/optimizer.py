@@ -53,6 +53,8 @@ class Optimizer:
 
     #: Options that only enter the arithmetic: compile passes them as inputs, so changing one never recompiles.
     dynamic: tuple[str, ...] = ("lr", "weight_decay")
+    #: Those of them that leave a part of the formula out when they are zero: that is compiled as another program.
+    switches: tuple[str, ...] = ()
 
     _traced_hyper: list | None = None  # while compile traces: what to read instead of the dynamic options
     _lockstep = False  # while compile traces: all parameters have made the same number of steps
@@ -128,7 +130,11 @@ class Optimizer:
                 break
             start += sum(1 for _ in _scalars(other, self.dynamic))
         values = iter(traced[start:])
-        return {**group, **{name: _replaced(group[name], values) for name in self.dynamic if name in group}}
+        numbers = {name: _replaced(group[name], values) for name in self.dynamic if name in group}
+        return {**group, **numbers, **{name: 0.0 for name in self.switches if not group[name]}}
+
+    def _switched_on(self) -> list[bool]:
+        return [bool(group[name]) for group in self.param_groups for name in self.switches]
 
     def _hyper_values(self) -> list[float]:
         """All dynamic options of all groups, in the order of ``_traced_hyper``."""
@@ -431,6 +437,11 @@ class PureOptimizer(Optimizer):
 def scalar(xp, value, like):
     """A number computed from options and step counts, in the dtype of the arrays it will meet."""
     return value if isinstance(value, (int, float)) else xp.astype(value, dtype=like.dtype)
+
+
+def is_on(value) -> bool:
+    """Is a number that may switch a part of the formula off not zero? A traced one is not: see ``switches``."""
+    return not isinstance(value, (int, float)) or value != 0
 
 
 def double(xp, step):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .optimizer import PureOptimizer, check_lr, check_not_negative, scalar, zeros_like
+from .optimizer import PureOptimizer, check_lr, check_not_negative, is_on, scalar, zeros_like
 
 __all__ = ["RMSprop"]
 
@@ -10,7 +10,8 @@ __all__ = ["RMSprop"]
 class RMSprop(PureOptimizer):
     """Steps scaled by a running root mean square of the gradient, optionally centered and with momentum."""
 
-    dynamic = ("lr", "alpha", "eps", "weight_decay")
+    dynamic = ("lr", "alpha", "eps", "weight_decay", "momentum")
+    switches = ("momentum",)
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class RMSprop(PureOptimizer):
             made["grad_avg"] = state["grad_avg"] + new * (g - state["grad_avg"])
             variance = variance - made["grad_avg"] * made["grad_avg"]
         direction = g / (xp.sqrt(variance) + scalar(xp, option["eps"], p))
-        if option["momentum"] > 0:
-            direction = made["momentum_buffer"] = option["momentum"] * state["momentum_buffer"] + direction
+        momentum = scalar(xp, option["momentum"], p)
+        if is_on(momentum):
+            direction = made["momentum_buffer"] = momentum * state["momentum_buffer"] + direction
         return p - scalar(xp, option["lr"], p) * direction, made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .fused import add_scaled, blend, blocks, constant, scratch
-from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, scalar
+from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, is_on, scalar
 
 __all__ = ["SGD"]
 
@@ -22,6 +22,8 @@ class SGD(PureOptimizer):
     """
 
     counts_steps = False
+    dynamic = ("lr", "momentum", "dampening", "weight_decay")
+    switches = ("momentum",)
 
     def __init__(
         self,
@@ -59,10 +61,10 @@ class SGD(PureOptimizer):
     def update(xp, p, g, state, option):
         g = -g if option["maximize"] else g
         g = g + scalar(xp, option["weight_decay"], p) * p
-        momentum = option["momentum"]
-        if momentum:
+        momentum = scalar(xp, option["momentum"], p)
+        if is_on(momentum):
             buffer = state.get("momentum_buffer")
-            buffer = g if buffer is None else momentum * buffer + (1 - option["dampening"]) * g
+            buffer = g if buffer is None else momentum * buffer + scalar(xp, 1 - option["dampening"], p) * g
             state = {"momentum_buffer": buffer}
             g = g + momentum * buffer if option["nesterov"] else buffer
         return p - scalar(xp, option["lr"], p) * g, state
