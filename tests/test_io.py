@@ -565,6 +565,13 @@ def test_what_a_killed_save_left_is_deleted_by_the_next(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [".b.pt.0123abcd.partial", "a.pt"]
 
 
+@pytest.mark.parametrize("name", ["é" * 125 + ".pt", "[a]*?.pt"])
+def test_unusual_names(tmp_path, name):
+    for value in (1, 2):
+        torch.save(value, tmp_path / name)
+    assert torch.load(tmp_path / name) == 2 and os.listdir(tmp_path) == [name]
+
+
 def test_two_savers_at_once(tmp_path):
     """One begins while another is in the middle: neither deletes or overwrites the file that the other writes."""
     path = tmp_path / "a.pt"

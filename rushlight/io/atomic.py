@@ -17,7 +17,7 @@ except ImportError:  # Windows
 __all__ = ["alone", "replacing"]
 
 _BLOCK = 4 << 20  # bytes that are handed to the disk at a time
-_LARGE = 16 << 20
+_LARGE = 16 << 20  # bytes of a file that is freed in the background
 
 
 @contextlib.contextmanager
@@ -36,7 +36,7 @@ def replacing(path):
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
-    stem = os.path.join(folder, f".{name[:200]}.")
+    stem = os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:200])}.")  # names have at most 255 bytes
     _delete_abandoned(stem)
     with _new_partial(stem) as file:
         try:
