@@ -107,6 +107,7 @@ _LATER = (
     "signal",
     "special",
     "testing",
+    "types",
     "version",
     "vision",
 )

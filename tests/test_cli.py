@@ -317,3 +317,16 @@ def test_pictures_hold_what_they_show():
 def test_names_are_mapped():
     assert compat.our_name("torch.nn") == "rushlight.nn" and compat.our_name("torchvision") == "rushlight.vision"
     assert compat.our_name("torch_geometric") is None and compat.our_name("numpy") is None
+
+
+def test_parts_that_are_no_files_can_be_imported(script):
+    done = rushlight_command(
+        "run",
+        script(
+            "import torch.backends.cudnn as cudnn, torch.backends.mps\n"
+            "from torch.backends import cuda\nimport torch\ncudnn.benchmark = True\n"
+            "print(torch.backends.cudnn.benchmark, torch.backends.mps.is_available(), cuda.matmul.allow_tf32)\n"
+            "from torch.types import Device, Number\nfrom torch.utils.model_zoo import load_url\n"
+        ),
+    )
+    assert (done.stdout, done.stderr) == ("True False False\n", "")

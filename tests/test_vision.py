@@ -511,3 +511,14 @@ def test_grid(tmp_path):
     saved = np.asarray(Image.open(tmp_path / "image.png"))
     assert saved.shape == (4, 5, 3)
     assert np.unique(saved).tolist() == [128]
+
+
+def test_second_transforms():
+    from rushlight.vision.transforms import v2
+
+    pixels = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
+    image = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])(pixels)
+    assert image.shape == (3, 5, 4) and image.dtype == torch.float32
+    np.testing.assert_allclose(image.numpy(), pixels.transpose(2, 0, 1) / np.float32(255))
+    assert v2.ToDtype(torch.float32)(v2.ToImage()(pixels[:, :, 0])).max() == pixels[:, :, 0].max()
+    assert v2.Identity()(3) == 3

@@ -137,6 +137,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     if isinstance(ext_tensor, Tensor):
         made = ext_tensor.detach()
     else:
+        if type(ext_tensor).__name__ == "PyCapsule":
+            ext_tensor = _Capsule(ext_tensor)
         kind, _ = ext_tensor.__dlpack_device__()
         if int(kind) == 1:  # kDLCPU
             made = finish(of_ndarray(np.from_dlpack(ext_tensor)))
@@ -145,6 +147,19 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
             made = finish(xla.from_dlpack(ext_tensor))
     return made.to(device=device, copy=bool(copy))
+
+
+class _Capsule:
+    """What ``to_dlpack`` makes, as an object that hands it out: capsules are of the CPU."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
 
 
 # -- legacy constructors ---------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from ..compat import missing
 from . import checkpoint, hooks
 
-_LATER = ("data", "tensorboard")  # imported when first named
+_LATER = ("_pytree", "data", "dlpack", "model_zoo", "tensorboard")  # imported when first named
 
 
 def _later(name):

@@ -1,5 +1,5 @@
-"""Image datasets, transforms and small helpers, under torchvision's names."""
+"""Image datasets, transforms, models and small helpers, under torchvision's names."""
 
-from . import datasets, transforms, utils
+from . import datasets, models, transforms, utils
 
-__all__ = ["datasets", "transforms", "utils"]
+__all__ = ["datasets", "models", "transforms", "utils"]
