@@ -1,6 +1,8 @@
 """Neural networks: ``Module`` and everything built on it, under PyTorch's names."""
 
+from . import common_types as common_types
 from . import containers, functional, init, layers, lazy, module, parameter
+from . import grad as grad
 from .containers import *
 from .layers import *
 from .lazy import LazyModuleMixin as LazyModuleMixin
@@ -9,6 +11,7 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
+from .parameter import factory_kwargs as factory_kwargs
 from . import parallel as parallel, utils as utils
 from .parallel import DataParallel as DataParallel
 

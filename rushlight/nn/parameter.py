@@ -171,8 +171,8 @@ class UninitializedBuffer(UninitializedTensorMixin):
         return t
 
 
-def is_lazy(value) -> bool:
-    return isinstance(value, UninitializedTensorMixin)
+def is_lazy(param) -> bool:
+    return isinstance(param, UninitializedTensorMixin)
 
 
 class _Unknown:
@@ -214,3 +214,20 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     p = Parameter(data, requires_grad)
     p.__dict__.update(state)
     return p
+
+
+def factory_kwargs(kwargs) -> dict:
+    """Of a layer's keywords those that say how to make tensors; any other is an error.
+
+    >>> nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": "x"}})
+    {'dtype': 'x', 'device': 'cpu'}
+    """
+    kwargs, known = dict(kwargs or {}), {"device", "dtype", "memory_format"}
+    made = dict(kwargs.pop("factory_kwargs", {}))
+    if set(kwargs) - known:
+        raise TypeError(f"unexpected kwargs {set(kwargs) - known}")
+    for name, value in kwargs.items():
+        if name in made:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        made[name] = value
+    return made

@@ -51,12 +51,13 @@ def test_the_list_names_only_classes_of_the_database():
     assert not set(KNOWN) - set(moduledb.MODULES)
 
 
-@pytest.mark.parametrize("name", [n for n in moduledb.MODULES if n not in KNOWN])
+@pytest.mark.parametrize("name", moduledb.MODULES)
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Lazy modules")
-def test_initial_weights(name):
+def test_initial_weights(name, parity_score):
     """With the same seed, a freshly built layer has PyTorch's parameters and leaves the generator in the same state."""
+    parity_score("module database", "initial weights", name)
     info = moduledb.MODULES[name]
-    for i, sample in moduledb.samples_of(info, opdb.Options(samples=3), training=True):
+    for i, sample in moduledb.samples_of(info, opdb.Options(samples=0 if FULL else 3), training=True):
         given = sample.constructor_input
         torch.manual_seed(i)
         theirs = info.module_cls(*map(_made_again, given.args), **given.kwargs)

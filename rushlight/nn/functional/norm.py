@@ -244,8 +244,32 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     return y, mean.reshape(N, group), scale.reshape(N, group)
 
 
-for _function in (
-    batch_norm, group_norm, instance_norm, layer_norm, rms_norm, native_batch_norm, _native_batch_norm_legit,
-    native_layer_norm, native_group_norm,
-):  # fmt: skip
+# -- PyTorch's functions of these names outside of nn.functional, which know of cuDNN ----------------------------------
+
+
+def _torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """``nn.functional.batch_norm`` with the arguments in another order."""
+    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    """``nn.functional.instance_norm`` with the arguments in another order."""
+    return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def _torch_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """``nn.functional.layer_norm``."""
+    return layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def _torch_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """``nn.functional.group_norm``."""
+    return group_norm(input, num_groups, weight, bias, eps)
+
+
+for _function in (_torch_batch_norm, _torch_instance_norm, _torch_layer_norm, _torch_group_norm):
+    _function.__name__ = _function.__qualname__ = _function.__name__.removeprefix("_torch_")
+    PUBLIC[_function.__name__] = _function
+
+for _function in (rms_norm, native_batch_norm, _native_batch_norm_legit, native_layer_norm, native_group_norm):
     PUBLIC[_function.__name__] = _function

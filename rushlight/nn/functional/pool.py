@@ -5,6 +5,7 @@ As in PyTorch, pooling in one dimension is pooling in two with a height of one; 
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -103,6 +104,7 @@ def _with_indices(function):
     def called(*args, **kwargs):
         return function(*args, **{**kwargs, "return_indices": True})
 
+    called.__signature__ = inspect.signature(function)
     called.__name__ = called.__qualname__ = function.__name__ + "_with_indices"
     called.__doc__ = f"``{function.__name__}`` and where in the flattened image each element was."
     return called
