@@ -114,14 +114,28 @@ def test_numbers_are_filled_in(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("readme_numbers", ROOT / "tools" / "readme_numbers.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    for name in tool.HEADS:
+    (tmp_path / "docs").mkdir()
+    for name in tool.PAGES:
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
-    row = {"name": "step", "rushlight": 0.5, "torch": 1.0, "ratio": 2.0}
+    rows = [{"name": name, "rushlight": 0.5, "torch": 1.0, "ratio": 2.0} for name in ["only in docs", *tool.ROWS]]
     machine = {"processor": "a CPU", "python": "3", "numpy": "2", "torch": "2.13"}
-    (tmp_path / "bench.json").write_text(json.dumps({"machine": machine, "rows": [row]}))
+    (tmp_path / "bench.json").write_text(json.dumps({"machine": machine, "rows": rows}))
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr("sys.argv", ["", "--bench", str(tmp_path / "bench.json"), "opdb=all of them", "optim=15 of 15"])
     tool.main()
-    for name in tool.HEADS:
+    for name in tool.PAGES:
         text = (tmp_path / name).read_text(encoding="utf-8")
-        assert "| step | 0.5 | 1 | 2.00× |" in text and "<!-- fill: opdb --> all of them |" in text
+        assert f"| {tool.ROWS[-1]} | 0.5 | 1 | 2.00× |" in text
+        assert ("only in docs" in text) == (name == "docs/measured.md")
+        assert ("<!-- fill: opdb --> all of them |" in text) == name.startswith("README")
+
+
+def test_readmes_show_the_same_numbers():
+    def numbers(name):
+        text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S)
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        return [re.findall(r"\d+(?:[.,/]\d+)*", row) for row in rows if re.search("[×/]", row)]
+
+    english, chinese = numbers("README.md"), numbers("README.zh-CN.md")
+    assert len(english) > 15
+    assert [sorted(row) for row in english] == [sorted(row) for row in chinese]

@@ -74,8 +74,8 @@ class Bottleneck(_Block):
 class ResNet(nn.Module):
     """Four stages of residual blocks (https://arxiv.org/abs/1512.03385).
 
-    >>> rushlight.vision.models.resnet18(num_classes=10)(rushlight.ones(1, 3, 32, 32)).shape
-    torch.Size([1, 10])
+    >>> rushlight.vision.models.resnet18(num_classes=10)(rushlight.ones(2, 3, 32, 32)).shape
+    torch.Size([2, 10])
     """
 
     def __init__(
