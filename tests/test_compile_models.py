@@ -2,8 +2,8 @@
 
 In float64 rounding cannot hide a difference of formulas: losses agree to nine digits, and so do the weights after the
 last step. In float32 training itself amplifies rounding; how much is measured, by an eager run whose first weights are
-off by one unit in the last place, and compiled losses may be off by a few times that. ``RUSHLIGHT_PARITY=all`` runs the models
-at the size that ``bench/`` measures, without it smaller ones of the same build.
+off by one unit in the last place, and compiled losses may be off by a few times that. ``RUSHLIGHT_PARITY=all`` runs
+the models at the size that ``bench/`` measures, without it smaller ones of the same build.
 """
 
 from __future__ import annotations

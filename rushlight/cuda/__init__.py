@@ -227,6 +227,8 @@ def max_memory_reserved(device=None) -> int:
 
 
 def mem_get_info(device=None) -> tuple[int, int]:
+    """(free, all) bytes of the memory that JAX may use."""
+    _gpu(device)
     total = _memory("bytes_limit", device)
     return total - memory_allocated(device), total
 

@@ -468,8 +468,7 @@ class _same_seed:
 
     def __enter__(self):
         torch.manual_seed(7)
-        if hasattr(rushlight, "manual_seed"):
-            rushlight.manual_seed(7)
+        rushlight.manual_seed(7)
 
     def __exit__(self, *_):
         pass
@@ -589,7 +588,7 @@ def main(argv=None):
     parser.add_argument("--no-grad", action="store_true")
     parser.add_argument("-v", action="store_true", help="tracebacks")
     parser.add_argument("--score", action="store_true", help="only the score")
-    parser.add_argument("--update", action="store_true", help="write what fails to unsupported.txt")
+    parser.add_argument("--update", action="store_true", help="write what fails to unsupported.txt, or …_xla.txt")
     Progress.add_options(parser)
     args = parser.parse_args(argv)
     options = Options(
@@ -615,12 +614,13 @@ def main(argv=None):
                 if args.v:
                     traceback.print_exception(error.__cause__ or error)
     if args.update:
-        update_list(set(chosen), failures)
+        update_list(set(chosen), failures, LISTED_XLA if args.xla else LISTED)
     print(score.text())
     return 0 if all(score.passed.values()) else 1
 
 
 LISTED = pathlib.Path(__file__).with_name("unsupported.txt")
+LISTED_XLA = pathlib.Path(__file__).with_name("unsupported_xla.txt")  # besides those
 
 
 def unsupported(listed_in=LISTED) -> dict[str, str]:
@@ -632,6 +632,8 @@ def unsupported(listed_in=LISTED) -> dict[str, str]:
 def update_list(checked, failures, listed_in=LISTED, order=SCORED) -> None:
     """Bring the list up to date for the entries ``checked``; reasons already written stay."""
     listed = unsupported(listed_in)
+    if listed_in == LISTED_XLA:
+        failures = {n: reason for n, reason in failures.items() if n not in unsupported()}
     kept = {n: reason for n, reason in listed.items() if n in failures or n not in checked}
     listed = failures | kept
     head = [line for line in listed_in.read_text().splitlines() if line.startswith("#")]
