@@ -267,9 +267,11 @@ def _torch_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn
     return group_norm(input, num_groups, weight, bias, eps)
 
 
-for _function in (_torch_batch_norm, _torch_instance_norm, _torch_layer_norm, _torch_group_norm):
-    _function.__name__ = _function.__qualname__ = _function.__name__.removeprefix("_torch_")
-    PUBLIC[_function.__name__] = _function
-
-for _function in (rms_norm, native_batch_norm, _native_batch_norm_legit, native_layer_norm, native_group_norm):
-    PUBLIC[_function.__name__] = _function
+for _name, _function in (
+    ("batch_norm", _torch_batch_norm), ("instance_norm", _torch_instance_norm), ("layer_norm", _torch_layer_norm),
+    ("group_norm", _torch_group_norm), ("rms_norm", rms_norm), ("native_batch_norm", native_batch_norm),
+    ("_native_batch_norm_legit", _native_batch_norm_legit), ("native_layer_norm", native_layer_norm),
+    ("native_group_norm", native_group_norm),
+):  # fmt: skip
+    _function.__name__ = _function.__qualname__ = _name
+    PUBLIC[_name] = _function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import functional
@@ -23,6 +24,7 @@ class _MaxPoolNd(Module):
     """The largest element of each window."""
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
+    _pool: Callable
 
     def __init__(
         self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False, ceil_mode: bool = False
@@ -32,8 +34,8 @@ class _MaxPoolNd(Module):
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
-    def _pool(self, function, input):
-        return function(
+    def forward(self, input):
+        return self._pool(
             input,
             self.kernel_size,
             self.stride,
@@ -53,8 +55,7 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """The largest element of each window of a sequence."""
 
-    def forward(self, input):
-        return self._pool(functional.max_pool1d, input)
+    _pool = staticmethod(functional.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -64,21 +65,20 @@ class MaxPool2d(_MaxPoolNd):
     torch.Size([20, 16, 24, 15])
     """
 
-    def forward(self, input):
-        return self._pool(functional.max_pool2d, input)
+    _pool = staticmethod(functional.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest element of each window of a volume."""
 
-    def forward(self, input):
-        return self._pool(functional.max_pool3d, input)
+    _pool = staticmethod(functional.max_pool3d)
 
 
 class _MaxUnpoolNd(Module):
     """What a MaxPool took, put back where it was."""
 
     dims: int
+    _unpool: Callable
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
@@ -87,8 +87,7 @@ class _MaxUnpoolNd(Module):
         self.padding = _tuple(padding, self.dims)
 
     def forward(self, input, indices, output_size=None):
-        unpool = (functional.max_unpool1d, functional.max_unpool2d, functional.max_unpool3d)[self.dims - 1]
-        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return self._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -97,19 +96,19 @@ class _MaxUnpoolNd(Module):
 class MaxUnpool1d(_MaxUnpoolNd):
     """Undoes ``MaxPool1d``, given the indices it returned."""
 
-    dims = 1
+    dims, _unpool = 1, staticmethod(functional.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """Undoes ``MaxPool2d``, given the indices it returned."""
 
-    dims = 2
+    dims, _unpool = 2, staticmethod(functional.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """Undoes ``MaxPool3d``, given the indices it returned."""
 
-    dims = 3
+    dims, _unpool = 3, staticmethod(functional.max_unpool3d)
 
 
 class _AvgPoolNd(Module):
@@ -141,6 +140,7 @@ class AvgPool1d(_AvgPoolNd):
 
 class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
+    _pool: Callable
 
     def __init__(
         self,
@@ -156,8 +156,8 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
-    def _pool(self, function, input):
-        return function(
+    def forward(self, input):
+        return self._pool(
             input,
             self.kernel_size,
             self.stride,
@@ -171,25 +171,27 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of an image."""
 
-    def forward(self, input):
-        return self._pool(functional.avg_pool2d, input)
+    _pool = staticmethod(functional.avg_pool2d)
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window of a volume."""
 
-    def forward(self, input):
-        return self._pool(functional.avg_pool3d, input)
+    _pool = staticmethod(functional.avg_pool3d)
 
 
 class _AdaptiveAvgPoolNd(Module):
     """Means of windows that are chosen so that the output has ``output_size``."""
 
     __constants__ = ["output_size"]
+    _pool: Callable
 
     def __init__(self, output_size):
         super().__init__()
         self.output_size = output_size
+
+    def forward(self, input):
+        return self._pool(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -198,8 +200,7 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """A sequence averaged down to ``output_size``."""
 
-    def forward(self, input):
-        return functional.adaptive_avg_pool1d(input, self.output_size)
+    _pool = staticmethod(functional.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -209,25 +210,27 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     torch.Size([1, 64, 5, 9])
     """
 
-    def forward(self, input):
-        return functional.adaptive_avg_pool2d(input, self.output_size)
+    _pool = staticmethod(functional.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """A volume averaged down to ``output_size``."""
 
-    def forward(self, input):
-        return functional.adaptive_avg_pool3d(input, self.output_size)
+    _pool = staticmethod(functional.adaptive_avg_pool3d)
 
 
 class _AdaptiveMaxPoolNd(Module):
     """Largest elements of windows that are chosen so that the output has ``output_size``."""
 
     __constants__ = ["output_size", "return_indices"]
+    _pool: Callable
 
     def __init__(self, output_size, return_indices: bool = False):
         super().__init__()
         self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input):
+        return self._pool(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -236,33 +239,34 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The largest elements of ``output_size`` stretches of a sequence."""
 
-    def forward(self, input):
-        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(functional.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The largest elements of ``output_size`` parts of an image."""
 
-    def forward(self, input):
-        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(functional.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The largest elements of ``output_size`` parts of a volume."""
 
-    def forward(self, input):
-        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(functional.adaptive_max_pool3d)
 
 
 class _LPPoolNd(Module):
     """(Σ xᵖ)^(1/p) of each window."""
 
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+    _pool: Callable
 
     def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
         super().__init__()
         self.norm_type, self.kernel_size = norm_type, kernel_size
         self.stride, self.ceil_mode = stride, ceil_mode
+
+    def forward(self, input):
+        return self._pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -274,22 +278,19 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window of a sequence."""
 
-    def forward(self, input):
-        return functional.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(functional.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window of an image."""
 
-    def forward(self, input):
-        return functional.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(functional.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window of a volume."""
 
-    def forward(self, input):
-        return functional.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(functional.lp_pool3d)
 
 
 class _FractionalMaxPoolNd(Module):
@@ -297,6 +298,7 @@ class _FractionalMaxPoolNd(Module):
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     dims: int
+    _pool: Callable
 
     def __init__(
         self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None
@@ -315,8 +317,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input):
-        pool = functional.fractional_max_pool2d if self.dims == 2 else functional.fractional_max_pool3d
-        return pool(
+        return self._pool(
             input,
             self.kernel_size,
             self.output_size,
@@ -329,10 +330,10 @@ class _FractionalMaxPoolNd(Module):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """Max pooling of images to any smaller size, over windows at random places (https://arxiv.org/abs/1412.6071)."""
 
-    dims = 2
+    dims, _pool = 2, staticmethod(functional.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """Max pooling of volumes to any smaller size, over windows at random places."""
 
-    dims = 3
+    dims, _pool = 3, staticmethod(functional.fractional_max_pool3d)
