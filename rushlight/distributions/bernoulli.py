@@ -4,7 +4,8 @@ import rushlight as torch
 from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from .distribution import ByProbsOrLogits, ExponentialFamily, as_tensors
+from .distribution import ExponentialFamily
+from .utils import ByProbsOrLogits, broadcast_all
 
 __all__ = ["Bernoulli"]
 
@@ -17,7 +18,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
     has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        (given,) = as_tensors(self._given(probs, logits))
+        (given,) = broadcast_all(self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)
 

@@ -4,7 +4,8 @@ import rushlight as torch
 
 from . import constraints
 from .dirichlet import Dirichlet
-from .distribution import ExponentialFamily, as_tensors
+from .distribution import ExponentialFamily
+from .utils import broadcast_all
 
 __all__ = ["Beta"]
 
@@ -17,7 +18,7 @@ class Beta(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration1, concentration0, validate_args=None):
-        both = torch.stack(as_tensors(concentration1, concentration0), -1)
+        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 

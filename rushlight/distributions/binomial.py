@@ -3,7 +3,8 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import ByProbsOrLogits, Distribution, as_tensors
+from .distribution import Distribution
+from .utils import ByProbsOrLogits, broadcast_all
 
 __all__ = ["Binomial"]
 
@@ -73,6 +74,6 @@ class Binomial(ByProbsOrLogits, Distribution):
 
 def _counts(total_count, given):
     """Counts of the parameter's type and shape."""
-    (given,) = as_tensors(given)
+    (given,) = broadcast_all(given)
     counts, given = torch.broadcast_tensors(torch.as_tensor(total_count, device=given.device), given)
     return counts.type_as(given), given

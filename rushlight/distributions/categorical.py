@@ -5,7 +5,8 @@ import math
 import rushlight as torch
 
 from . import constraints
-from .distribution import ByProbsOrLogits, Distribution
+from .distribution import Distribution
+from .utils import ByProbsOrLogits
 
 __all__ = ["Categorical"]
 

@@ -5,7 +5,8 @@ import math
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, as_tensors
+from .distribution import Distribution
+from .utils import broadcast_all
 
 __all__ = ["Cauchy"]
 
@@ -18,7 +19,7 @@ class Cauchy(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = as_tensors(loc, scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property

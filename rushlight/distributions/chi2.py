@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from . import constraints
-from .distribution import as_tensors
 from .gamma import Gamma
+from .utils import broadcast_all
 
 __all__ = ["Chi2"]
 
@@ -13,7 +13,7 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
 
     def __init__(self, df, validate_args=None):
-        super().__init__(0.5 * as_tensors(df)[0], 0.5, validate_args=validate_args)
+        super().__init__(0.5 * broadcast_all(df)[0], 0.5, validate_args=validate_args)
 
     @property
     def df(self):

@@ -3,7 +3,8 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import ExponentialFamily, as_tensors
+from .distribution import ExponentialFamily
+from .utils import broadcast_all
 
 __all__ = ["Exponential"]
 
@@ -16,7 +17,7 @@ class Exponential(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, rate, validate_args=None):
-        (self.rate,) = as_tensors(rate)
+        (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property

@@ -3,8 +3,9 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, as_tensors
+from .distribution import Distribution
 from .gamma import Gamma
+from .utils import broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
@@ -17,7 +18,7 @@ class FisherSnedecor(Distribution):
     has_rsample = True
 
     def __init__(self, df1, df2, validate_args=None):
-        self.df1, self.df2 = as_tensors(df1, df2)
+        self.df1, self.df2 = broadcast_all(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
     @property

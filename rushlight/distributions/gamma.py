@@ -4,7 +4,8 @@ import rushlight as torch
 from rushlight.ops.random import standard_gamma
 
 from . import constraints
-from .distribution import ExponentialFamily, as_tensors
+from .distribution import ExponentialFamily
+from .utils import broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -17,7 +18,7 @@ class Gamma(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration, rate, validate_args=None):
-        self.concentration, self.rate = as_tensors(concentration, rate)
+        self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
     @property

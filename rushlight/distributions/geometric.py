@@ -4,7 +4,8 @@ import rushlight as torch
 from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from .distribution import ByProbsOrLogits, Distribution, as_tensors
+from .distribution import Distribution
+from .utils import ByProbsOrLogits, broadcast_all
 
 __all__ = ["Geometric"]
 
@@ -16,7 +17,7 @@ class Geometric(ByProbsOrLogits, Distribution):
     support = constraints.nonnegative_integer
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        (given,) = as_tensors(self._given(probs, logits))
+        (given,) = broadcast_all(self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)
         if self._validate_args and self._by_probs and not (given > 0).all():

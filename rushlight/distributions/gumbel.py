@@ -5,10 +5,10 @@ import math
 import rushlight as torch
 
 from . import constraints
-from .distribution import as_tensors
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
+from .utils import broadcast_all
 
 __all__ = ["Gumbel"]
 
@@ -22,7 +22,7 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = as_tensors(loc, scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
         info = torch.finfo(self.loc.dtype)
         low, high = torch.full_like(self.loc, info.tiny), torch.full_like(self.loc, 1 - info.eps)
         transforms = [

@@ -3,7 +3,8 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, sum_rightmost
+from .distribution import Distribution
+from .utils import sum_rightmost
 
 __all__ = ["Independent"]
 

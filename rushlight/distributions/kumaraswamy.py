@@ -3,11 +3,11 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import as_tensors
 from .gumbel import _EULER
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
+from .utils import broadcast_all
 
 __all__ = ["Kumaraswamy"]
 
@@ -20,7 +20,7 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
 
     def __init__(self, concentration1, concentration0, validate_args=None):
-        self.concentration1, self.concentration0 = as_tensors(concentration1, concentration0)
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(
             torch.zeros_like(self.concentration0), torch.ones_like(self.concentration0), validate_args=validate_args
         )

@@ -3,7 +3,8 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, as_tensors
+from .distribution import Distribution
+from .utils import broadcast_all
 
 __all__ = ["Laplace"]
 
@@ -16,7 +17,7 @@ class Laplace(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = as_tensors(loc, scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property

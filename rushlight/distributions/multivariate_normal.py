@@ -5,7 +5,8 @@ import math
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, lazy
+from .distribution import Distribution
+from .utils import lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -51,15 +52,15 @@ class MultivariateNormal(Distribution):
         new._tril = self._tril
         return new
 
-    @lazy
+    @lazy_property
     def scale_tril(self):
         return self._tril.expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    @lazy
+    @lazy_property
     def covariance_matrix(self):
         return (self._tril @ self._tril.mT).expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    @lazy
+    @lazy_property
     def precision_matrix(self):
         return torch.cholesky_inverse(self._tril).expand(self._batch_shape + self._event_shape + self._event_shape)
 

@@ -5,8 +5,9 @@ from rushlight.nn.functional import logsigmoid
 
 from . import constraints
 from .binomial import _counts
-from .distribution import ByProbsOrLogits, Distribution
+from .distribution import Distribution
 from .gamma import Gamma
+from .utils import ByProbsOrLogits
 
 __all__ = ["NegativeBinomial"]
 

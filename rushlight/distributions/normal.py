@@ -5,7 +5,8 @@ import math
 import rushlight as torch
 
 from . import constraints
-from .distribution import LOG_SQRT_2PI, ExponentialFamily, as_tensors
+from .distribution import ExponentialFamily
+from .utils import LOG_SQRT_2PI, broadcast_all
 
 __all__ = ["Normal"]
 
@@ -22,7 +23,7 @@ class Normal(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = as_tensors(loc, scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from . import constraints
-from .distribution import as_tensors
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
+from .utils import broadcast_all
 
 __all__ = ["Pareto"]
 
@@ -15,7 +15,7 @@ class Pareto(TransformedDistribution):
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
     def __init__(self, scale, alpha, validate_args=None):
-        self.scale, self.alpha = as_tensors(scale, alpha)
+        self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args=validate_args)
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import ByProbsOrLogits, Distribution, as_tensors, clamped
+from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
+from .utils import ByProbsOrLogits, broadcast_all, clamp_probs
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -19,7 +20,7 @@ class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         self.temperature = temperature
-        (given,) = as_tensors(self._given(probs, logits))
+        (given,) = broadcast_all(self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)
 
@@ -30,8 +31,8 @@ class LogitRelaxedBernoulli(ByProbsOrLogits, Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        probs = clamped(self.probs.expand(shape))
-        u = clamped(torch.rand(shape, dtype=probs.dtype, device=probs.device))
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value):

@@ -4,9 +4,10 @@ import rushlight as torch
 
 from . import constraints
 from .categorical import Categorical
-from .distribution import Distribution, clamped
+from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
+from .utils import clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -39,7 +40,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape=()):
         u = torch.rand(self._extended_shape(sample_shape), dtype=self.logits.dtype, device=self.logits.device)
-        gumbels = -((-(clamped(u).log())).log())
+        gumbels = -((-(clamp_probs(u).log())).log())
         scores = (self.logits + gumbels) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 

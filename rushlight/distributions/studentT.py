@@ -6,7 +6,8 @@ import rushlight as torch
 
 from . import constraints
 from .chi2 import Chi2
-from .distribution import Distribution, as_tensors
+from .distribution import Distribution
+from .utils import broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -19,7 +20,7 @@ class StudentT(Distribution):
     has_rsample = True
 
     def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
-        self.df, self.loc, self.scale = as_tensors(df, loc, scale)
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.shape, validate_args=validate_args)
 

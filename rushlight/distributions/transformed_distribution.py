@@ -3,9 +3,10 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, sum_rightmost
+from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
+from .utils import sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 

@@ -10,7 +10,7 @@ import rushlight as torch
 from rushlight.nn.functional import logsigmoid, softplus
 
 from . import constraints
-from .distribution import sum_rightmost
+from .utils import sum_rightmost
 
 __all__ = [
     "AbsTransform", "AffineTransform", "ComposeTransform", "CumulativeDistributionTransform", "ExpTransform",

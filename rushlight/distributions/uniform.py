@@ -3,7 +3,8 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import Distribution, as_tensors
+from .distribution import Distribution
+from .utils import broadcast_all
 
 __all__ = ["Uniform"]
 
@@ -14,7 +15,7 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low, high, validate_args=None):
-        self.low, self.high = as_tensors(low, high)
+        self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 
     @property

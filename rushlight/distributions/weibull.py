@@ -3,11 +3,11 @@ from __future__ import annotations
 import rushlight as torch
 
 from . import constraints
-from .distribution import as_tensors
 from .exponential import Exponential
 from .gumbel import _EULER
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
+from .utils import broadcast_all
 
 __all__ = ["Weibull"]
 
@@ -19,7 +19,7 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
 
     def __init__(self, scale, concentration, validate_args=None):
-        self.scale, self.concentration = as_tensors(scale, concentration)
+        self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
         transforms = [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]

@@ -251,7 +251,8 @@ def test_checks_can_be_left_out():
 
 
 PLACES = ["normal.Normal", "categorical.Categorical", "multivariate_normal.MultivariateNormal", "kl.kl_divergence",
-          "transforms.TanhTransform", "constraints.positive", "studentT.StudentT"]  # fmt: skip
+          "transforms.TanhTransform", "constraints.positive", "studentT.StudentT", "utils.broadcast_all",
+          "utils.lazy_property", "utils.probs_to_logits", "utils.logits_to_probs", "utils.clamp_probs"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PLACES)
