@@ -58,13 +58,23 @@ EXCLUDED = {
     "hash_tensor": "a checksum of PyTorch's own making",
 }  # fmt: skip
 
-# They draw random numbers: PyTorch's own from the same seed on NumPy; on XLA, whose streams are JAX's, only shape and
-# dtype are compared.
+# They draw random numbers: PyTorch's own from the same seed on NumPy. On XLA, whose streams are JAX's, and where
+# PyTorch's come from MKL, only shape and dtype are compared.
 RANDOM = {
     "cauchy", "exponential", "geometric", "log_normal", "normal", "uniform", "randn", "randn_like", "rand_like",
     "randint", "randint_like", "multinomial", "bernoulli", "nn.functional.dropout", "nn.functional.dropout2d",
     "nn.functional.dropout3d", "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout",
 }  # fmt: skip
+
+
+def _mkl_draws() -> bool:
+    """Whether PyTorch takes ``bernoulli_(p)``, and so dropout, and ``exponential_`` from MKL: on Intel CPUs it does."""
+    torch.manual_seed(0)
+    torch.empty(100).bernoulli_(0.5)
+    return bool(torch.get_rng_state()[16] != 200)  # how many numbers its own generator was asked for
+
+
+MKL = _mkl_draws()
 
 # Compared up to the first gradient; that they differ in the second, and only there, is a test of its own.
 FIRST_ORDER = {
@@ -188,7 +198,8 @@ class _Comparison:
 
         self.process = sample.output_process_fn_grad
         self.broadcasts = sample.broadcasts_input
-        self.other_stream = op.name in RANDOM and (options.xla or options.compiled)
+        from_mkl = MKL and (op.name == "exponential" or "dropout" in op.name)
+        self.other_stream = op.name in RANDOM and (options.xla or options.compiled or from_mkl)
         self.first_order = entry_name(op) in FIRST_ORDER
         self.torch_args = convert.like((sample.input, tuple(sample.args), dict(sample.kwargs)), leaf)
         self.ours_args = None

@@ -78,9 +78,10 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
 
 def _check_dtypes(input, *parameters):
     """All of one dtype; only of half precision the parameters may be float32."""
-    given = [p.dtype for p in parameters if p is not None]
-    if not given or state.casting:
+    plain = input._array.dtype
+    if all(p is None or p._array.dtype is plain for p in parameters) or state.casting:
         return
+    given = [p.dtype for p in parameters if p is not None]
     if given[0] is input.dtype:
         for other in given:
             if other is not input.dtype:
@@ -152,6 +153,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 
 def _checked_shape(name, input, normalized_shape, weight, bias):
+    if isinstance(normalized_shape, tuple) and normalized_shape:  # the usual case, in few steps
+        fits = input._array.shape[-len(normalized_shape) :] == normalized_shape
+        if fits and all(t is None or t._array.shape == normalized_shape for t in (weight, bias)):
+            return tuple(normalized_shape)
     if isinstance(normalized_shape, int):
         raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     wanted = [int(n) for n in normalized_shape]
