@@ -42,7 +42,7 @@ CASES = [(name, kwargs) for name, many in ALL.items() for kwargs in many]
 
 def make(name, kwargs, array=np.asarray, shapes=((4, 3), (2, 5)), dtype=np.float32):
     rng = np.random.RandomState(0)
-    params = [wrap(array(rng.randn(*s).astype(dtype))).requires_grad_() for s in shapes]
+    params = [wrap(array(np.asarray(rng.randn(*s), dtype))).requires_grad_() for s in shapes]
     return params, getattr(optim, name)(params, **kwargs)
 
 
@@ -63,11 +63,11 @@ def assert_close(a, b, **tolerance):
         np.testing.assert_allclose(x, y, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
 
 
-@pytest.mark.parametrize("size", [(4, 3), (1, fused.BLOCK + 5)])
+@pytest.mark.parametrize("size", [(), (4, 3), (1, fused.SMALL + 5), (1, fused.ONE_PASS), (1, 3 * fused.BLOCK + 5)])
 @pytest.mark.parametrize(("name", "kwargs"), [c for c in CASES if c[0] in ("SGD", "Adam", "AdamW")])
 def test_fused_bodies_equal_the_pure_formula(name, kwargs, size, monkeypatch):
     a = run(*make(name, kwargs, shapes=(size,)))
-    monkeypatch.setattr(getattr(optim, name), "fused", None)
+    monkeypatch.setattr(getattr(optim, name), "fused", staticmethod(lambda option: None))
     b = run(*make(name, kwargs, shapes=(size,)))
     assert_close(a, b)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..tensor import Tensor
-from .fused import add_scaled, blend, constant, on_blocks, scratch
+from .fused import add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, check_betas, check_fused, check_lr, check_not_negative, double, scalar, zeros_like
 
 __all__ = ["Adam", "AdamW"]
@@ -78,42 +78,48 @@ class Adam(PureOptimizer):
         return p - scalar(xp, size, p) * (mean / denominator), state
 
     @staticmethod
-    def fused(p, g, state, option):
-        mean, square = state["exp_avg"]._array, state["exp_avg_sq"]._array
-        if option["amsgrad"] or mean.dtype != p.dtype or not (mean.flags.c_contiguous and square.flags.c_contiguous):
-            return False
-        count = state["step"]._array
-        if count.__class__ is not np.ndarray or mean.__class__ is not np.ndarray:
-            return False
-        beta1, beta2 = option["betas"]
-        lr, decay, dtype = option["lr"], option["weight_decay"], p.dtype
-        t = count.item() + 1
-        count[...] = t
-        correction = math.sqrt(1 - beta2**t)
-        # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
-        rate = -lr / (1 - beta1**t) * correction
-        eps = np.asarray(option["eps"] * correction, dtype)
+    def fused(option):
+        if option["amsgrad"]:
+            return None
+        (beta1, beta2), lr, decay, eps = option["betas"], option["lr"], option["weight_decay"], option["eps"]
         decoupled, flipped = option["decoupled_weight_decay"], option["maximize"]
 
-        def update(p, g, m, v):
-            t = scratch(p)
-            if decay and decoupled:
-                np.multiply(p, constant(1 - lr * decay, dtype), p)
-            elif decay:
-                step = np.multiply(p, constant(decay, dtype), scratch(p, 1))
-                g = (np.subtract if flipped else np.add)(step, g, step)
-            if flipped and (decoupled or not decay):
-                g = np.negative(g, scratch(p, 1))
-            blend(m, g, beta1, 1 - beta1, t)
-            u = np.multiply(g, g, scratch(p, 2))
-            blend(v, u, beta2, 1 - beta2, t)
-            t = np.sqrt(v, t)
-            np.add(t, eps, t)
-            np.divide(m, t, u)
-            add_scaled(p, u, rate, scratch(p))
+        def updating(step):
+            """The update at one count of steps, which all parameters have as a rule."""
+            correction = math.sqrt(1 - beta2**step)
+            # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
+            rate, small = -lr / (1 - beta1**step) * correction, eps * correction
 
-        on_blocks(update, p, g, mean, square)
-        return True
+            def update(p, g, m, v):
+                dtype = p.dtype
+                if decay and decoupled:
+                    np.multiply(p, constant(1 - lr * decay, dtype), p)
+                elif decay:
+                    with_decay = np.multiply(p, constant(decay, dtype), scratch(p, 1))
+                    g = (np.subtract if flipped else np.add)(with_decay, g, with_decay)
+                if flipped and (decoupled or not decay):
+                    g = np.negative(g, scratch(p, 1))
+                blend(m, g, beta1, 1 - beta1)
+                u = np.multiply(g, g, scratch(p, 2))
+                blend(v, u, beta2, 1 - beta2)
+                u = np.sqrt(v, u)
+                np.add(u, constant(small, dtype), u)
+                add_scaled(p, np.divide(m, u, u), rate)
+
+            return update
+
+        updates: dict = {}
+
+        def job(p, g, state, later):
+            mean, square, count = state["exp_avg"]._array, state["exp_avg_sq"]._array, state["step"]._array
+            step = count.item() + 1
+            count[...] = step
+            update = updates.get(step)
+            if update is None:
+                update = updates[step] = updating(step)
+            return do(later, update, p, g, mean, square)
+
+        return job
 
 
 class AdamW(Adam):

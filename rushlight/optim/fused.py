@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
 
 import numpy as np
 
-from ..config import get_num_threads
 from ..engine import blas
+from ..engine.kernels import parallel
 
 # A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
 BLOCK = 1 << 16
-SMALL = 1 << 12  # below, the calls are the cost: fresh temporaries are cheaper than looking up scratch, NumPy than BLAS
+SMALL = 1 << 12  # below, the calls are the cost: a fresh temporary is cheaper than looking up scratch
+ONE_PASS = 1 << 15  # from here on, the pass over memory that BLAS saves is worth more than its call
 
 
 @functools.lru_cache(maxsize=256)
@@ -22,41 +22,37 @@ def constant(value: float, dtype) -> np.ndarray:
     return np.asarray(value, dtype)
 
 
-def blocks(*arrays):
+def do(later: list, update, *arrays) -> bool:
+    """``update(*arrays)``, element by element: now where that is little work, else put off for ``run``."""
+    if arrays[0].size < SMALL:
+        update(*arrays)
+    else:
+        later.append((update, arrays))
+    return True
+
+
+def run(jobs) -> None:
+    """``update(*arrays)`` for all (update, arrays) of element-wise work, block by block, shared out to threads."""
+    blocks = [(update, block) for update, arrays in jobs for block in _blocks(arrays)]
+    if sum(arrays[0].size for _, arrays in jobs) < 2 * BLOCK:
+        for update, block in blocks:
+            update(*block)
+        return
+
+    def work(start, stop):
+        for update, block in blocks[start:stop]:
+            update(*block)
+
+    parallel.over(len(blocks), 1, lambda: work)
+
+
+def _blocks(arrays):
     """The arrays themselves where they are small, else matching flat slices of ``BLOCK`` elements."""
     size = arrays[0].size
     if size <= BLOCK:
         return (arrays,)
-    return _slices(size, [a.reshape(-1) for a in arrays])
-
-
-def on_blocks(update, *arrays) -> None:
-    """``update(*block)`` for all blocks; those of a large array are shared out to threads."""
-    if arrays[0].size <= BLOCK:
-        update(*arrays)
-        return
-    todo = list(blocks(*arrays))
-    threads = min(get_num_threads(), len(todo) // 2)  # below two blocks each, handing them out costs more than it saves
-    if threads < 2:
-        _all(update, todo)
-        return
-    helpers = _helpers(threads - 1, os.getpid())  # a forked process does not have its parent's threads
-    others = [helpers.submit(_all, update, todo[i::threads]) for i in range(1, threads)]
-    _all(update, todo[::threads])
-    for other in others:
-        other.result()
-
-
-def _all(update, todo) -> None:
-    for block in todo:
-        update(*block)
-
-
-@functools.cache
-def _helpers(count: int, process: int):
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(count, "rushlight-optim")
+    flat = [a.reshape(-1) for a in arrays]
+    return [tuple([a[start : start + BLOCK] for a in flat]) for start in range(0, size, BLOCK)]
 
 
 def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
@@ -76,26 +72,25 @@ def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
     return found
 
 
-def add_scaled(y, x, factor: float, t) -> None:
-    """``y += factor · x``, with ``t`` to compute in."""
-    if t is not None and blas.available():
+def add_scaled(y, x, factor: float) -> None:
+    """``y += factor · x``"""
+    if y.size < SMALL:
+        np.add(y, np.multiply(x, constant(factor, y.dtype)), y)
+    elif y.size >= ONE_PASS and blas.available():
         blas.axpby(factor, x, 1.0, y)
     else:
-        np.add(y, np.multiply(x, constant(factor, y.dtype), t), y)
+        np.add(y, np.multiply(x, constant(factor, y.dtype), scratch(y)), y)
 
 
-def blend(y, x, keep: float, new: float, t) -> None:
-    """``y = keep · y + new · x``, with ``t`` to compute in."""
-    if t is not None and blas.available():
+def blend(y, x, keep: float, new: float) -> None:
+    """``y = keep · y + new · x``"""
+    if y.size < SMALL:
+        np.add(np.multiply(y, constant(keep, y.dtype), y), np.multiply(x, constant(new, y.dtype)), y)
+    elif y.size >= ONE_PASS and blas.available():
         blas.axpby(new, x, keep, y)
     else:
         np.multiply(y, constant(keep, y.dtype), y)
-        np.add(y, np.multiply(x, constant(new, y.dtype), t), y)
-
-
-def _slices(size, arrays):
-    for start in range(0, size, BLOCK):
-        yield tuple(a[start : start + BLOCK] for a in arrays)
+        np.add(y, np.multiply(x, constant(new, y.dtype), scratch(y)), y)
 
 
 class _Memory(threading.local):

@@ -12,14 +12,13 @@ import numpy as np
 from .. import dtypes
 from ..autograd import mode
 from ..autograd.mode import enable_grad
-from ..autograd.mode import state as modes
 from ..autograd.views import put
 from ..config import epoch
 from ..engine import namespace_of
 from ..engine import numpy as numpy_engine
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
-from .fused import SMALL
+from .fused import SMALL, run
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -121,6 +120,8 @@ class Optimizer:
         if traced is None:
             for name in self.dynamic:
                 value = group.get(name)
+                if value.__class__ is float or value.__class__ is int:
+                    continue
                 if isinstance(value, Tensor) or (value.__class__ is tuple and isinstance(value[0], Tensor)):
                     return _numbers(group)
             return group
@@ -313,8 +314,11 @@ def _with_hooks(step):
         self._opt_called = True  # what lr_scheduler warns about when it is missing
         if mode.active:
             mode.notify("optimizers", self)
-        pre = (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values())
-        for hook in pre:
+        if not (
+            _global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+        ):
+            return step(self, *args, **kwargs)
+        for hook in (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
                 if not isinstance(replaced, tuple) or len(replaced) != 2:
@@ -339,7 +343,8 @@ class PureOptimizer(Optimizer):
         initial(group, p)                  the state before the first step, as Tensors (``step`` is added here)
         update(xp, p, g, state, option)    (new p, new state) from arrays of namespace ``xp``
 
-    and may define ``fused(p, g, state, option)``, an in-place NumPy body of the same formula that allocates nothing.
+    and may define ``fused(option)`` for the same formula in place on NumPy: None, or a function ``job(p, g, state,
+    later)`` that does it, or puts (update, arrays) into ``later`` for ``fused.run``; False if it cannot.
     """
 
     counts_steps = True
@@ -352,23 +357,22 @@ class PureOptimizer(Optimizer):
     def update(xp, p, g, state, option):
         raise NotImplementedError
 
-    fused = None
+    @staticmethod
+    def fused(option):
+        return None
 
     def step(self, closure=None):
         """One update of all parameters that have a gradient."""
         loss = self._evaluate(closure)
         self._common_step = None
-        outer, modes.grad = modes.grad, False
-        try:
-            for group in self.param_groups:
-                self._step_group(group, self._hyper(group))
-        finally:
-            modes.grad = outer
+        for group in self.param_groups:
+            self._step_group(group, self._hyper(group))
         return loss
 
     def _step_group(self, group: dict, option: dict) -> None:
-        fused = self.fused if self._traced_hyper is None else None
-        states = self.state
+        states, counts, later = self.state, self.counts_steps, []
+        differentiable = group.get("differentiable")
+        job = self.fused(option) if self._traced_hyper is None and not differentiable else None
         for p in group["params"]:
             g = p._grad
             if g is None:
@@ -376,16 +380,18 @@ class PureOptimizer(Optimizer):
             state = states.get(p)
             if not state:
                 state = {}
-                if self.counts_steps:
+                if counts:
                     self._start(group, p, state)
-            if group.get("differentiable"):
-                self._update_differentiable(p, g, state, option)
-            elif fused is not None and _plain(p, g, state) and fused(p._array, g._array, state, option):
+            if job is not None and _plain(p, g, state) and job(p._array, g._array, state, later):
                 (p._storage or p._counted()).version += 1
+            elif differentiable:
+                self._update_differentiable(p, g, state, option)
             else:
                 self._update(p, g, state, option)
             if state and p not in states:
                 states[p] = state
+        if later:
+            run(later)
 
     def _start(self, group: dict, p: Tensor, state: dict) -> None:
         xp = namespace_of(p._array)
@@ -496,19 +502,27 @@ def _register(table: dict, hook, prepend: bool = False) -> RemovableHandle:
 
 def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
     """May a fused NumPy body write straight into this parameter and its state?"""
-    for value in state.values():
-        if value.__class__ is Tensor and value._view is not None:
-            value._come_home()  # a compiled step has it
     a, b = p._array, g._array
-    return (
-        a.__class__ is np.ndarray
-        and b.__class__ is np.ndarray
-        and p._view is None
-        and g._view is None
-        and (a.dtype is _F32 or a.dtype is _F64)
-        and a.dtype is b.dtype
-        and (a.size < SMALL or (a.flags.c_contiguous and b.flags.c_contiguous))
-    )
+    dtype = a.dtype
+    if a.__class__ is not np.ndarray or b.__class__ is not np.ndarray or p._view is not None or g._view is not None:
+        return False
+    if dtype is not b.dtype or (dtype is not _F32 and dtype is not _F64):
+        return False
+    if a.size >= SMALL and not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return False
+    return not state or all([value is None or _fits(value, a) for value in state.values()])
+
+
+def _fits(value, a) -> bool:
+    """Is a part of the state, its step count apart, an array that goes with parameter ``a``?"""
+    if value.__class__ is not Tensor:
+        return False
+    if value._view is not None:
+        value._come_home()  # a compiled step has it
+    b = value._array
+    if b.__class__ is not np.ndarray:
+        return False
+    return not b.ndim or (b.dtype is a.dtype and (b.size < SMALL or b.flags.c_contiguous))
 
 
 def _step_dtype(p: Tensor):

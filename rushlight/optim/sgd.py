@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fused import add_scaled, blend, blocks, constant, scratch
+from .fused import SMALL, add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, is_on, scalar
 
 __all__ = ["SGD"]
@@ -70,35 +70,46 @@ class SGD(PureOptimizer):
         return p - scalar(xp, option["lr"], p) * g, state
 
     @staticmethod
-    def fused(p, g, state, option):
-        momentum, decay = option["momentum"], option["weight_decay"]
-        buffer = None
-        if momentum:
-            if "momentum_buffer" not in state or state["momentum_buffer"] is None:
-                return False  # the first step makes the buffer
-            buffer = state["momentum_buffer"]._array
-            if buffer.dtype != p.dtype or not buffer.flags.c_contiguous:
-                return False
-        flipped = option["maximize"]
-        rate, damped = -option["lr"], 1 - option["dampening"]
-        if not decay and buffer is None:
-            for p, g in blocks(p, g):  # noqa: B020
-                add_scaled(p, g, -rate if flipped else rate, scratch(p))
-            return True
-        arrays = (p, g) if buffer is None else (p, g, buffer)
-        for p, g, *rest in blocks(*arrays):
-            t = scratch(p)
+    def fused(option):
+        momentum, decay, flipped = option["momentum"], option["weight_decay"], option["maximize"]
+        if not momentum and not decay:
+            return _plain(option["lr"] if flipped else -option["lr"])
+        rate, damped, nesterov = -option["lr"], 1 - option["dampening"], option["nesterov"]
+
+        def update(p, g, *buffer):
+            step = g
             if decay or flipped:
                 step = np.multiply(p, constant(decay, p.dtype), scratch(p, 1))
-                (np.subtract if flipped else np.add)(step, g, step)
-            else:
-                step = g
-            if rest:
-                blend(rest[0], step, momentum, damped, t)
-                if option["nesterov"]:
-                    ahead = np.multiply(rest[0], constant(momentum, p.dtype), scratch(p, 2))
+                step = (np.subtract if flipped else np.add)(step, g, step)
+            if buffer:
+                blend(buffer[0], step, momentum, damped)
+                if nesterov:
+                    ahead = np.multiply(buffer[0], constant(momentum, p.dtype), scratch(p, 2))
                     step = np.add(ahead, step, ahead)
                 else:
-                    step = rest[0]
-            add_scaled(p, step, rate, t)
+                    step = buffer[0]
+            add_scaled(p, step, rate)
+
+        def job(p, g, state, later):
+            if not momentum:
+                return do(later, update, p, g)
+            buffer = state.get("momentum_buffer")  # the first step makes it
+            return buffer is not None and do(later, update, p, g, buffer._array)
+
+        return job
+
+
+def _plain(rate):
+    """The job of adding ``rate`` times the gradient; spelled out for small models, where each call counts."""
+
+    def update(p, g):
+        add_scaled(p, g, rate)
+
+    def job(p, g, state, later):
+        if p.size < SMALL:
+            np.add(p, np.multiply(g, constant(rate, p.dtype)), p)
+        else:
+            later.append((update, (p, g)))
         return True
+
+    return job
