@@ -50,7 +50,7 @@ def run(params, optimizer, steps=6, array=np.asarray, seed=1):
     rng = np.random.RandomState(seed)
     for _ in range(steps):
         for p in params:
-            p.grad = wrap(array(rng.randn(*p.shape).astype(np.asarray(p._array).dtype)))
+            p.grad = wrap(array(np.asarray(rng.randn(*p.shape), np.asarray(p._array).dtype)))
         optimizer.step()
     state = [optimizer.state.get(p, {}) for p in params]
     tensors = [v for s in state for v in s.values() if isinstance(v, rushlight.Tensor)]

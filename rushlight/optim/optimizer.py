@@ -510,7 +510,7 @@ def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
         return False
     if a.size >= SMALL and not (a.flags.c_contiguous and b.flags.c_contiguous):
         return False
-    return not state or all([value is None or _fits(value, a) for value in state.values()])
+    return not state or all(value is None or _fits(value, a) for value in state.values())
 
 
 def _fits(value, a) -> bool:
