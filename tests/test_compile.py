@@ -605,6 +605,33 @@ def test_out_of_memory_while_running_a_program(monkeypatch):
     compiled(x, y)
 
 
+def test_a_program_too_large_for_the_device_is_not_started(monkeypatch):
+    from rushlight.compiler import program
+    from rushlight.engine import devices
+
+    def device_has(in_use, limit):
+        for module in (program, devices):
+            monkeypatch.setattr(module, "memory", lambda place: (in_use, limit))
+
+    model, _, step, x, y = problem(OPTIMIZERS["adam"], width=4096)
+    compiled = torch.compile(step)
+    compiled(x, y)
+    before = values(model)
+    device_has(2**22 - 100, 2**22)
+    with pytest.raises(torch.OutOfMemoryError, match=r"allocate \d+\.\d KiB.*4.0 MiB of 4.0 MiB in use.*own state"):
+        compiled(x, y)
+    for a, b in zip(values(model), before):
+        np.testing.assert_array_equal(a, b)
+    device_has(3 * 2**20, 2**22)
+    for _ in range(3):
+        loss = compiled(x, y)
+    _, _, eager, x, y = problem(OPTIMIZERS["adam"], width=4096)
+    for _ in range(4):
+        expected = eager(x, y)
+    np.testing.assert_allclose(loss.item(), expected.item(), rtol=1e-5)
+    assert compiled.compilations == 1
+
+
 def test_other_errors_of_the_runtime_stay_what_they_are(monkeypatch):
     import jax
 

@@ -13,7 +13,8 @@ from ..autograd.mode import state as mode_state
 from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine import numpy as numpy_engine
-from ..engine.devices import KEY_WORDS, explained, size_text
+from ..engine.devices import KEY_WORDS, check_room, explained, memory, size_text
+from ..errors import OutOfMemoryError
 from ..tensor import Tensor, wrap
 from .options import compiler_options, use_cache
 from .residence import SMALL, Group, current, move, own_buffer, release
@@ -47,6 +48,7 @@ class Program:
         self._read_group: Any = None
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
         self._holding = f"The compiled function's own state takes {size_text(state)}. "
+        self._measured = False
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
         options = compiler_options(place.platform, options)
@@ -139,17 +141,20 @@ class Program:
         hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
         for slot in self._large_replaced:
             release(slot.tensor)
+        inputs = (
+            self._written_group.buffers,
+            [own_buffer(slot.tensor, self.place) for slot in self._large_written],
+            self._read_group.buffers,
+            [own_buffer(slot.tensor, self.place) for slot in self._large_read],
+            arrays,
+            hyper,
+            _key_words() if self.learned.uses_rng else self._no_key,
+        )
         try:
-            buffers, written, results, new_arguments, fresh, residuals = self._execute(
-                self._written_group.buffers,
-                [own_buffer(slot.tensor, self.place) for slot in self._large_written],
-                self._read_group.buffers,
-                [own_buffer(slot.tensor, self.place) for slot in self._large_read],
-                arrays,
-                hyper,
-                _key_words() if self.learned.uses_rng else self._no_key,
-            )
-        except jax.errors.JaxRuntimeError:
+            if not self._measured:
+                self._check_room(inputs)
+            buffers, written, results, new_arguments, fresh, residuals = self._execute(*inputs)
+        except (jax.errors.JaxRuntimeError, OutOfMemoryError):
             for slot in self._large_replaced:  # these were let go of, to be computed anew
                 slot.leaf._grad = None
             with explained(self.place, self._holding):
@@ -171,6 +176,14 @@ class Program:
         for result, i in self.learned.passed.items():
             made[result] = self._input(i, arguments)
         return unflatten(self.learned.structure, made)
+
+    def _check_room(self, inputs) -> None:
+        """Before the first run: is there memory for it? State is given to a program, and lost if that fails."""
+        if memory(self.place)[1]:
+            needs = self._execute.lower(*inputs).compile().memory_analysis()
+            size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+            check_room(self.place, size, self._holding, inputs)
+        self._measured = True
 
     def _numbers(self, values: list[float]):
         """The optimizers' numbers on the device; sent only when one has changed."""

@@ -115,7 +115,7 @@ def fetched(array) -> np.ndarray:
     try:
         return np.asarray(array)
     except jax.errors.JaxRuntimeError:
-        with explained():
+        with explained(next(iter(array.sharding.device_set))):
             raise
     except jax.errors.TracerArrayConversionError:
         if is_tracing():
@@ -137,27 +137,46 @@ def explained(place=None, holding: str = ""):
     except jax.errors.JaxRuntimeError as error:
         if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory", str(error)):
             raise
-        raise OutOfMemoryError(_out_of_memory(str(error), place or jax.devices()[0], holding)) from error
+        raise out_of_memory(place or jax.devices()[0], _asked_for(str(error)), holding) from error
 
 
-def _out_of_memory(said: str, place, holding: str) -> str:
-    asked = re.search(r"allocat\w* ([\d.]+ ?\w*)", said)
-    stats = place.memory_stats() or {}
-    in_use = stats.get("bytes_in_use") or sum(a.nbytes for a in jax.live_arrays() if place in a.devices())
-    total = f" of {size_text(stats['bytes_limit'])}" if stats.get("bytes_limit") else ""
-    name = "CUDA" if place.platform in ("gpu", "cuda") else str(_device_of_place(place))
-    return (
-        f"{name} out of memory. Tried to allocate {_asked_text(asked)}. {place.device_kind} has "
-        f"{size_text(in_use)}{total} in use. {holding}Use a smaller batch, checkpoint activations, or delete tensors "
-        f"that are not needed any more. XLA says: {said.splitlines()[0]}"
-    )
-
-
-def _asked_text(asked) -> str:
+def _asked_for(said: str) -> str:
+    asked = re.search(r"allocat\w* ([\d.]+) ?(\w+)", said)
     if asked is None:
         return "more than there is"
-    number, _, unit = asked[1].partition(" ")
-    return size_text(int(number)) if number.isdigit() and unit in ("bytes", "byte", "") else asked[1]
+    return size_text(int(asked[1])) if asked[2] == "bytes" else f"{asked[1]} {asked[2]}"
+
+
+def check_room(place, size: int, holding: str = "", wait_for=()) -> None:
+    """Raise before something is started that needs more memory than ``place`` has left.
+
+    A device's work is started long before it is done: when it fails for lack of memory, what was to be written is
+    already lost. ``wait_for`` is what may still be under way and free memory when it is done.
+    """
+    in_use, limit = memory(place)
+    if limit and size > limit - in_use:
+        jax.block_until_ready(wait_for)
+        in_use, limit = memory(place)
+        if size > limit - in_use:
+            raise out_of_memory(place, size_text(size), holding)
+
+
+def memory(place) -> tuple[int, int]:
+    """(bytes in use, all bytes) of a device; of the CPU only what arrays hold is known."""
+    stats = place.memory_stats()
+    if stats is None:
+        return sum(a.nbytes for a in jax.live_arrays() if place in a.devices()), 0
+    return stats.get("bytes_in_use", 0), stats.get("bytes_limit", 0)
+
+
+def out_of_memory(place, asked: str, holding: str = "") -> OutOfMemoryError:
+    in_use, limit = memory(place)
+    name = "CUDA" if place.platform in ("gpu", "cuda") else str(_device_of_place(place))
+    return OutOfMemoryError(
+        f"{name} out of memory. Tried to allocate {asked}. {place.device_kind} has {size_text(in_use)}"
+        f"{f' of {size_text(limit)}' if limit else ''} in use. {holding}Use a smaller batch, checkpoint activations, or "
+        "delete tensors that are not needed any more."
+    )
 
 
 def size_text(size: float) -> str:

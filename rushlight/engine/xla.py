@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ValuesNeeded
 from . import special
-from .devices import check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
+from .devices import check_room, check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
 from .fallback import lookup
 from .kernels import ctc, xla_attention, xla_rnn
 from .kernels.xla_conv import conv, conv_input, conv_weight
@@ -29,8 +29,17 @@ def astype(x, dtype):
 
 
 def full(shape, fill_value, dtype=None, device=None):
-    with explained(device):
+    """``jnp.full``, made where it belongs: that would make it on the default device and move it."""
+    if device is None:
+        return jnp.full(shape, fill_value, dtype=dtype)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size > _LARGE:
+        check_room(device, size)
+    with explained(device), jax.default_device(device):
         return jnp.full(shape, fill_value, dtype=dtype, device=device)
+
+
+_LARGE = 2**26  # bytes; for less it is not worth asking how much memory there is
 
 
 def reshape(x, shape):

@@ -15,7 +15,7 @@ KNOWN = opdb.unsupported()
 LISTED = {"numpy": KNOWN, "xla": KNOWN | opdb.unsupported(opdb.LISTED_XLA)}
 MODES = {"numpy": opdb.Options(samples=0 if FULL else 4)}
 if FULL:
-    MODES["xla"] = opdb.Options(samples=4, xla=True)
+    MODES["xla"] = opdb.Options(samples=12, xla=True)
 
 
 @pytest.mark.parametrize("mode", MODES)
