@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -65,8 +66,41 @@ def test_vgg(depth, count):
     assert repr(models.vgg._features(depth, batch_norm=True)[1]).startswith("BatchNorm2d(64")
 
 
-@pytest.mark.parametrize("name", ["alexnet", "resnet18", "vgg11", "squeezenet1_0", "mobilenet_v2"])
-@pytest.mark.parametrize("asked", [{"weights": "DEFAULT"}, {"pretrained": True}])
-def test_weights_are_not_fetched(name, asked):
-    with pytest.raises(ValueError, match=r"does not fetch weights.*load_state_dict"):
-        getattr(models, name)(**asked)
+@pytest.fixture
+def fetched(tmp_path, monkeypatch):
+    """A folder of weights as if they had been fetched: nothing is asked for over the network."""
+    monkeypatch.setattr(rushlight.hub, "_dir", str(tmp_path))
+    (tmp_path / "checkpoints").mkdir()
+    monkeypatch.setattr(rushlight.hub, "download", lambda url, *_: pytest.fail(f"fetches {url}"))
+    return tmp_path / "checkpoints"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"weights": "DEFAULT"}, {"weights": models.SqueezeNet1_1_Weights.IMAGENET1K_V1}, {"pretrained": True},
+     {"weights": "SqueezeNet1_1_Weights.IMAGENET1K_V1"}],
+)  # fmt: skip
+def test_published_weights(fetched, asked):
+    made = models.squeezenet1_1()
+    rushlight.save(made.state_dict(), fetched / "squeezenet1_1-b8a52dc0.pth")
+    model = models.squeezenet1_1(**asked)
+    assert all(a.equal(b) for a, b in zip(model.parameters(), made.parameters()))
+
+
+def test_weights_there_are():
+    assert models.ResNet50_Weights.DEFAULT is models.ResNet50_Weights.IMAGENET1K_V2
+    assert models.ResNet50_Weights.DEFAULT.url.endswith("/resnet50-11ad3fa6.pth")
+    assert repr(models.VGG16_Weights.DEFAULT) == "VGG16_Weights.IMAGENET1K_V1"
+    with pytest.raises(ValueError, match="ResNet18_Weights has IMAGENET1K_V1, DEFAULT"):
+        models.resnet18(weights="IMAGENET1K_V7")
+    with pytest.raises(ValueError, match="'num_classes' expected value 1000 but got 10 instead"):
+        models.resnet18(weights="DEFAULT", num_classes=10)
+
+
+def test_inputs_of_published_weights():
+    pytest.importorskip("PIL.Image")
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 280, 3), dtype=np.uint8)
+    made = models.ResNet18_Weights.DEFAULT.transforms()(Image.fromarray(pixels))
+    assert made.shape == (3, 224, 224) and made.dtype == rushlight.float32 and made.mean().abs() < 1

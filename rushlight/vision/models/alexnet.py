@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ... import nn
 from ...ops.shape import flatten
-from ._weights import no_weights
+from .weights import AlexNet_Weights, build
 
 __all__ = ["AlexNet", "alexnet"]
 
@@ -30,6 +30,5 @@ class AlexNet(nn.Module):
         return self.classifier(flatten(self.avgpool(self.features(x)), 1))
 
 
-def alexnet(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> AlexNet:
-    no_weights(weights, pretrained)
-    return AlexNet(**kwargs)
+def alexnet(weights=None, progress: bool = True, **kwargs) -> AlexNet:
+    return build(AlexNet, AlexNet_Weights, weights, progress, kwargs)

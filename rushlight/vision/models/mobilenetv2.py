@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ... import nn
 from ...ops.shape import flatten
-from ._weights import no_weights
+from .weights import MobileNet_V2_Weights, build
 
 __all__ = ["MobileNetV2", "mobilenet_v2"]
 
@@ -101,6 +101,5 @@ def _divisible(value: float, divisor: int) -> int:
     return rounded + divisor if rounded < 0.9 * value else rounded
 
 
-def mobilenet_v2(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> MobileNetV2:
-    no_weights(weights, pretrained)
-    return MobileNetV2(**kwargs)
+def mobilenet_v2(weights=None, progress: bool = True, **kwargs) -> MobileNetV2:
+    return build(MobileNetV2, MobileNet_V2_Weights, weights, progress, kwargs)

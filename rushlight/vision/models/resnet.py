@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from functools import partial
+
 from ... import nn
 from ...ops.shape import flatten
-from ._weights import no_weights
+from . import weights as all_weights
 
 __all__ = [
     "BasicBlock", "Bottleneck", "ResNet", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
@@ -156,22 +158,25 @@ def conv1x1(in_planes: int, out_planes: int, stride: int = 1):
     return nn.Conv2d(in_planes, out_planes, 1, stride=stride, bias=False)
 
 
-def _builder(name: str, block, layers, **shape):
-    def build(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> ResNet:
-        no_weights(weights, pretrained)
-        return ResNet(block, layers, **{**shape, **kwargs})
+def _builder(weights_enum, block, layers, **shape):
+    name = weights_enum.__name__.removesuffix("_Weights").lower()
 
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"A ResNet of {layers} {block.__name__}s."
-    return build
+    def resnet(weights=None, progress: bool = True, **kwargs) -> ResNet:
+        return all_weights.build(partial(ResNet, block, layers, **shape), weights_enum, weights, progress, kwargs)
+
+    resnet.__name__ = resnet.__qualname__ = name
+    resnet.__doc__ = f"A ResNet of {layers} {block.__name__}s."
+    return resnet
 
 
-resnet18 = _builder("resnet18", BasicBlock, [2, 2, 2, 2])
-resnet34 = _builder("resnet34", BasicBlock, [3, 4, 6, 3])
-resnet50 = _builder("resnet50", Bottleneck, [3, 4, 6, 3])
-resnet101 = _builder("resnet101", Bottleneck, [3, 4, 23, 3])
-resnet152 = _builder("resnet152", Bottleneck, [3, 8, 36, 3])
-resnext50_32x4d = _builder("resnext50_32x4d", Bottleneck, [3, 4, 6, 3], groups=32, width_per_group=4)
-resnext101_32x8d = _builder("resnext101_32x8d", Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=8)
-wide_resnet50_2 = _builder("wide_resnet50_2", Bottleneck, [3, 4, 6, 3], width_per_group=128)
-wide_resnet101_2 = _builder("wide_resnet101_2", Bottleneck, [3, 4, 23, 3], width_per_group=128)
+resnet18 = _builder(all_weights.ResNet18_Weights, BasicBlock, [2, 2, 2, 2])
+resnet34 = _builder(all_weights.ResNet34_Weights, BasicBlock, [3, 4, 6, 3])
+resnet50 = _builder(all_weights.ResNet50_Weights, Bottleneck, [3, 4, 6, 3])
+resnet101 = _builder(all_weights.ResNet101_Weights, Bottleneck, [3, 4, 23, 3])
+resnet152 = _builder(all_weights.ResNet152_Weights, Bottleneck, [3, 8, 36, 3])
+resnext50_32x4d = _builder(all_weights.ResNeXt50_32X4D_Weights, Bottleneck, [3, 4, 6, 3], groups=32, width_per_group=4)
+resnext101_32x8d = _builder(
+    all_weights.ResNeXt101_32X8D_Weights, Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=8
+)
+wide_resnet50_2 = _builder(all_weights.Wide_ResNet50_2_Weights, Bottleneck, [3, 4, 6, 3], width_per_group=128)
+wide_resnet101_2 = _builder(all_weights.Wide_ResNet101_2_Weights, Bottleneck, [3, 4, 23, 3], width_per_group=128)

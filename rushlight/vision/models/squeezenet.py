@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from functools import partial
+
 from ... import nn
 from ...ops.join import cat
 from ...ops.shape import flatten
-from ._weights import no_weights
+from .weights import SqueezeNet1_0_Weights, SqueezeNet1_1_Weights, build
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
@@ -67,11 +69,9 @@ def _pool():
     return nn.MaxPool2d(kernel_size=3, stride=2, ceil_mode=True)
 
 
-def squeezenet1_0(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> SqueezeNet:
-    no_weights(weights, pretrained)
-    return SqueezeNet("1_0", **kwargs)
+def squeezenet1_0(weights=None, progress: bool = True, **kwargs) -> SqueezeNet:
+    return build(partial(SqueezeNet, "1_0"), SqueezeNet1_0_Weights, weights, progress, kwargs)
 
 
-def squeezenet1_1(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> SqueezeNet:
-    no_weights(weights, pretrained)
-    return SqueezeNet("1_1", **kwargs)
+def squeezenet1_1(weights=None, progress: bool = True, **kwargs) -> SqueezeNet:
+    return build(partial(SqueezeNet, "1_1"), SqueezeNet1_1_Weights, weights, progress, kwargs)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ... import nn
 from ...ops.shape import flatten
-from ._weights import no_weights
+from . import weights as all_weights
 
 __all__ = ["VGG", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn"]
 
@@ -53,13 +53,17 @@ def _features(depth: int, batch_norm: bool):
 
 
 def _builder(depth: int, batch_norm: bool):
-    def build(*, weights=None, progress: bool = True, pretrained=None, **kwargs) -> VGG:
-        no_weights(weights, pretrained)
-        return VGG(_features(depth, batch_norm), **kwargs)
+    name = f"vgg{depth}{'_bn' * batch_norm}"
+    weights_enum = getattr(all_weights, f"{name.upper()}_Weights")
 
-    build.__name__ = build.__qualname__ = f"vgg{depth}{'_bn' * batch_norm}"
-    build.__doc__ = f"VGG of {depth} layers{', with batch normalization' * batch_norm}."
-    return build
+    def vgg(weights=None, progress: bool = True, **kwargs) -> VGG:
+        return all_weights.build(
+            lambda **options: VGG(_features(depth, batch_norm), **options), weights_enum, weights, progress, kwargs
+        )
+
+    vgg.__name__ = vgg.__qualname__ = name
+    vgg.__doc__ = f"VGG of {depth} layers{', with batch normalization' * batch_norm}."
+    return vgg
 
 
 vgg11, vgg11_bn = _builder(11, False), _builder(11, True)
