@@ -64,6 +64,24 @@ def test_digits_need_no_pillow():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
+def test_what_works_without_pillow():
+    code = """
+import sys
+sys.modules["PIL"] = None
+from rushlight.vision import datasets, transforms as T
+normal = T.Compose([T.ToTensor(), T.Normalize((0.5,), (0.5,))])
+print(datasets.Digits(transform=normal)[0][0].shape)
+try:
+    datasets.Digits(transform=T.Compose([T.RandomRotation(5), T.ToTensor()]))[0]
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "torch.Size([1, 8, 8])\nimages need Pillow, which is not installed: pip install 'rushlight[vision]'\n"
+    )
+
+
 # -- MNIST's format --------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 
-from ..pillow import pil_image
+from ..pillow import as_image
 from .utils import download_and_extract_archive, missing_files
 from .vision import VisionDataset
 
@@ -46,7 +46,7 @@ class CIFAR10(VisionDataset):
         return len(self.data)
 
     def __getitem__(self, index: int):
-        return self._transformed(pil_image().fromarray(self.data[index]), self.targets[index])
+        return self._transformed(as_image(self.data[index]), self.targets[index])
 
     def download(self) -> None:
         """Fetch and unpack the archive if files are missing."""

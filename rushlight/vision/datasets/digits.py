@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tensor import wrap
 from ...utils.data.dataset import row_indices, rows_of
-from ..pillow import pil_image
+from ..pillow import as_image
 from .vision import VisionDataset
 
 __all__ = ["Digits"]
@@ -47,7 +47,7 @@ class Digits(VisionDataset):
         array, target = self.data._array[index], int(self.targets._array[index])
         if self.transform is None:
             return self._transformed(wrap(_scaled(array[None])), target)
-        return self._transformed(pil_image().fromarray(array), target)
+        return self._transformed(as_image(array), target)
 
     def extra_repr(self) -> str:
         return f"Split: {'All' if self.train is None else 'Train' if self.train else 'Test'}"

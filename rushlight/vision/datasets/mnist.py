@@ -9,7 +9,7 @@ import string
 import numpy as np
 
 from ...tensor import Tensor, wrap
-from ..pillow import pil_image
+from ..pillow import as_image
 from .utils import download_and_extract_archive, download_url, extract_archive, missing_files
 from .vision import VisionDataset
 
@@ -51,7 +51,7 @@ class MNIST(VisionDataset):
         return len(self.data)
 
     def __getitem__(self, index: int):
-        image = pil_image().fromarray(self.data._array[index])
+        image = as_image(self.data._array[index])
         return self._transformed(image, int(self.targets._array[index]))
 
     @property

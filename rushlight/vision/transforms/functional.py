@@ -345,6 +345,8 @@ def _kind(img):
         from . import _pil
 
         return _pil
+    if isinstance(img, np.ndarray):
+        pil_image()  # datasets hand out arrays where Pillow is missing: then this says so
     raise TypeError(f"Unexpected type {type(img)}")
 
 
