@@ -1,4 +1,4 @@
-"""Exceptions that have a name of their own: PyTorch's, and one between the operators and ``compile``."""
+"""Exceptions that have a name of their own, PyTorch's and one between the operators and ``compile``; words in messages."""
 
 from __future__ import annotations
 
@@ -11,3 +11,14 @@ class OutOfMemoryError(RuntimeError):
 
 class ValuesNeeded(RuntimeError):
     """Code that is being compiled needs values, which a traced tensor has not; the message says what to do instead."""
+
+
+def type_name(value) -> str:
+    """The type of a value as PyTorch's messages write it: by its bare name if Python's ``class`` made it."""
+    kind = type(value)
+    if kind.__flags__ & _MADE_BY_CLASS or kind.__module__ == "builtins":
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+_MADE_BY_CLASS = 1 << 9  # CPython's flag of types on the heap

@@ -51,6 +51,7 @@ from .. import dtypes
 from ..engine import LOW_PRECISION, namespace_of
 from ..engine import numpy as numpy_engine
 from ..engine.fallback import FORWARDS
+from ..errors import type_name
 from ..tensor import Storage, Tensor, View, wrap
 from . import mode
 from .mode import state
@@ -729,7 +730,7 @@ def _several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute,
 
 
 def _not_a_tensor(o, args):
-    return TypeError(f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
+    return TypeError(f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type_name(args[0])}")
 
 
 def check_broadcast(arrays) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
+from ..errors import type_name
 from ..tensor import Tensor
 from .public import public
 
@@ -89,10 +90,9 @@ def c_name(value) -> str:
 def check_tensor(function, value, argument="input", position=1):
     """PyTorch's error for anything but a tensor, where the next thing done with it would be some AttributeError."""
     if not isinstance(value, Tensor):
-        kind = type(value)
-        in_python = kind.__flags__ & 1 << 9  # a class made by Python's ``class`` goes by its bare name
-        name = kind.__name__ if in_python or kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {name}")
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}"
+        )
 
 
 def refuse(kernel, wrong, *values):

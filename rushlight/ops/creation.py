@@ -13,6 +13,7 @@ from .. import config, dtypes
 from ..autograd.mode import state
 from ..device import device as Device
 from ..engine import namespace_of
+from ..errors import type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
 from ..tensor import Size, Storage, Tensor, wrap
@@ -55,9 +56,7 @@ def as_tensor(data, dtype=None, device=None):
 def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
-        kind = type(ndarray)
-        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-        raise TypeError(f"expected np.ndarray (got {name})")
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     array = of_ndarray(ndarray)
     if not array.flags.writeable:
         _warn_read_only()

@@ -15,7 +15,7 @@ from ..autograd import views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..engine import namespace_of
-from ..errors import ValuesNeeded
+from ..errors import ValuesNeeded, type_name
 from ..tensor import Tensor, wrap
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
@@ -133,7 +133,7 @@ def _assigned(self, value) -> Tensor:
         return value
     is_number = isinstance(value, (int, float, complex, np.number, np.bool_))
     if not is_number:
-        raise TypeError(f"can't assign a {_type_name(value)} to a torch.{self.dtype.char}")
+        raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.char}")
     dtype = self._array.dtype
     if (isinstance(value, complex) and value.imag and dtype.kind != "c") or (
         dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
@@ -145,11 +145,6 @@ def _assigned(self, value) -> Tensor:
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16"} | {
     f"{u}int{n}": f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)
 }
-
-
-def _type_name(value) -> str:
-    module = type(value).__module__
-    return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
