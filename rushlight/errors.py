@@ -1,4 +1,4 @@
-"""Exceptions that have a name of their own, PyTorch's and one between the operators and ``compile``; words in messages."""
+"""Exceptions with a name of their own, PyTorch's and one between operators and ``compile``; words for messages."""
 
 from __future__ import annotations
 
