@@ -174,8 +174,8 @@ def out_of_memory(place, asked: str, holding: str = "") -> OutOfMemoryError:
     name = "CUDA" if place.platform in ("gpu", "cuda") else str(_device_of_place(place))
     return OutOfMemoryError(
         f"{name} out of memory. Tried to allocate {asked}. {place.device_kind} has {size_text(in_use)}"
-        f"{f' of {size_text(limit)}' if limit else ''} in use. {holding}Use a smaller batch, checkpoint activations, or "
-        "delete tensors that are not needed any more."
+        f"{f' of {size_text(limit)}' if limit else ''} in use. {holding}Use a smaller batch, checkpoint activations, "
+        "or delete tensors that are not needed any more."
     )
 
 

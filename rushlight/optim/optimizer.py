@@ -400,8 +400,9 @@ class PureOptimizer(Optimizer):
 
     def _update(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
         """The pure formula on raw arrays, and its results written back."""
-        p._sync()
-        g._sync()
+        for value in (p, g, *state.values()):
+            if isinstance(value, Tensor):
+                value._sync()  # a compiled step may have it
         xp = namespace_of(p._array)
         arrays = {name: value._array for name, value in state.items() if isinstance(value, Tensor)}
         if xp is not numpy_engine:
