@@ -51,7 +51,8 @@ def train(model, train_loader, test_loader, epochs=10):
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, epochs=epochs, steps_per_epoch=len(train_loader))
     losses, accuracies = [], []
-    bar = tqdm(total=epochs * len(train_loader.dataset), unit=" samples", disable=None)  # None: only on a terminal
+    total = epochs * len(train_loader.dataset)
+    bar = tqdm(total=total, unit=" samples", unit_scale=True, disable=None)  # None: only on a terminal
     for epoch in range(1, epochs + 1):
         model.train()
         for images, digits in train_loader:
