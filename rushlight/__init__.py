@@ -81,9 +81,9 @@ globals().update(ops.PUBLIC)
 if TYPE_CHECKING:  # to type checkers the names above are Any, but for this one, which is a module of ours too
     from .ops.creation import tensor
 
-from . import __future__, aliases, nn
+from . import __future__, aliases, linalg
 
-globals().update(ops.PUBLIC)  # again: nn.functional has added names that PyTorch has here too, such as celu
+globals().update(ops.PUBLIC)  # again: these have added names
 
 from .compiler import compile
 
@@ -100,8 +100,8 @@ _LATER = (
     "hub",
     "inspect",
     "jit",
-    "linalg",
     "multiprocessing",
+    "nn",
     "optim",
     "serialization",
     "signal",
@@ -134,15 +134,20 @@ def _later(name):
     if name in _LATER_NAMES:
         value = globals()[name] = getattr(_later(_LATER_NAMES[name]), name)
         return value
-    return None
+    if name.startswith("__"):
+        return None
+    _later("nn")  # nn.functional adds names that PyTorch has here too, such as celu
+    globals().update(ops.PUBLIC)
+    return ops.PUBLIC.get(name)
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER, *_LATER_NAMES})
+    _later("nn")
+    return sorted({*globals(), *ops.PUBLIC, *_LATER, *_LATER_NAMES})
 
 
 from . import compat
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
-for _module in (autograd, nn, nn.functional, nn.init, nn.utils, utils):
+for _module in (autograd, linalg, utils):
     compat.tell_nearest_names(_module)

@@ -112,7 +112,7 @@ cuda = _Cuda(
         allow_fp16_reduced_precision_reduction=True,
         allow_bf16_reduced_precision_reduction=True,
         allow_fp16_accumulation=False,
-    )
+    ),
 )
 mps = _Switches("mps")
 mkl = _Switches("mkl")

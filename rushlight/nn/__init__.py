@@ -17,3 +17,8 @@ from .parallel import DataParallel as DataParallel
 
 # isort: split
 from . import modules as modules  # PyTorch's import paths; it looks at all of the above
+
+from .. import compat
+
+for _module in (functional, init, utils):
+    compat.tell_nearest_names(_module)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..autograd.op import op
-from .common import dtype_of, refuse, unary
+from ..autograd.op import differentiable, op
+from ..tensor import Tensor
+from .common import check_tensor, dtype_of, refuse, unary
 from .public import public
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -128,7 +129,7 @@ def hardswish(xp, x):
     check=floats_only("hardshrink_cpu"),
     x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g),
 )
-def hardshrink(xp, x, *, lambd):
+def _hardshrink(xp, x, *, lambd):
     return xp.where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
@@ -245,3 +246,36 @@ def _glu_rule(xp, g, x, axis):
 def glu(xp, x, *, axis):
     a, b = _halves(xp, x, axis)
     return a * xp.sigmoid(b)
+
+
+# -- methods of Tensor too ---------------------------------------------------------------------------------------------
+
+
+@public(out=False)
+def prelu(input, weight):
+    """``leaky_relu`` with a learned slope: one for all, or one for each channel (dimension 1)."""
+    check_tensor("prelu", input)
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    if input.dtype is not weight.dtype:
+        names = " and ".join(t.dtype.char.removesuffix("Tensor") for t in (input, weight))
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {names}")
+    if weight.numel() != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.numel() != channels:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
+            )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    slopes = differentiable.reshape(weight, shape=[-1 if d == min(1, input.ndim - 1) else 1 for d in range(input.ndim)])
+    return prelu_kernel(input, slopes)
+
+
+@public
+def hardshrink(input, lambd=0.5):
+    """x, but 0 within ``lambd`` of 0."""
+    return differentiable.hardshrink(input, lambd=lambd)

@@ -19,7 +19,9 @@ from .windows import first_inside, lowest, small_int
 def _one_program(function):
     """Run eagerly as one program, not one for every slice; in a trace it is as if written out."""
     code = function.__code__
-    return jax.jit(function, static_argnames=code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount], inline=True)
+    return jax.jit(
+        function, static_argnames=code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount], inline=True
+    )
 
 
 def pick(x, *, low, size, step, fill=0):

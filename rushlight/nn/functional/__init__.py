@@ -12,3 +12,4 @@ from .padding import *
 from .pool import *
 from .sparse import *
 from .vision import *
+from . import by_number

@@ -12,7 +12,6 @@ from ...ops.common import check_tensor
 from ...ops.dims import wrap_dim
 from ...ops.public import PUBLIC
 from ...ops.random import rrelu_noise
-from ...tensor import Tensor
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -21,7 +20,7 @@ __all__ = [
     "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
-sigmoid, tanh = PUBLIC["sigmoid"], PUBLIC["tanh"]
+hardshrink, prelu, sigmoid, tanh = (PUBLIC[name] for name in ("hardshrink", "prelu", "sigmoid", "tanh"))
 _celu = variant(xp.elu, "CeluBackward0")
 _rrelu_eval = variant(xp.leaky_relu, "RreluWithNoiseBackward0")
 
@@ -75,29 +74,6 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return _apply(xp.leaky_relu, inplace, input, negative_slope=negative_slope)
 
 
-def prelu(input, weight):
-    """``leaky_relu`` with a learned slope: one for all, or one for each channel (dimension 1)."""
-    check_tensor("prelu", input)
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
-    if input.dtype is not weight.dtype:
-        names = " and ".join(t.dtype.char.removesuffix("Tensor") for t in (input, weight))
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {names}")
-    if weight.numel() != 1:
-        if input.ndim == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if input.ndim > 1 else 1
-        if weight.numel() != channels:
-            raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
-                f"channel size = {channels}."
-            )
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    slopes = xp.reshape(weight, shape=[-1 if d == min(1, input.ndim - 1) else 1 for d in range(input.ndim)])
-    return xp.prelu_kernel(input, slopes)
-
-
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """``leaky_relu`` with slopes drawn from [lower, upper) in training, their mean otherwise."""
     check_tensor("rrelu", input)
@@ -126,11 +102,6 @@ def hardsigmoid(input, inplace=False):
 def hardswish(input, inplace=False):
     """x · relu6(x + 3) / 6."""
     return _apply(xp.hardswish, inplace, input)
-
-
-def hardshrink(input, lambd=0.5):
-    """x, but 0 within ``lambd`` of 0."""
-    return xp.hardshrink(input, lambd=lambd)
 
 
 def softshrink(input, lambd=0.5):
@@ -272,8 +243,5 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 relu_, leaky_relu_, rrelu_, hardtanh_ = map(_in_place, (relu, leaky_relu, rrelu, hardtanh))
 threshold_, elu_, selu_, celu_ = map(_in_place, (threshold, elu, selu, celu))
 
-for _function in (celu, hardshrink, prelu, rrelu, selu, threshold):
+for _function in (celu, celu_, relu_, rrelu, rrelu_, selu, selu_, threshold, threshold_):
     PUBLIC[_function.__name__] = _function
-for _function in (celu_, relu_, rrelu_, selu_, threshold_):
-    PUBLIC[_function.__name__] = _function
-Tensor.hardshrink, Tensor.prelu = hardshrink, prelu
