@@ -164,9 +164,8 @@ def memory_runs_out():
 
 def _out_of_memory(call) -> str:
     try:
-        result = call()
-        torch.cuda.synchronize()
-        raise AssertionError(f"there was room: {result.shape}")
+        call().sum().item()  # work is started long before it is done: a failure shows where somebody waits
+        raise AssertionError("there was room")
     except torch.cuda.OutOfMemoryError as error:
         return str(error)
 
