@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from .autograd.mode import state
 from .autograd.op import differentiable as xp
 from .engine import namespace_of
 from .ops import returns
@@ -120,6 +121,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 @_function
 def lstsq(A, B, rcond=None, *, driver=None):
     """The X that makes ``A X - B`` smallest; with residuals, rank and singular values where the driver gives them."""
+    if state.casting is not None:
+        A, B = state.casting.raise_(A, B)
     check_matrices("torch.linalg.lstsq", A, argument="input")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B._array.shape == A._array.shape[:-1])
     B = xp.expand_dims(B, axis=-1) if vector else B
@@ -170,6 +173,8 @@ def _tolerances(A, atol, rtol):
 @_function
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values are above ``max(atol, rtol * the largest)``."""
+    if state.casting is not None:
+        (A,) = state.casting.raise_(A)
     check_matrices("linalg.matrix_rank", A, square=hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -533,6 +538,8 @@ def cross(input, other, *, dim=-1):
 @_function
 def vecdot(x, y, *, dim=-1):
     """The dot products of vectors along ``dim``, the first conjugated."""
+    if state.casting is not None:
+        x, y = state.casting.lower(x, y)
     return xp.multiply(xp.conj(x), y).sum(dim)
 
 
@@ -616,6 +623,8 @@ def _inverse(input):
 @_published("pinverse", out=False)
 def _pinverse(input, rcond=1e-15):
     """The pseudo-inverse."""
+    if state.casting is not None:
+        return state.casting.single(pinv, (input, rcond), {})
     return pinv(input, rcond)
 
 

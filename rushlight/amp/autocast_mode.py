@@ -14,88 +14,32 @@ from ..tensor import Tensor
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-# By the names of rushlight's ops: products and convolutions, which accelerators are fast at …
-_LOWER = frozenset(
-    [
-        "matmul",
-        "linear",
-        "bilinear",
-        "add_matmul",
-        "add_matmul_sum",
-        "add_matvec",
-        "matvec",
-        "vecmat",
-        "conv",
-        "conv_transpose",
-        "scaled_dot_product_attention",
-        "attention",
-        "lstm",
-        "gru",
-        "rnn",
-    ]
-)
+# By the names of rushlight's ops: products and convolutions, which accelerators are fast at
+# ("conv_input" is a transposed convolution) …
+_LOWER = {
+    "matmul", "linear", "add_matmul", "add_matmul_sum", "vecmat", "conv", "conv_input", "conv_tbc", "attention",
+    "recurrent", "prelu_kernel",
+}  # fmt: skip
+_LOWER_ON_ACCELERATORS = {"add_matvec", "matvec", "add_outer"}
 # … and what loses too much in half precision, everywhere,
-_SINGLE = frozenset(
-    [
-        "cdist",
-        "dist",
-        "det",
-        "slogdet",
-        "svd",
-        "eig",
-        "eigh",
-        "qr",
-        "lu",
-        "lu_factor_ex",
-        "cholesky_ex",
-        "inv_ex",
-        "solve_ex",
-        "solve_triangular",
-        "lstsq",
-        "pinv",
-        "matrix_exp",
-        "fft_c2c",
-        "fft_c2r",
-        "fft_r2c",
-        "nansum",
-        "median_and_index",
-        "kthvalue",
-        "renorm",
-    ]
-)
-# and on accelerators only, as in PyTorch.
-_SINGLE_ON_ACCELERATORS = frozenset(
-    [
-        "arccos",
-        "arcsin",
-        "cosh",
-        "erfinv",
-        "exp",
-        "expm1",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "reciprocal",
-        "rsqrt",
-        "sinh",
-        "tan",
-        "power",
-        "softplus",
-        "layer_norm",
-        "group_norm",
-        "vector_norm",
-        "cosine_similarity",
-        "cumprod",
-        "cumsum",
-        "logcumsumexp",
-        "logsumexp",
-        "softmax",
-        "log_softmax",
-        "prod",
-        "sum",
-    ]
-)
+_SINGLE = {
+    "cdist", "det", "slogdet", "svd", "eig", "eigh", "qr", "lu", "lu_factor_ex", "cholesky_ex", "inv_ex",
+    "solve_ex", "solve_triangular", "lstsq", "prod", "mse_each", "mse_mean", "mse_sum",
+}  # fmt: skip
+# and in PyTorch's lists for one kind of device only; by the names of nodes, too, where one op serves several functions.
+_SINGLE_ON_CPU = {
+    "fft_c2c", "fft_c2r", "fft_r2c", "trace", "grid_sampler", "unpool", "polar", "view_as_complex", "geqrf",
+    "householder_product", "ormqr", "cholesky_inverse", "cholesky_solve", "lu_solve", "AvgPool3DBackward0",
+    "MaxPool3DWithIndicesBackward0", "AdaptiveAvgPool3DBackward0", "AdaptiveMaxPool3DBackward0",
+    "FractionalMaxPool2DBackward0", "FractionalMaxPool3DBackward0", "ReflectionPad1DBackward0",
+    "ReflectionPad2DBackward0", "ReplicationPad1DBackward0", "ReplicationPad2DBackward0",
+    "ReplicationPad3DBackward0",
+}  # fmt: skip
+_SINGLE_ON_ACCELERATORS = {
+    "arccos", "arcsin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt",
+    "sinh", "tan", "power", "softplus", "NativeLayerNormBackward0", "NativeGroupNormBackward0", "vector_norm",
+    "cumprod", "cumsum", "logcumsumexp", "logsumexp", "softmax", "log_softmax", "sum", "dist", "pdist", "renorm",
+}  # fmt: skip
 
 _default_dtypes = {"cpu": dtypes.bfloat16}
 
@@ -122,7 +66,9 @@ class autocast(mode._Switch):
                 stacklevel=2,
             )
             self._enabled = False
-        self._single = _SINGLE if self.device == "cpu" else _SINGLE | _SINGLE_ON_ACCELERATORS
+        on_cpu = self.device == "cpu"
+        self._lower = _LOWER if on_cpu else _LOWER | _LOWER_ON_ACCELERATORS
+        self._single = _SINGLE | (_SINGLE_ON_CPU if on_cpu else _SINGLE_ON_ACCELERATORS)
         self._entered: list = []
 
     def __enter__(self):
@@ -130,12 +76,12 @@ class autocast(mode._Switch):
         pushed.__enter__()
         self._entered.append(pushed)
         _active.stack.append(self)
-        mode.state.casting = self._enabled
+        mode.state.casting = _in_force()
         return self
 
     def __exit__(self, *_):
         _active.stack.pop()
-        mode.state.casting = bool(_active.stack) and _active.stack[-1]._enabled
+        mode.state.casting = _in_force()
         self._entered.pop().__exit__()
 
     @property
@@ -146,14 +92,34 @@ class autocast(mode._Switch):
     def clone(self):
         return autocast(self.device, self.fast_dtype, self._enabled)
 
+    # -- what ops and composites are given ---------------------------------------------------------------------------
+
     def _handle(self, call, args, static):
-        if self._enabled and _active.stack[-1] is self:
+        if self._enabled and _innermost(self.device) is self:
             name = call.op.name
-            if name in _LOWER:
-                args = [self._lowered(a) for a in args]
-            elif name in self._single or name.endswith("_loss") or "cross_entropy" in name:
-                args = [self._raised(a) for a in args]
+            if name in self._lower and not (self.device == "cpu" and static.get("kind") == "gru"):
+                args = self.lower(*args)
+            elif name in self._single or call.node in self._single or _is_loss(name):
+                args = self.raise_(*args)
         return call(*args, **static)
+
+    def lower(self, *args) -> list:
+        """The arguments in half precision, where they are floating-point tensors of this kind of device."""
+        return [self._lowered(a) for a in args]
+
+    def raise_(self, *args) -> list:
+        """The arguments in float32, where they are half-precision tensors of this kind of device."""
+        return [self._raised(a) for a in args]
+
+    def single(self, function, args, kwargs):
+        """Call a composite with float32 arguments, and without autocast inside."""
+        args, kwargs = self.raise_(*args), {name: self._raised(value) for name, value in kwargs.items()}
+        return self.without(function, *args, **kwargs)
+
+    def without(self, function, *args, **kwargs):
+        """Call a composite whose ops are to be left as they are."""
+        with autocast(self.device, self.fast_dtype, enabled=False):
+            return function(*args, **kwargs)
 
     def _lowered(self, a):
         eligible = (
@@ -169,6 +135,10 @@ class autocast(mode._Switch):
         return a.device.type == self.device
 
 
+def _is_loss(name: str) -> bool:
+    return name.endswith("_loss") or "cross_entropy" in name or name == "ctc"
+
+
 class _Active(threading.local):
     def __init__(self):
         self.stack: list[autocast] = []
@@ -177,10 +147,19 @@ class _Active(threading.local):
 _active = _Active()
 
 
+def _innermost(device_type: str) -> autocast | None:
+    """The autocast that decides about one kind of device: those of others are no concern of it."""
+    return next((a for a in reversed(_active.stack) if a.device == device_type), None)
+
+
+def _in_force() -> autocast | None:
+    return next((a for a in reversed(_active.stack) if a._enabled and _innermost(a.device) is a), None)
+
+
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Is an ``autocast`` in force here, for this kind of device (``cuda`` if not said)?"""
-    stack = _active.stack
-    return bool(stack) and stack[-1]._enabled and stack[-1].device == (device_type or "cuda")
+    found = _innermost(device_type or "cuda")
+    return found is not None and found._enabled
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -189,8 +168,9 @@ def is_autocast_available(device_type: str) -> bool:
 
 def get_autocast_dtype(device_type: str):
     """The half precision that ``autocast`` uses on a kind of device unless it is told another."""
-    if _active.stack and _active.stack[-1].device == device_type:
-        return _active.stack[-1].fast_dtype
+    found = _innermost(device_type)
+    if found is not None:
+        return found.fast_dtype
     return _default_dtypes.get(device_type, dtypes.float16 if device_type == "cuda" else dtypes.bfloat16)
 
 

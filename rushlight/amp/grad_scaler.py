@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from ..autograd.mode import no_grad
@@ -59,6 +60,8 @@ class GradScaler:
             return outputs * PUBLIC["tensor"](self._scale, device=outputs.device)
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(self.scale(o) for o in outputs)
+        if isinstance(outputs, Iterable):
+            return map(self.scale, outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer) -> None:
@@ -67,10 +70,10 @@ class GradScaler:
             return
         self._check("unscale_")
         per = self._per(optimizer)
-        if per.unscaled:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if per.stepped:
             raise RuntimeError("unscale_() is being called after step().")
+        if per.unscaled:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         with no_grad():
             found = [self._divide(p._grad) for g in optimizer.param_groups for p in g["params"] if p._grad is not None]
         per.unscaled, per.found_inf = True, any(found) if found else None

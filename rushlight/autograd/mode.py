@@ -24,7 +24,7 @@ class _State(threading.local):
     writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
-    casting = False  # inside autocast, which will make dtypes agree: checks that they do must wait
+    casting = None  # the autocast in force: it will make dtypes agree, so checks that they do must wait
     anomaly = False  # keep the traceback of every recorded op
     check_nan = True
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
@@ -201,6 +201,17 @@ def intercept(call, args, static):
         return interceptors[-1](call, args, static)
     finally:
         state.interceptors = interceptors
+
+
+def in_single_precision(function):
+    """A composite that autocast computes in float32 as a whole, its own ops left alone."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        casting = state.casting
+        return function(*args, **kwargs) if casting is None else casting.single(function, args, kwargs)
+
+    return called
 
 
 def notify(field: str, subject) -> None:

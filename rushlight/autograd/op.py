@@ -452,7 +452,7 @@ def _caller(o: Op, node=None, operator=False):
     """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
     plans = Plans(o, node or o.node)
     general = _general_caller(o, plans, operator)
-    general.op = o  # interceptors are handed this one, and want to know what it is
+    general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
     short = _static_caller if o.static or o.view else _single_caller if len(o.arrays) == 1 else _pair_caller

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -161,6 +162,8 @@ def view_as_real(input):
 @public(out=False)
 def view_as_complex(input):
     """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
+    if state.casting is not None:
+        (input,) = state.casting.raise_(input)
     if not dtype_of(input).is_floating_point:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "

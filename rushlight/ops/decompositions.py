@@ -7,6 +7,7 @@ that do not depend on the choice; differences of equal eigenvalues are then kept
 
 from __future__ import annotations
 
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -549,7 +550,7 @@ def check_matrices(name, a, *, square=False, argument="A", low_precision=False):
     if not (d.is_floating_point or d.is_complex):
         word = d.char.removesuffix("Tensor")
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word}")
-    if d.itemsize < 4 and not low_precision:
+    if d.itemsize < 4 and not low_precision and state.casting is None:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.char.removesuffix('Tensor')}")
 
 
@@ -707,6 +708,8 @@ def lu_solve(input, LU_data, LU_pivots):
 @public
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """X with ``A X = input`` for triangular A."""
+    if state.casting is not None:
+        input, A = state.casting.raise_(input, A)
     a = A
     if transpose:
         A, upper = xp.matrix_transpose(A), not upper

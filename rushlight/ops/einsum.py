@@ -150,10 +150,22 @@ def _contract(a_labels, a, b_labels, b, later):
     a_labels, a = _summed(a_labels, a, later.union(inside))
     b_labels, b = _summed(b_labels, b, later.union(inside))
     a_only, b_only = [x for x in a_labels if x not in both], [x for x in b_labels if x not in both]
+    if not inside:
+        return batch + a_only + b_only, _multiplied(a_labels, a, b_labels, b, batch, a_only, b_only)
     left = _grouped(a_labels, a, batch, a_only, inside)
     right = _grouped(b_labels, b, batch, inside, b_only)
     shape = [_size(a_labels, a, x) for x in batch + a_only] + [_size(b_labels, b, x) for x in b_only]
     return batch + a_only + b_only, xp.reshape(matmul(left, right), shape=tuple(shape))
+
+
+def _multiplied(a_labels, a, b_labels, b, batch, a_only, b_only):
+    """A product with nothing to sum: the axes put in order, with ones where the other operand's go."""
+    a = xp.transpose(a, axes=tuple(a_labels.index(x) for x in batch + a_only))
+    b = xp.transpose(b, axes=tuple(b_labels.index(x) for x in batch + b_only))
+    a_shape, b_shape, n = a._array.shape, b._array.shape, len(batch)
+    a = xp.reshape(a, shape=a_shape + (1,) * len(b_only)) if b_only else a
+    b = xp.reshape(b, shape=b_shape[:n] + (1,) * len(a_only) + b_shape[n:]) if a_only else b
+    return xp.multiply(a, b)
 
 
 def _size(labels, t, label) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor, wrap
@@ -242,6 +243,8 @@ def _described(t) -> str:
 
 def promoted(x, *, to_complex=False) -> Tensor:
     """What a transform is taken of: at least the default float."""
+    if state.casting is not None:
+        (x,) = state.casting.raise_(x)
     d = x.dtype
     if not (d.is_floating_point or d.is_complex):
         d = dtypes.get_default_dtype()

@@ -186,6 +186,8 @@ def matmul(input, other):
             return _batched(input, other)
         if m > 1 and n > 1:
             return (_batched_clone if m == 2 and input._node is not None else _batched)(input, other)
+        if state.casting is not None:
+            input, other = state.casting.lower(input, other)
         if m == 1 and n == 1:
             return xp.dot(input, other)
         if n == 1 and m > 1:
@@ -220,7 +222,13 @@ def mv(input, vec):
     """A matrix times a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
-    return matmul(input, vec)
+    x, w = input._array, vec._array
+    _check_product_dtypes(x, w)
+    try:
+        return xp.matvec(input, vec)
+    except (ValueError, TypeError):
+        _explain_matmul(x.shape, w.shape)
+        raise
 
 
 @public
@@ -292,9 +300,13 @@ def _contract(a, b, over_a, over_b):
     free_b = tuple(i for i in range(b.ndim) if i not in over_b)
     kept = tuple(a._array.shape[i] for i in free_a), tuple(b._array.shape[i] for i in free_b)
     inside = _size(a._array.shape[i] for i in over_a)
-    left = xp.reshape(xp.transpose(a, axes=free_a + over_a), shape=(_size(kept[0]), inside))
-    right = xp.reshape(xp.transpose(b, axes=over_b + free_b), shape=(inside, _size(kept[1])))
-    return xp.reshape(matmul(left, right), shape=kept[0] + kept[1])
+    a, b = xp.transpose(a, axes=free_a + over_a), xp.transpose(b, axes=over_b + free_b)
+    m, n = _size(kept[0]), _size(kept[1])
+    if m == n == 1:  # one number: PyTorch takes a dot product, which autocast leaves alone
+        product = xp.dot(xp.reshape(a, shape=(inside,)), xp.reshape(b, shape=(inside,)))
+    else:
+        product = matmul(xp.reshape(a, shape=(m, inside)), xp.reshape(b, shape=(inside, n)))
+    return xp.reshape(product, shape=kept[0] + kept[1])
 
 
 @public

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -255,6 +256,8 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
+    if state.casting is not None:
+        input, q = state.casting.raise_(input, q)
     q = _check_quantile(input, q, interpolation, name)
     ndim = input._array.ndim
     axis = 0 if dim is None else axis_of(input, dim) or 0

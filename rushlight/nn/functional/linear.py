@@ -18,6 +18,12 @@ def bilinear(input1, input2, weight, bias=None):
     if not (input1.dtype is input2.dtype is weight.dtype) and not state.casting:
         names = f"input1: {c_name(input1)}, input2: {c_name(input2)}, weight: {c_name(weight)}"
         raise RuntimeError(f"All tensors must have the same dtype, got {names}")
+    if state.casting is not None:
+        return state.casting.without(_bilinear, input1, input2, weight, bias)
+    return _bilinear(input1, input2, weight, bias)
+
+
+def _bilinear(input1, input2, weight, bias):
     y = PUBLIC["einsum"]("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias
 

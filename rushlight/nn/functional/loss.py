@@ -6,7 +6,7 @@ import math
 import warnings
 
 from ... import dtypes
-from ...autograd.mode import state
+from ...autograd.mode import in_single_precision, state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops.common import check_tensor, known_values
@@ -71,6 +71,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _mse[reduction](input, target)
 
 
+@in_single_precision
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The mean of |input - target|."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -132,6 +133,7 @@ def _check_weight(weight, input):
 # -- two classes -------------------------------------------------------------------------------------------------------
 
 
+@in_single_precision
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-target · log(input) - (1 - target) · log(1 - input), for probabilities."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -180,6 +182,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return xp.soft_margin_loss(input, target, reduction=reduction_of(reduction, size_average, reduce))
 
 
+@in_single_precision
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
     check_tensor("hinge_embedding_loss", input)
@@ -223,8 +226,8 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     axis = 1 if input.ndim > 1 else 0
-    if state.casting:
-        input = input.float()  # autocast keeps the whole of it in float32
+    if state.casting is not None:  # it keeps the whole of this in float32
+        input, weight = state.casting.raise_(input, weight)
     if input.shape == target.shape:
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
     target = _checked_classes(input, target, weight, ignore_index)
@@ -436,6 +439,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 # -- distributions -----------------------------------------------------------------------------------------------------
 
 
+@in_single_precision
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target · (log(target) - input), input being log-probabilities, target too if ``log_target``."""
     check_tensor("kl_div", input)
@@ -456,6 +460,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return each.sum() / (input.shape[0] if input.ndim else 1)
 
 
+@in_single_precision
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
@@ -501,6 +506,7 @@ def _no_grad():
 # -- pairs and triples -------------------------------------------------------------------------------------------------
 
 
+@in_single_precision
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target · (input1 - input2) + margin)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -512,6 +518,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@in_single_precision
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
     check_tensor("cosine_embedding_loss", input1, "input1")
@@ -535,6 +542,7 @@ def _check_cosine(input1, input2, target):
         )
 
 
+@in_single_precision
 def triplet_margin_loss(
     anchor,
     positive,
