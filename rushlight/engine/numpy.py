@@ -13,10 +13,11 @@ import numpy as np
 from . import special
 from .fallback import lookup
 from .kernels import attention as _attention
-from .kernels import ctc, layers
+from .kernels import activations, ctc, losses, norms
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.select import where
+from .kernels.softmax import log_softmax, log_softmax_backward_data, softmax, softmax_backward_data
 from .kernels.windows import (
     add_columns,
     columns,
@@ -196,7 +197,7 @@ def _top_few(x, k, axis):
 
 def add_rows(value, index, size):
     """Zeros with ``size`` rows, with each row of ``value`` added to the one that ``index`` names."""
-    return layers.add_rows(value, index, size)
+    return losses.add_rows(value, index, size)
 
 
 def add_along_axis(value, index, axis, size, unique=False):
@@ -225,44 +226,13 @@ def bincount(x, weights=None, length=0):
 
 
 def _rows(x):
-    return x.reshape(int(np.prod(x.shape[:-1])), x.shape[-1])
+    """All axes but the last as one."""
+    return x.reshape(-1 if x.size else int(np.prod(x.shape[:-1])), x.shape[-1])
 
 
 def on_host(function, name, *arrays):
     """``function`` of NumPy arrays, for what has a shape that depends on values; see ``xla.on_host``."""
     return function(*arrays)
-
-
-def softmax(x, axis):
-    if not x.size:
-        return x.copy()
-    y = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
-    np.exp(y, out=y)
-    y /= np.add.reduce(y, axis, None, None, True)
-    return y
-
-
-def softmax_backward_data(g, y, axis):
-    out = np.asarray(g * y)
-    total = np.add.reduce(out, axis, None, None, True)
-    np.subtract(g, total, out=out)
-    out *= y
-    return out
-
-
-def log_softmax(x, axis):
-    if not x.size:
-        return x.copy()
-    y = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
-    y -= np.log(np.add.reduce(np.exp(y), axis, None, None, True))
-    return y
-
-
-def log_softmax_backward_data(g, y, axis):
-    out = np.asarray(np.exp(y))
-    out *= np.add.reduce(g, axis, None, None, True)
-    np.subtract(g, out, out=out)
-    return out
 
 
 for _fast in (softmax, softmax_backward_data, log_softmax, log_softmax_backward_data):
@@ -278,7 +248,7 @@ def matmul(x, w):
         if x.ndim == 2:
             return x.dot(w)  # half the overhead of np.matmul
         if x.ndim > 2:  # one product, where np.matmul would loop over the batch
-            return x.reshape(-1, x.shape[-1]).dot(w).reshape(*x.shape[:-1], w.shape[1])
+            return _rows(x).dot(w).reshape(*x.shape[:-1], w.shape[1])
     return np.matmul(x, w)
 
 
@@ -288,7 +258,7 @@ def _linear(xp, x, w, b):
         if b is not None:
             y += b
         return y
-    y = x.reshape(-1, x.shape[-1]).dot(w.T)
+    y = _rows(x).dot(w.T)
     if b is not None:
         y += b
     return y.reshape(*x.shape[:-1], w.shape[0])
@@ -296,7 +266,7 @@ def _linear(xp, x, w, b):
 
 def _linear_backward(g, edges, saved):
     to_x, to_w, to_b = edges
-    rows = g if g.ndim == 2 else g.reshape(-1, g.shape[-1])
+    rows = g if g.ndim == 2 else _rows(g)
     gx = gw = None
     if to_x is not None:
         w = saved["w"]
@@ -305,12 +275,13 @@ def _linear_backward(g, edges, saved):
             gx = gx.reshape(*g.shape[:-1], w.shape[1])
     if to_w is not None:
         x = saved["x"]
-        gw = rows.T.dot(conj(x if x.ndim == 2 else x.reshape(-1, x.shape[-1])))
+        gw = rows.T.dot(conj(x if x.ndim == 2 else _rows(x)))
     return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
 
 
-BODIES.update(layers.BODIES)
-BACKWARD.update(layers.BACKWARD)
+for _family in (activations, losses, norms):
+    BODIES.update(_family.BODIES)
+    BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = max_windows_backward
 BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
@@ -410,22 +381,8 @@ def _is_basic(index) -> bool:
 # -- element-wise ------------------------------------------------------------------------------------------------------
 
 
-def _constants(value):
-    """``value`` as an array of each dtype: to a ufunc that is half the work of a Python number."""
-    return {dtype: np.array(value, dtype) for dtype in map(np.dtype, "bBhHiIlLqQefdFD")}
-
-
-_ZERO, _ONE = _constants(0), _constants(1)
-
-
 def sigmoid(x):
-    y = np.asarray(np.negative(x))  # one buffer, written four times; exp may overflow to inf, which ends as 0
-    np.exp(y, y)
-    np.add(y, _ONE[y.dtype], y)
-    return np.reciprocal(y, y)
-
-
-BODIES["relu"] = lambda xp, x: np.maximum(x, _ZERO[x.dtype])
+    return activations.sigmoid(np.asarray(x))
 
 
 _INVERSES = {0.5: np.sqrt, -1: np.reciprocal}
