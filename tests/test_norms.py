@@ -31,8 +31,8 @@ def _values(*shape, dtype="float64", shift=0.0):
 @pytest.mark.parametrize("wanted", ["x w b", "x", "w", "b", "w b", "x, no w", "x w, no b"])
 def test_fused_norms_equal_the_plain_rule(form, block, wanted, monkeypatch):
     shape, function, affine = FORMS[form]
-    kernels = engine.layers
-    monkeypatch.setattr(kernels, "_BLOCK", block)
+    kernels = engine.norms.parallel
+    monkeypatch.setattr(kernels, "BLOCK", block)
 
     def run():
         x, w, b = _values(*shape, shift=1.0), _values(*affine), _values(*affine)

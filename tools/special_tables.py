@@ -73,20 +73,44 @@ def on(low, high, f):
     return lambda t: f(low + (high - low) * (t + 1) / 2)
 
 
-def erf_ratio():
-    """erf(x) / x for |x| < 4 in single precision as P(x²) / Q(x²): least squares, reweighted by the last Q."""
-    z = (np.linspace(0, 4, 4001)) ** 2
-    f = np.array([float(mp.erf(mp.sqrt(v)) / mp.sqrt(v)) if v else float(2 / mp.sqrt(mp.pi)) for v in z])
-    s = z / 16
-    p, q = 6, 5
-    weight = 1 / f
-    for _ in range(20):
-        rows = np.hstack([s[:, None] ** np.arange(p + 1), -f[:, None] * s[:, None] ** np.arange(1, q + 1)])
-        solution = np.linalg.lstsq(rows * weight[:, None], f * weight, rcond=None)[0]
-        top, bottom = solution[: p + 1], np.append(1.0, solution[p + 1 :])
-        weight = 1 / (f * np.polyval(bottom[::-1], s))
-    scale = 16.0 ** -np.arange(8)
-    return (top * scale[: p + 1]).tolist(), (bottom * scale[: q + 1]).tolist()
+def erf_as_tanh():
+    """(P, numbers of a fraction F) with erf(x) = tanh(x P(x²)) and erf(x / √2) = tanh(x F(x²)) in single precision.
+
+    The largest relative error of erf is made small by least squares whose weights grow where the error is (Lawson).
+    """
+    x = np.linspace(1e-3, 4.6, 2000)
+    erf = np.array([float(mp.erf(v)) for v in x])
+    inner = np.array([float(mp.atanh(mp.erf(v)) / v) for v in x])
+    slope = np.array([float(1 - mp.erf(v) ** 2) for v in x]) * x / erf  # of the relative error
+    p, _ = rational(x * x, inner, slope, 6, 0)
+    (k0, k1), (c, d), (e, f) = continued(*rational(x * x, inner, slope, 3, 2))
+    root = 0.5**0.5
+    return p.tolist(), [k0 * root, k1 * root / 2, c * root * 2, d * 2, e * 4, f * 2]
+
+
+def rational(u, f, weight, p, q, rounds=2000):
+    """Coefficients of P and Q, so that weight (P(u) / Q(u) - f) is small everywhere."""
+    attention, bottom, best = np.ones_like(u), np.ones_like(u), (np.inf, None)
+    rows = np.hstack([u[:, None] ** np.arange(p + 1), -f[:, None] * u[:, None] ** np.arange(1, q + 1)])
+    for _ in range(rounds):
+        scaled = rows * (np.sqrt(attention) * weight / bottom)[:, None]
+        size = np.abs(scaled).max(0)
+        solution = np.linalg.lstsq(scaled / size, f * np.sqrt(attention) * weight / bottom, rcond=None)[0] / size
+        top, low = solution[: p + 1], np.append(1.0, solution[p + 1 :])
+        bottom = np.abs(np.polyval(low[::-1], u))
+        error = np.abs((np.polyval(top[::-1], u) / np.polyval(low[::-1], u) - f) * weight)
+        best = min(best, (error.max(), (top, low)), key=lambda pair: pair[0])
+        attention = np.maximum(attention * (error / error.max()) ** 0.7, 1e-12)
+        attention /= attention.mean()
+    return best[1]
+
+
+def continued(top, low):
+    """(k0, k1), (c, d), (e, f) of P / Q = k0 + k1 u + c / (u + d + e / (u + f)), of degrees 3 and 2."""
+    (k1, k0), rest = np.polydiv(top[::-1], low[::-1])
+    (scale, shift), last = np.polydiv(low[::-1], rest)
+    numbers = (k0, k1), (1 / scale, shift / scale), (last[-1] / scale / rest[0], rest[1] / rest[0])
+    return [tuple(map(float, pair)) for pair in numbers]
 
 
 def tables():
@@ -127,8 +151,7 @@ def main():
         for c in coefficients:
             print(f"    {c!r},")
         print(")")
-    top, bottom = erf_ratio()
-    for name, coefficients in (("ERF_SINGLE_P", top), ("ERF_SINGLE_Q", bottom)):
+    for name, coefficients in zip(("ERF_SINGLE", "GELU_SINGLE"), erf_as_tanh()):
         print(f"{name} = (")
         for c in coefficients:
             print(f"    {c!r},")

@@ -12,8 +12,8 @@ import numpy as np
 
 from . import special
 from .fallback import lookup
-from .kernels import attention as _attention
 from .kernels import activations, ctc, losses, norms
+from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.select import where

@@ -13,10 +13,9 @@ import threading
 
 import numpy as np
 
-from .parallel import over
+from .parallel import cycled, over, rows
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
-_CHANNELS = 1 << 18  # bytes of a depthwise block: it is read and written once for each kernel element
 _FEW = 128  # positions below which the columns of several images are one matrix
 
 
@@ -109,6 +108,8 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in w, for a kernel of spatial ``size``."""
     geometry = _Geometry(x.shape[2:], size, stride, padding, dilation)
     n, o, channels = g.shape[0], g.shape[1], x.shape[1]
+    if channels == groups == o:
+        return _depthwise_weight(x, np.ascontiguousarray(g), geometry).reshape(o, 1, *size)
     total = np.zeros((groups, channels // groups * math.prod(size), o // groups), dtype=x.dtype)
     if g.size and x.size:
         positions = math.prod(geometry.out)
@@ -242,37 +243,48 @@ def _is_depthwise(w, groups) -> bool:
 
 
 def _depthwise(x, w, b, y, geometry):
-    xp, target, taps = _by_channel(geometry.pad(x)), _by_channel(y), _Taps(w, geometry)
+    xp, target, taps = _by_channel(geometry.pad(x)), _by_channel(y), _Taps(geometry)
     bias = None if b is None else b.reshape(-1, *[1] * len(geometry.out))
 
     def work(start, stop):
         total = taps.buffer(stop - start, y.dtype)
         scratch = np.empty_like(total)
-        for k, (read, factors) in enumerate(taps.each(xp[start:stop], start, stop)):
+        for k, (read, factors) in enumerate(zip(taps.each(xp[start:stop]), taps.values(w, start, stop))):
             np.multiply(read, factors, out=scratch if k else total)
             if k:
                 total += scratch
         target[start:stop] = taps.inside(total)
         if bias is not None:
-            target[start:stop] += _cycled(bias, start, stop)
+            target[start:stop] += cycled(bias, start, stop)
 
-    over(len(target), taps.per_block(y.dtype), lambda: work)
+    rows(len(target), taps.size, work)
     return y
 
 
 def _depthwise_input(g, w, padded, geometry):
-    source, target, taps = _by_channel(g), _by_channel(padded), _Taps(w, geometry)
+    source, target, taps = _by_channel(g), _by_channel(padded), _Taps(geometry)
 
     def work(start, stop):
-        spaced = taps.buffer(stop - start, g.dtype)
-        spaced[...] = 0
-        taps.inside(spaced)[...] = source[start:stop]
+        spaced = taps.spaced(source[start:stop])
         scratch = np.empty_like(spaced)
-        for place, factors in taps.each(target[start:stop], start, stop):
+        for place, factors in zip(taps.each(target[start:stop]), taps.values(w, start, stop)):
             np.multiply(spaced, factors, out=scratch)
             place += scratch
 
-    over(len(source), taps.per_block(g.dtype), lambda: work)
+    rows(len(source), taps.size, work)
+
+
+def _depthwise_weight(x, g, geometry):
+    xp, source, taps = _by_channel(geometry.pad(x)), _by_channel(g), _Taps(geometry)
+    products = np.empty((len(source), len(geometry.offsets)), x.dtype)
+
+    def work(start, stop):
+        spaced = taps.spaced(source[start:stop]).reshape(stop - start, -1)
+        for k, met in enumerate(taps.each(xp[start:stop])):
+            np.vecdot(met.reshape(spaced.shape), spaced, out=products[start:stop, k])
+
+    rows(len(source), taps.size, work)
+    return np.add.reduce(products.reshape(len(x), x.shape[1], -1), axis=0)
 
 
 def _by_channel(x):
@@ -280,11 +292,12 @@ def _by_channel(x):
 
 
 class _Taps:
-    """The kernel elements of a depthwise convolution, and what each meets in images of one channel."""
+    """What each kernel element of a depthwise convolution meets in images of one channel."""
 
-    def __init__(self, w, geometry: _Geometry):
-        self.w, self.geometry = w.reshape(w.shape[0], -1), geometry
+    def __init__(self, geometry: _Geometry):
+        self.geometry = geometry
         self.shape = (geometry.run,) if geometry.runs else geometry.out
+        self.size = math.prod(self.shape)
 
     def buffer(self, count, dtype):
         return np.empty((count, *self.shape), dtype)
@@ -293,20 +306,23 @@ class _Taps:
         """The part of a buffer that is the result, (images, *out)."""
         return self.geometry.inside_run(buffer) if self.geometry.runs else buffer
 
-    def each(self, images, start, stop):
-        """(what a kernel element meets, its value for each image), one after the other."""
+    def spaced(self, g):
+        """A buffer with ``g`` in that part, and 0 elsewhere."""
+        buffer = self.buffer(len(g), g.dtype)
+        buffer[...] = 0
+        self.inside(buffer)[...] = g
+        return buffer
+
+    def each(self, images):
+        """What the kernel elements meet, one after the other."""
         geometry, lines = self.geometry, images.reshape(len(images), -1)
-        values = _cycled(self.w, start, stop).reshape(stop - start, -1, *[1] * len(self.shape))
-        for k, (at, offset) in enumerate(zip(np.ndindex(*geometry.kernel), geometry.offsets)):
+        for at, offset in zip(np.ndindex(*geometry.kernel), geometry.offsets):
             if geometry.runs:
-                yield lines[:, offset : offset + geometry.run], values[:, k]
+                yield lines[:, offset : offset + geometry.run]
             else:
-                yield images[(slice(None), *geometry.window(at))], values[:, k]
+                yield images[(slice(None), *geometry.window(at))]
 
-    def per_block(self, dtype) -> int:
-        return max(1, _CHANNELS // (math.prod(self.shape) * dtype.itemsize))
-
-
-def _cycled(values, start, stop):
-    """``values[i % len(values)]`` for i from start to stop."""
-    return np.take(values, range(start, stop), axis=0, mode="wrap")
+    def values(self, w, start, stop):
+        """The value of each kernel element for those images."""
+        values = cycled(w.reshape(len(w), -1), start, stop)
+        return values.T.reshape(-1, stop - start, *[1] * len(self.shape))

@@ -1,0 +1,268 @@
+"""Fused NumPy bodies of batch, layer, group and instance norm, a piece at a time, shared out to threads.
+
+Sums go through BLAS: np.add.reduce along short rows takes three times as long. Variances are of differences from a
+mean, never differences of squares, so numbers far from 0 lose nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import parallel
+from .parallel import cycled
+
+BODIES: dict = {}
+BACKWARD: dict = {}
+
+
+def _normalized(needs, x, w, b, *, view, axes, affine, eps):
+    """((y, means, 1 / standard deviations, variances), the last three once more as residuals)."""
+    form, y = _form(view, axes, affine), np.empty(x.shape, x.dtype)
+    seen = [a.reshape(form.shape) for a in (x, y)]
+    kept = [1 if i in axes else n for i, n in enumerate(view)]
+    statistics = tuple([t.reshape(kept) for t in form.forward(*seen, form.parameter(w), form.parameter(b), eps)])
+    return (y, *statistics), statistics
+
+
+def _normalized_backward(g, edges, saved):
+    g, to_mean, to_scale, _ = g
+    x, view, axes, (mean, scale, _) = saved.get("x"), saved["view"], saved["axes"], saved["aux"]
+    form = _form(view, axes, saved["affine"])
+    if x is None:  # only the bias's gradient is wanted
+        return None, None, form.sum(g.reshape(form.shape))
+    gx = np.empty(x.shape, x.dtype)
+    seen = [a.reshape(form.shape) for a in (g, x, gx)]
+    seen += [form.parameter(saved.get("w")), mean.reshape(-1, 1), scale.reshape(-1, 1)]
+    gw, gb = form.backward(*seen, *[e is not None for e in edges[1:]])
+    if to_mean.any() or to_scale.any():
+        away = (x.reshape(view) - mean) * (to_scale * scale**3)
+        gx += ((to_mean - away) / math.prod(view[i] for i in axes)).reshape(x.shape)
+    return gx, gw, gb
+
+
+def _form(view, axes, affine):
+    if len(affine) == len(axes):
+        return _Layer(view, axes)
+    return _Group(view, axes, affine) if axes[0] else _Batch(view)
+
+
+def _over(top, bottom):
+    """``top`` divided by a number of elements, which may be 0."""
+    return top / (bottom or math.nan)
+
+
+class _Layer:
+    """(rows, D): a mean and a variance for each row, parameters for each column."""
+
+    def __init__(self, view, axes):
+        self.size = math.prod(view[a] for a in axes)
+        self.shape = (math.prod(view[: axes[0]]), self.size)
+
+    def parameter(self, w):
+        return w if w is None else w.reshape(-1)
+
+    def forward(self, x, y, w, b, eps):
+        mean, scale, variance = (np.empty((len(x), 1), x.dtype) for _ in range(3))
+
+        def work(start, stop):
+            part = slice(start, stop)
+            c = _centred_rows(x[part], y[part], mean[part], scale[part], variance[part], eps)
+            c *= scale[part]
+            if w is not None:
+                c *= w
+            if b is not None:
+                c += b
+
+        parallel.rows(*self.shape, work)
+        return mean, scale, variance
+
+    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
+        to_w, to_b = {}, {}
+
+        def work(start, stop):
+            part = slice(start, stop)
+            c, s, incoming = gx[part], scale[part], g[part]
+            np.subtract(x[part], mean[part], out=c)
+            if with_w:
+                to_w[start] = s[:, 0].dot(incoming * c)
+            if with_b:
+                to_b[start] = self.sum(incoming)
+            if w is not None:
+                incoming = incoming * w
+            along = np.vecdot(incoming, c)[:, None]
+            along *= s * s / -self.size
+            c *= along
+            c += incoming
+            c -= incoming.dot(_ones(c))[:, None] / self.size
+            c *= s
+
+        parallel.rows(*self.shape, work)
+        return self._total(to_w, g) if with_w else None, self._total(to_b, g) if with_b else None
+
+    def sum(self, g):
+        """The sum for each parameter."""
+        return np.ones(len(g), g.dtype).dot(g)
+
+    def _total(self, parts, g):
+        total = np.zeros(self.size, g.dtype)
+        for start in sorted(parts):  # whichever thread was first: the sum is the same every time
+            total += parts[start]
+        return total
+
+
+class _Group:
+    """(rows, K, S): a mean and a variance for each row, of K channels; rows of C / K different channels take turns."""
+
+    def __init__(self, view, axes, affine):
+        self.turns, channels = view[1], math.prod(affine)
+        self.shape = (view[0] * view[1], channels // view[1] if view[1] else 0, view[-1])
+        self.size = math.prod(self.shape[1:])
+
+    def parameter(self, w):
+        return w if w is None else w.reshape(self.turns, -1, 1)
+
+    def forward(self, x, y, w, b, eps):
+        mean, scale, variance = (np.empty((len(x), 1), x.dtype) for _ in range(3))
+        rows, flat = x.reshape(len(x), self.size), y.reshape(len(x), self.size)
+
+        def work(start, stop):
+            part = slice(start, stop)
+            c, s = _centred_rows(rows[part], flat[part], mean[part], scale[part], variance[part], eps), scale[part]
+            if w is None:
+                c *= s
+            else:
+                c = c.reshape(-1, *self.shape[1:])
+                c *= s[:, :, None] * cycled(w, start, stop)
+            if b is not None:
+                c = c.reshape(-1, *self.shape[1:])
+                c += cycled(b, start, stop)
+
+        parallel.rows(len(x), self.size, work)
+        return mean, scale, variance
+
+    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
+        along, total = np.empty((2, *self.shape[:2]), x.dtype)
+
+        def work(start, stop):
+            part = slice(start, stop)
+            c, s, incoming = gx[part], scale[part], g[part]
+            np.subtract(x[part], mean[part, :, None], out=c)
+            np.vecdot(incoming, c, out=along[part])
+            total[part] = incoming.dot(_ones(c))
+            factor = s[:, :, None] if w is None else s[:, :, None] * cycled(w, start, stop)
+            # s w g - s mean(w g) - c s³ mean(w g c)
+            slope, shift = ((factor[..., 0] * t[part]).sum(1, keepdims=True) / -self.size for t in (along, total))
+            rows = c.reshape(len(c), self.size)
+            rows *= slope * s * s
+            rows += shift
+            c += incoming * factor
+
+        parallel.rows(len(x), self.size, work)
+        return self._each(along * scale) if with_w else None, self._each(total) if with_b else None
+
+    def sum(self, g):
+        """The sum for each parameter."""
+        return self._each(g.dot(_ones(g)))
+
+    def _each(self, t):
+        return np.add.reduce(t.reshape(-1, self.turns * self.shape[1]), axis=0)
+
+
+class _Batch:
+    """(N, C, S): a mean and a variance for each channel, and a parameter."""
+
+    def __init__(self, view):
+        self.shape = (view[0], view[1], math.prod(view[2:]))
+        self.size = self.shape[0] * self.shape[2]
+
+    def parameter(self, w):
+        return w if w is None else w.reshape(-1, 1)
+
+    def forward(self, x, y, w, b, eps):
+        parts = {}
+
+        def centre(start, stop):
+            part, c = x[start:stop], y[start:stop]
+            mean = _over(self.sum(part)[:, None], len(part) * self.shape[2])
+            np.subtract(part, mean, out=c)
+            parts[start] = stop, mean, self._products(c, c)[:, None]
+
+        self._rows(centre)
+        mean, variance = self._merged(parts, x.dtype)
+        scale = np.reciprocal(np.sqrt(variance + x.dtype.type(eps)))
+        factor = scale if w is None else scale * w
+
+        def spread(start, stop):
+            c = y[start:stop]
+            c *= factor
+            c += (parts[start][1] - mean) * factor + (0 if b is None else b)
+
+        self._rows(spread)
+        return mean, scale, variance
+
+    def _merged(self, parts, dtype):
+        """The mean and the variance of all parts from (end, mean, sum of squares around it) of each, by start."""
+        mean = variance = np.zeros((self.shape[1], 1), dtype)
+        for start in sorted(parts):
+            stop, level, squares = parts[start]
+            share = (stop - start) * self.shape[2] / self.size
+            away = level - mean
+            mean = mean + away * ((stop - start) / stop)
+            variance = variance + squares / self.size + away * (away * (share * start / stop))
+        return (mean, variance) if parts and self.size else (mean * math.nan, mean * math.nan)
+
+    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
+        parts = {}
+
+        def centre(start, stop):
+            c, incoming = gx[start:stop], g[start:stop]
+            np.subtract(x[start:stop], mean, out=c)
+            parts[start] = self._products(incoming, c), self.sum(incoming)
+
+        self._rows(centre)
+        along, total = np.zeros((2, self.shape[1], 1), x.dtype)
+        for start in sorted(parts):
+            along[:, 0] += parts[start][0]
+            total[:, 0] += parts[start][1]
+        factor = scale if w is None else scale * w
+        # scale * w * (g - mean(g) - unit * mean(g * unit)), with c = x - mean still in gx
+        slope, shift = _over(-factor * scale * scale * along, self.size), _over(-factor * total, self.size)
+
+        def spread(start, stop):
+            c = gx[start:stop]
+            c *= slope
+            c += g[start:stop] * factor
+            c += shift
+
+        self._rows(spread)
+        return (along * scale)[:, 0] if with_w else None, total[:, 0] if with_b else None
+
+    def _rows(self, work):
+        parallel.rows(self.shape[0], self.shape[1] * self.shape[2], work)
+
+    def sum(self, x):
+        """The sum of each channel."""
+        if self.shape[2] == 1:
+            return np.ones(len(x), x.dtype).dot(x[:, :, 0])
+        return np.add.reduce(x.dot(_ones(x)), axis=0)
+
+    def _products(self, g, u):
+        return np.add.reduce((g * u)[:, :, 0] if self.shape[2] == 1 else np.vecdot(g, u), axis=0)
+
+
+def _centred_rows(x, out, mean, scale, variance, eps):
+    """``out`` = x - mean of each row; the statistics are written to the last arguments but one."""
+    np.divide(x.dot(_ones(x))[:, None], x.shape[1] or math.nan, out=mean)
+    c = np.subtract(x, mean, out=out)
+    np.divide(np.vecdot(c, c)[:, None], x.shape[1] or math.nan, out=variance)
+    np.reciprocal(np.sqrt(variance + x.dtype.type(eps)), out=scale)
+    return c
+
+
+def _ones(x):
+    return np.ones(x.shape[-1], x.dtype)
+
+
+BODIES["normalized"], BACKWARD["normalized"] = _normalized, _normalized_backward
