@@ -68,13 +68,13 @@ def test_a_row_that_may_look_nowhere_is_zero():
 
 
 def test_many_heads_are_done_in_blocks(monkeypatch):
-    from rushlight.engine.kernels import attention
+    from rushlight.engine.kernels import parallel
 
     q, k, v = (rushlight.randn(4, 3, 5, 6, requires_grad=True) for _ in range(3))
     mask = rushlight.randn(4, 1, 5, 5)
     results = []
-    for size in (1 << 22, 5 * 5 * 4 * 2):  # everything at once, and two heads at a time
-        monkeypatch.setattr(attention, "_BLOCK", size)
+    for size in (1 << 17, 5 * 5 * 2):  # everything at once, and two heads at a time
+        monkeypatch.setattr(parallel, "BLOCK", size)
         y = F.scaled_dot_product_attention(q, k, v, mask)
         results.append([y, *rushlight.autograd.grad(y.sum(), [q, k, v])])
     for a, b in zip(*results):

@@ -1,4 +1,4 @@
-"""Attention on NumPy, a few heads at a time, so that their weights stay in cache and are never kept.
+"""Attention on NumPy, a few heads at a time on each thread, so that their weights stay in cache and are never kept.
 
 Forward keeps one number a row, the logarithm of its softmax's denominator; backward makes the weights again from it.
 """
@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-_BLOCK = 1 << 22  # bytes of weights to have at once
+from . import parallel
+from .softmax import exponentials
 
 
 def attention(needs, q, k, v, mask, noise, *, scale, causal):
@@ -19,19 +20,20 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
     q, k, v = (heads.flat(a) for a in (q, k, v))
     out = np.empty((heads.count, q.shape[1], v.shape[2]), dtype=np.result_type(q, v))
     normalizers = np.empty((heads.count, q.shape[1], 1), dtype=out.dtype)
-    for block in heads.blocks(q, k):
-        weights = _scores(q, k, heads, mask, block, scale, causal)
-        largest = np.maximum.reduce(weights, -1, None, None, True, initial=-np.inf)
-        largest[np.isneginf(largest)] = 0  # a row that may look nowhere: exp gives 0 everywhere
-        weights -= largest
-        np.exp(weights, out=weights)
-        total = np.add.reduce(weights, -1, None, None, True)
-        total[total == 0] = 1
-        normalizers[block] = np.log(total) + largest
+
+    def work(start, stop):
+        block = slice(start, stop)
+        scores = _scores(q, k, heads, mask, block, scale, causal)
+        weights = np.empty_like(scores)
+        total, shifts = exponentials(*[a.reshape(-1, a.shape[-1]) for a in (weights, scores)])
+        total[total == 0] = 1  # a row that may look nowhere
+        normalizers[block] = (np.log(total) + shifts).reshape(normalizers[block].shape)
         if noise is not None:
             weights *= heads.part(noise, block)
         np.matmul(weights, v[block], out=out[block])
-        out[block] /= total
+        out[block] /= total.reshape(normalizers[block].shape)
+
+    parallel.rows(heads.count, q.shape[1] * k.shape[1], work)
     result = out.reshape(*shape, *out.shape[1:])
     return result, ((result, normalizers) if needs else None)
 
@@ -45,7 +47,9 @@ def attention_backward(g, edges, known):
     d_mask = None
     if edges[3] is not None:
         d_mask = np.empty((heads.count, q.shape[1], k.shape[1]), dtype=q.dtype)
-    for block in heads.blocks(q, k):
+
+    def work(start, stop):
+        block = slice(start, stop)
         weights = _scores(q, k, heads, mask, block, scale, known["causal"])
         weights -= normalizers[block]
         np.exp(weights, out=weights)
@@ -54,13 +58,16 @@ def attention_backward(g, edges, known):
         d_scores = g[block] @ v[block].swapaxes(1, 2)
         if noise is not None:
             d_scores *= heads.part(noise, block)
-        d_scores -= np.add.reduce(g[block] * out[block], -1, None, None, True)
+        d_scores -= np.vecdot(g[block], out[block])[..., None]
         d_scores *= weights
         if d_mask is not None:
             d_mask[block] = d_scores
-        d_scores *= scale
         np.matmul(d_scores, k[block], out=dq[block])
         np.matmul(d_scores.swapaxes(1, 2), q[block], out=dk[block])
+        for d in (dq[block], dk[block]):
+            d *= scale
+
+    parallel.rows(heads.count, q.shape[1] * k.shape[1], work)
     gradients = (dq, dk, dv, d_mask)
     return [
         a.reshape(*shape, *a.shape[1:]) if e is not None and a is not None else None
@@ -71,7 +78,7 @@ def attention_backward(g, edges, known):
 def _scores(q, k, heads, mask, block, scale, causal):
     scores = (q[block] * scale) @ k[block].swapaxes(1, 2)
     if causal:
-        scores[:, _future(*scores.shape[1:])] = -np.inf
+        np.copyto(scores, -np.inf, where=_future(*scores.shape[1:]))
     if mask is not None:
         part = heads.part(mask, block)
         if part.dtype == bool:
@@ -99,10 +106,6 @@ class _Heads:
 
     def flat(self, a):
         return np.broadcast_to(a, (*self.shape, *a.shape[-2:])).reshape(self.count, *a.shape[-2:])
-
-    def blocks(self, q, k):
-        step = max(1, _BLOCK // max(1, q.shape[1] * k.shape[1] * q.itemsize))
-        return [slice(i, min(self.count, i + step)) for i in range(0, self.count, step)]
 
     def part(self, a, block):
         """The heads of ``block`` of a mask, which is often the same for many: copied no further than that."""

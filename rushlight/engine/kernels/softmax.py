@@ -44,16 +44,17 @@ def log_softmax_backward_data(g, y, axis):
 
 
 def exponentials(out, x):
-    """``out`` = exp(x - shifts), (rows, n) or (…, n, columns); returns (its sums along n, the shifts).
+    """``out`` = exp(x - shifts), (rows, n) or (…, n, columns); returns (its sums along n, the shifts). x is kept.
 
     Numbers of ordinary size need no shift, and to look for the largest of each row costs as much as exp itself.
     """
-    if np.maximum.reduce(x, axis=None) <= _HIGH:
+    if np.maximum.reduce(x, axis=None, initial=-np.inf) <= _HIGH:
         np.exp(x, out=out)
         total = _sums(out)
-        if np.minimum.reduce(total, axis=None) >= _LOW:
+        if np.minimum.reduce(total, axis=None, initial=np.inf) >= _LOW:
             return total, 0
-    shifts = np.maximum.reduce(x, 1, None, None, True)
+    shifts = np.maximum.reduce(x, 1, None, None, True, initial=-np.inf)
+    shifts[np.isneginf(shifts)] = 0  # of nothing but -inf; all exponentials are 0
     np.subtract(x, shifts, out=out)
     np.exp(out, out=out)
     return _sums(out), shifts
