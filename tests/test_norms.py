@@ -65,6 +65,29 @@ def _with_plain_forward(run, monkeypatch):
     return run()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("block", [1 << 15, 8])
+@pytest.mark.parametrize("affine", [True, False])
+def test_fused_rms_norm_equals_the_plain_rule(dtype, block, affine, monkeypatch):
+    monkeypatch.setattr(engine.norms.parallel, "BLOCK", block)
+    x, g, w = (_values(*shape, dtype=dtype, shift=1.0).numpy() for shape in ((5, 7, 6), (5, 7, 6), (7, 6)))
+    w, static = w if affine else None, {"axes": (1, 2), "eps": 1e-5}
+    y, scale = engine.BODIES["rms_normalized"](3, x, w, **static)
+    gx, gw = engine.BACKWARD["rms_normalized"](g, (1, 1), {"x": x, "w": w, "aux": scale, **static})
+    op = ops.xp.rms_normalized.op
+    aux = op.aux(engine, x, *static.values())
+    np.testing.assert_allclose(y, op.forward(engine, x, w, aux=aux, **static), rtol=1e-9)
+    np.testing.assert_allclose(gx, op.rules["x"].function(engine, g, x, w, (1, 2), aux), rtol=1e-9, atol=1e-12)
+    to_w = op.rules["w"].function(engine, g, x, (7, 6), aux)
+    np.testing.assert_allclose(gw.reshape(7, 6), to_w, rtol=1e-9, atol=1e-12)
+
+
+def test_rms_norm_has_correct_derivatives():
+    inputs = [_values(*s).requires_grad_() for s in ((4, 3, 5), (3, 5))]
+    assert gradcheck(lambda x, w: F.rms_norm(x, (3, 5), w), inputs)
+    assert gradgradcheck(lambda x, w: F.rms_norm(x, (3, 5), w), inputs, fast_mode=True)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_norms_have_correct_derivatives(form):
     shape, function, affine = FORMS[form]

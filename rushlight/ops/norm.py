@@ -112,6 +112,7 @@ def _rms_slope(xp, g, x, w, axes, aux):
     node="MulBackward0",
     wide=True,
     aux=_rms_scale,
+    residuals=True,
     x=_rms_slope,
     w=lambda xp, g, x, w_shape, aux: _to_affine(xp, g * x * aux, w_shape, w_shape),
 )

@@ -1,4 +1,4 @@
-"""Fused NumPy bodies of batch, layer, group and instance norm, a piece at a time, shared out to threads.
+"""Fused NumPy bodies of batch, layer, group, instance and RMS norm, a piece at a time, shared out to threads.
 
 Sums go through BLAS: np.add.reduce along short rows takes three times as long. Variances are of differences from a
 mean, never differences of squares, so numbers far from 0 lose nothing.
@@ -99,13 +99,13 @@ class _Layer:
             c *= s
 
         parallel.rows(*self.shape, work)
-        return self._total(to_w, g) if with_w else None, self._total(to_b, g) if with_b else None
+        return self.total(to_w, g) if with_w else None, self.total(to_b, g) if with_b else None
 
     def sum(self, g):
         """The sum for each parameter."""
         return np.ones(len(g), g.dtype).dot(g)
 
-    def _total(self, parts, g):
+    def total(self, parts, g):
         total = np.zeros(self.size, g.dtype)
         for start in sorted(parts):  # whichever thread was first: the sum is the same every time
             total += parts[start]
@@ -266,3 +266,49 @@ def _ones(x):
 
 
 BODIES["normalized"], BACKWARD["normalized"] = _normalized, _normalized_backward
+
+
+# -- by the root of the mean square ------------------------------------------------------------------------------------
+
+
+def _rms(needs, x, w, *, axes, eps):
+    """(x divided by the root of its mean square, times w; 1 / those roots)."""
+    form, y = _Layer(x.shape, axes), np.empty(x.shape, x.dtype if w is None else np.result_type(x, w))
+    source, target, w = x.reshape(form.shape), y.reshape(form.shape), form.parameter(w)
+    scale = np.empty((len(source), 1), x.dtype)
+
+    def work(start, stop):
+        rows, out, s = source[start:stop], target[start:stop], scale[start:stop]
+        np.divide(np.vecdot(rows.conj(), rows)[:, None], form.size or math.nan, out=s)
+        np.reciprocal(np.sqrt(s + x.dtype.type(eps)), out=s)
+        np.multiply(rows, s, out=out)
+        if w is not None:
+            out *= w
+
+    parallel.rows(*form.shape, work)
+    return y, scale
+
+
+def _rms_backward(g, edges, saved):
+    x, scale, to_w = saved["x"], saved["aux"], {}
+    form, gx = _Layer(x.shape, saved["axes"]), np.empty(x.shape, x.dtype)
+    g, source, target = (a.reshape(form.shape) for a in (g, x, gx))
+    w = form.parameter(saved.get("w"))
+
+    def work(start, stop):
+        rows, incoming, out, s = source[start:stop], g[start:stop], target[start:stop], scale[start:stop]
+        if edges[1] is not None:
+            to_w[start] = s[:, 0].dot(incoming * rows)
+        incoming = incoming * (s if w is None else w)
+        if w is not None:
+            incoming *= s
+        along = np.vecdot(incoming.conj(), rows)[:, None]
+        along *= s * s / -form.size
+        np.multiply(rows, along, out=out)
+        out += incoming
+
+    parallel.rows(*form.shape, work)
+    return gx, None if edges[1] is None else form.total(to_w, g)
+
+
+BODIES["rms_normalized"], BACKWARD["rms_normalized"] = _rms, _rms_backward
