@@ -463,12 +463,24 @@ def _caller(o: Op, node=None, operator=False):
 # but the grad switch. Whatever else comes, bad arguments among them, is handed to the general caller.
 
 
+def _numpy_function(o: Op):
+    """What computes the op on NumPy arrays: its body; the function of its name, where forward only calls that."""
+    body = numpy_engine.BODIES.get(o.name)
+    code, plain = o.forward.__code__, _PLAIN_FORWARDS[len(o.arrays) - 1].__code__
+    if body is None and code.co_code == plain.co_code and code.co_names == (o.name,):
+        return getattr(numpy_engine, o.name)
+    return functools.partial(body or o.forward, numpy_engine)
+
+
+_PLAIN_FORWARDS = (lambda xp, x: xp.name(x)), (lambda xp, x, w: xp.name(x, w))
+
+
 def _pair_caller(o: Op, plans: Plans, general):
     """For ops of two arrays, or one and a Python number."""
-    forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
+    compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
 
     def call(x, w):
-        if mode.active or not isinstance(x, Tensor):
+        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
             return general(x, w)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh()
@@ -478,7 +490,7 @@ def _pair_caller(o: Op, plans: Plans, general):
             return general(x, w)
         if w.__class__ is float or w.__class__ is int:
             b, other, storage = w, None, None
-        elif isinstance(w, Tensor):
+        elif w.__class__ is Tensor or isinstance(w, Tensor):
             if w._view is not None and w._view.seen != w._storage.version:
                 w._refresh()
             b, other, storage = w._array, w._node, w._storage
@@ -487,7 +499,7 @@ def _pair_caller(o: Op, plans: Plans, general):
         else:
             return general(x, w)
         try:
-            out = forward(numpy_engine, a, b)
+            out = compute(a, b)
         except (ValueError, TypeError):
             return general(x, w)  # which knows how to say what is wrong
         if out.__class__ is not _ndarray:
@@ -499,7 +511,10 @@ def _pair_caller(o: Op, plans: Plans, general):
         if recorded and (node is not None or other is not None) and state.grad:
             if out.dtype is not dtype and out.dtype.kind in "biu":
                 return t
-            plan = plans[(node is not None) + (other is not None) * 2]
+            needs = 1 if other is None else 2 if node is None else 3
+            plan = known[needs]
+            if plan is None:
+                plan = known[needs] = plans[needs]
             saved = plan.keep((x, w), out) if plan.output or plan.saves_more else plan.pick((x, w))
             mine = x._storage
             if (mine is None or not (mine.version or mine.inference)) and (
@@ -516,10 +531,10 @@ def _pair_caller(o: Op, plans: Plans, general):
 
 def _single_caller(o: Op, plans: Plans, general):
     """For ops of one array."""
-    forward, recorded = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules)
+    compute, recorded = _numpy_function(o), bool(o.rules)
 
     def call(x):
-        if mode.active or not isinstance(x, Tensor):
+        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
             return general(x)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh()
@@ -527,7 +542,7 @@ def _single_caller(o: Op, plans: Plans, general):
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
             return general(x)
-        out = forward(numpy_engine, a)
+        out = compute(a)
         if out.__class__ is not _ndarray:
             if out.__class__ is tuple:
                 return general(x)
