@@ -85,7 +85,8 @@ def add_scaled(y, x, factor: float) -> None:
 def blend(y, x, keep: float, new: float) -> None:
     """``y = keep · y + new · x``"""
     if y.size < SMALL:
-        np.add(np.multiply(y, constant(keep, y.dtype), y), np.multiply(x, constant(new, y.dtype)), y)
+        np.multiply(y, constant(keep, y.dtype), y)
+        np.add(y, x if new == 1 else np.multiply(x, constant(new, y.dtype)), y)
     elif y.size >= ONE_PASS and blas.available():
         blas.axpby(new, x, keep, y)
     else:
