@@ -80,7 +80,8 @@ class LBFGS(Optimizer):
             if group["line_search_fn"] is not None:
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
-                loss, gradient, t, used = self._search(closure, t, direction, loss, gradient, slope)
+                left = group["max_eval"] - evaluations
+                loss, gradient, t, used = self._search(closure, t, direction, loss, gradient, slope, left)
                 memory.t = t
                 self._move(t, direction)
             else:
@@ -97,7 +98,7 @@ class LBFGS(Optimizer):
                 or abs(loss - previous_loss) < group["tolerance_change"]
             ):
                 break
-        memory.save(state, group["lr"])
+        memory.save(xp, state, group["lr"])
         state["prev_loss"] = previous_loss
         return first_loss
 
@@ -122,7 +123,7 @@ class LBFGS(Optimizer):
             put(p, p._array + (change if shape == p._array.shape else change[..., 0] + 1j * change[..., 1]))
             start += size
 
-    def _search(self, closure, t, direction, loss, gradient, slope):
+    def _search(self, closure, t, direction, loss, gradient, slope, left):
         start = [p._array.copy() for p in self._params]
 
         def at(t):
@@ -134,7 +135,7 @@ class LBFGS(Optimizer):
 
         origin = _Point(0.0, loss, gradient, slope)
         reach = float(self._xp.max(self._xp.abs(direction)))
-        best, used = _strong_wolfe(at, origin, t, reach)
+        best, used = _strong_wolfe(at, origin, t, reach, limit=min(25, left))
         return best.value, best.gradient, best.t, used
 
 
@@ -153,6 +154,7 @@ class _Memory:
         self.changes, self.steps, self.inverse = arrays("old_dirs"), arrays("old_stps"), arrays("ro")
         self.scale, self.current = array("H_diag"), array("d")
         self.previous_gradient, self.t = array("prev_flat_grad"), float(state.get("t") or 0)
+        self.weights: list | None = None
 
     def direction(self, xp, gradient, fresh):
         if fresh:
@@ -174,20 +176,22 @@ class _Memory:
     def _two_loops(self, xp, q):
         weights = []
         for y, s, r in reversed(list(zip(self.changes, self.steps, self.inverse))):
-            weights.append(xp.dot(s, q) * r)
-            q = q - weights[-1] * y
+            weights.insert(0, xp.dot(s, q) * r)
+            q = q - weights[0] * y
         q = q * self.scale
-        for y, s, r in zip(self.changes, self.steps, self.inverse):
-            q = q + s * (weights.pop() - xp.dot(y, q) * r)
+        for y, s, r, weight in zip(self.changes, self.steps, self.inverse, weights):
+            q = q + s * (weight - xp.dot(y, q) * r)
+        self.weights = weights
         return q
 
-    def save(self, state, lr):
+    def save(self, xp, state, lr):
         state["d"], state["t"] = wrap(self.current), lr.new_tensor(self.t) if isinstance(lr, Tensor) else self.t
         state["old_dirs"], state["old_stps"] = [wrap(a) for a in self.changes], [wrap(a) for a in self.steps]
         state["ro"] = [wrap(a) for a in self.inverse]
         state["H_diag"] = self.scale if isinstance(self.scale, int) else wrap(self.scale)
         state["prev_flat_grad"] = wrap(self.previous_gradient)
-        state["al"] = [None] * self.size  # scratch in PyTorch; its place is kept
+        if self.weights is not None:  # never read again, but PyTorch keeps them from the second iteration on
+            state["al"] = [wrap(xp.asarray(w)) for w in self.weights] + [None] * (self.size - len(self.weights))
 
 
 class _Point:
@@ -199,7 +203,7 @@ class _Point:
         self.t, self.value, self.gradient, self.slope = t, value, gradient, slope
 
 
-def _strong_wolfe(at, origin, t, reach, decrease=1e-4, curvature=0.9, tolerance=1e-9, limit=25):
+def _strong_wolfe(at, origin, t, reach, decrease=1e-4, curvature=0.9, tolerance=1e-9, *, limit):
     """A step that lowers the objective enough and leaves little slope; returns it and the evaluations made.
 
     First the step grows until it encloses such a point, then the bracket is narrowed by cubic interpolation.
@@ -261,8 +265,7 @@ def _strong_wolfe(at, origin, t, reach, decrease=1e-4, curvature=0.9, tolerance=
 
 
 def _cubic_minimum(a, b, low, high):
-    """Where the cubic through two points and slopes is lowest, kept within [low, high]; the middle if it has no "
-    "minimum."""
+    """Where the cubic through two points and slopes is lowest, within [low, high]; the middle if it has no minimum."""
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)
     inside = d1 * d1 - a.slope * b.slope
     if not inside >= 0:

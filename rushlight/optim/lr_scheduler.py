@@ -467,8 +467,7 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """One rise to ``max_lr`` and a long fall to almost nothing, a batch at a time, with momentum going the other "
-    "way."""
+    """One rise to ``max_lr`` and a long fall to almost nothing, a batch at a time; momentum goes the other way."""
 
     def __init__(
         self,
@@ -661,9 +660,7 @@ class SequentialLR(LRScheduler):
         place = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[place]
         if place > 0 and self._milestones[place - 1] == self.last_epoch:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                scheduler.step(0)
+            scheduler._update(0)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()

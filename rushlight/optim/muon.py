@@ -67,8 +67,8 @@ class Muon(PureOptimizer):
     @staticmethod
     def update(xp, p, g, state, option):
         momentum = scalar(xp, option["momentum"], p)
-        buffer = state["momentum_buffer"] + (1 - momentum) * (g - state["momentum_buffer"])
-        direction = g + momentum * (buffer - g) if option["nesterov"] else buffer
+        buffer = _between(xp, state["momentum_buffer"], g, 1 - momentum)
+        direction = _between(xp, g, buffer, momentum) if option["nesterov"] else buffer
         direction = _orthogonal(xp, direction, option["ns_coefficients"], option["ns_steps"], option["eps"])
         rows, columns = p.shape
         if option["adjust_lr_fn"] == "match_rms_adamw":
@@ -78,6 +78,14 @@ class Muon(PureOptimizer):
         p = p * scalar(xp, 1 - option["lr"] * option["weight_decay"], p)
         p = p - scalar(xp, option["lr"] * ratio, p) * xp.astype(direction, dtype=p.dtype)
         return p, {"momentum_buffer": buffer}
+
+
+def _between(xp, start, end, weight):
+    """``lerp``, reckoned from the nearer end as PyTorch does: what follows is sensitive to the last digit."""
+    way = end - start
+    if isinstance(weight, (int, float)):
+        return start + weight * way if weight < 0.5 else end - (1 - weight) * way
+    return xp.where(weight < 0.5, start + weight * way, end - (1 - weight) * way)
 
 
 def _orthogonal(xp, g, coefficients, steps, eps):

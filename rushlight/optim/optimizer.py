@@ -102,9 +102,9 @@ class Optimizer:
                 if set_to_none:
                     p._grad = None
                 elif p._grad is not None:
-                    p._grad = p._grad.detach()
-                    xp = namespace_of(p._grad._array)
-                    put(p._grad, xp.zeros_like(p._grad._array))
+                    grad = p._grad
+                    grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
+                    put(grad, namespace_of(grad._array).zeros_like(grad._array))
 
     def _evaluate(self, closure):
         if closure is None:
@@ -318,6 +318,7 @@ def _with_hooks(step):
             _global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
         ):
             return step(self, *args, **kwargs)
+        args = (self, *args)  # as hooks see them, and give them back
         for hook in (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
@@ -326,7 +327,7 @@ def _with_hooks(step):
                         f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
                     )
                 args, kwargs = replaced
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
             hook(self, args, kwargs)
         return result
@@ -479,9 +480,9 @@ def check_not_negative(**options) -> None:
 
 
 def check_betas(betas) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    for i in range(2):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
 
 
 def check_fused(fused, foreach, differentiable) -> None:
