@@ -258,3 +258,14 @@ def test_with_gpus():
     environment = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", _TWO_GPUS], env={**os.environ, **environment}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_an_op_that_runs_out_of_memory_says_the_sizes(monkeypatch):
+    import jax
+
+    def full(xp, x):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 400000000000 bytes.")
+
+    monkeypatch.setitem(rushlight.engine.namespace_of(rushlight.ones(1, device="xla")._array).BODIES, "exp", full)
+    with pytest.raises(rushlight.OutOfMemoryError, match="Tried to allocate 372.5 GiB"):
+        rushlight.ones(3, device="xla").exp()

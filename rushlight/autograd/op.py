@@ -665,6 +665,11 @@ def _general_caller(o: Op, plans: Plans, operator=False):
             if promote:
                 check_broadcast(arrays)
             raise
+        except RuntimeError:
+            if xp is numpy_engine:
+                raise
+            with xp.explained():  # of memory that ran out
+                raise
 
         if out.__class__ is tuple:
             return _several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
