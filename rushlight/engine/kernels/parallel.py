@@ -81,7 +81,7 @@ def over(count: int, step: int, make) -> None:
 
 def cycled(values, start, stop):
     """``values[i % len(values)]`` for i from start to stop."""
-    return np.take(values, range(start, stop), axis=0, mode="wrap")
+    return values.take(np.arange(start, stop), axis=0, mode="wrap")
 
 
 def _share_out(count, step, make, threads) -> None:
