@@ -414,9 +414,10 @@ def test_exception_leaves_no_process():
 
 
 def test_failing_worker_init():
-    loader = DataLoader(range(4), num_workers=1, worker_init_fn=raise_value_error)
-    with pytest.raises(ValueError, match="Caught ValueError in DataLoader worker process 0"):
-        next(iter(loader))
+    iterator = iter(DataLoader(range(4), num_workers=1, worker_init_fn=raise_value_error))
+    for _ in range(4):  # a worker that was not set up as asked gives no batch at all
+        with pytest.raises(ValueError, match="Caught ValueError in DataLoader worker process 0"):
+            next(iterator)
 
 
 def test_batch_that_cannot_be_sent():

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
+import os
 import random
+import re
+import signal
+import time
 import warnings
 
 import numpy as np
@@ -36,7 +41,7 @@ def plain(value):
     """Tensors as lists with their dtype, containers by the name of their type."""
     if isinstance(value, BOTH[0].Tensor | BOTH[1].Tensor):
         return ("tensor", str(value.dtype), tuple(value.shape), value.stride(), value.tolist())
-    if isinstance(value, dict):
+    if isinstance(value, collections.abc.Mapping):
         return (type(value).__name__, [(key, plain(v)) for key, v in value.items()])
     if isinstance(value, list | tuple):
         return (type(value).__name__, [plain(v) for v in value])
@@ -280,6 +285,196 @@ def test_bad_options_of_streams(options):
 )
 def test_errors(make):
     assert on_both(lambda f: make(f.utils.data)) is not None
+
+
+# -- workers that fail -------------------------------------------------------------------------------------------------
+
+
+def failing(framework, how):
+    class Failing(framework.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            if i == 5:
+                how()
+            return i
+
+    return Failing()
+
+
+class TwoArguments(Exception):
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+def raising(error):
+    def how():
+        raise error
+
+    return how
+
+
+def report(error):
+    """An error as the user sees it, without what differs between two runs: files, lines, processes."""
+    lines = [line for line in str(error).splitlines() if not line.startswith(("  File", "    "))]
+    return type(error).__name__, [re.sub(r"\d{3,}", "N", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no sample"), KeyError("a\nb"), OSError(5, "input"), TwoArguments(1, 2), StopIteration(3)],
+    ids=repr,
+)
+@pytest.mark.parametrize("place", ["dataset", "collate", "init"])
+def test_exceptions_of_workers(error, place):
+    """The same type with the same text, the worker's traceback in it; then loading goes on, or ends, alike."""
+
+    def run(f):
+        how = raising(error)
+        options = {"collate_fn": lambda batch: how()} if place == "collate" else {}
+        options |= {"worker_init_fn": lambda i: how()} if place == "init" else {}
+        data = failing(f, how) if place == "dataset" else range(8)
+        iterator, seen = iter(f.utils.data.DataLoader(data, batch_size=2, num_workers=1, **options)), []
+        for _ in range(1 if place == "init" else 3):
+            try:
+                seen.append(next(iterator))
+            except StopIteration as e:
+                seen.append(report(e))
+            except Exception as e:
+                seen.append(report(e))
+        return seen
+
+    on_both(run)
+
+
+@pytest.mark.parametrize(
+    "how", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: time.sleep(60)], ids=["killed", "hanging"]
+)
+def test_workers_that_are_gone(how, monkeypatch):
+    monkeypatch.setattr(rushlight.utils.data.dataloader, "_JOIN", 0.1)
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)  # how long to wait for its end
+
+    def run(f):
+        timeout = 1 if how.__code__.co_names[0] == "time" else 0
+        iterator = iter(f.utils.data.DataLoader(failing(f, how), num_workers=1, timeout=timeout))
+        try:
+            list(iterator)
+        except RuntimeError as error:
+            return report(error), error.__cause__ and report(error.__cause__)
+
+    assert "RuntimeError" in str(on_both(run))
+
+
+def test_nothing_is_left_in_shared_memory():
+    def files():
+        return set(os.listdir("/dev/shm"))
+
+    before = files()
+    data = rushlight.utils.data.TensorDataset(rushlight.zeros(20, 50_000))
+    for how in ("all of it", "one batch", "killed"):
+        iterator = iter(rushlight.utils.data.DataLoader(data, batch_size=2, num_workers=2))
+        kept = list(iterator) if how == "all of it" else next(iterator)
+        if how == "killed":
+            os.kill(iterator._workers[0].process.pid, signal.SIGKILL)
+        del iterator, kept
+    assert {name for name in files() - before if "rushlight" in name or name.startswith(("psm", "torch"))} == set()
+
+
+# -- options that change no batch --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pin_memory": True},
+        {"pin_memory": True, "num_workers": 1},
+        {"num_workers": 2, "prefetch_factor": 1},
+        {"num_workers": 2, "prefetch_factor": 7},
+        {"num_workers": 3, "batch_size": 5, "in_order": True},
+        {"timeout": 0},
+        {"generator": None},
+        {"multiprocessing_context": None, "num_workers": 1},
+        {"num_workers": 1, "multiprocessing_context": "fork"},
+    ],
+    ids=str,
+)
+def test_options_accepted(options):
+    def run(f):
+        loader = f.utils.data.DataLoader(Numbers(23), shuffle=True, **{"batch_size": 4, **options})
+        names = "batch_size drop_last num_workers pin_memory prefetch_factor timeout persistent_workers in_order"
+        # Nothing is pinned here, but nothing is lost by that either: XLA copies from any memory.
+        warnings.filterwarnings("ignore", "'pin_memory' argument is set")
+        return [b.tolist() for b in loader], len(loader), [getattr(loader, n) for n in names.split()]
+
+    on_both(run)
+
+
+def test_how_far_workers_read_ahead():
+    """``prefetch_factor`` batches for each worker are asked for before the first is taken."""
+
+    def run(f):
+        asked = []
+
+        class Noted:
+            def __iter__(self):
+                for i in range(40):
+                    asked.append(i)
+                    yield i
+
+        counts = []
+        for factor in (1, 2, 3):
+            asked.clear()
+            loader = f.utils.data.DataLoader(Numbers(40), sampler=Noted(), num_workers=2, prefetch_factor=factor)
+            iterator = iter(loader)
+            counts.append(len(asked))
+            next(iterator)
+            counts.append(len(asked))
+            del iterator
+        return counts
+
+    on_both(run)
+
+
+def test_two_passes_at_once_and_reuse():
+    def run(f):
+        loader = f.utils.data.DataLoader(Numbers(6), shuffle=True, batch_size=2)
+        pairs = [(a.tolist(), b.tolist()) for a, b in zip(loader, loader)]
+        iterator = iter(loader)
+        next(iterator)
+        return pairs, [b.tolist() for b in iterator], [b.tolist() for b in loader], iter(iterator) is iterator
+
+    on_both(run)
+
+
+class Wrapped(dict):
+    pass
+
+
+class Pairs(tuple):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [Wrapped(a=1), Wrapped(a=2)],
+        [Pairs((1, 2)), Pairs((3, 4))],
+        [collections.UserDict(a=1), collections.UserDict(a=2)],
+        [{"a": {"b": (1, [2.0, "x"])}}, {"a": {"b": (3, [4.0, "y"])}}],
+        [[[1], [2, 3]], [[4], [5, 6]]],
+        [[[1], [2, 3]], [[4], [5]]],
+        [(np.ones(2), "a", 1.5), (np.zeros(2), "b", 2.5)],
+        [np.ones(2), np.ones(3)],
+        [collections.defaultdict(int, a=1), collections.defaultdict(int, a=2)],
+        [1, 2.5, True],
+        [np.datetime64("2020-01-01")],
+        [{1, 2}, {3, 4}],
+    ],
+    ids=str,
+)
+def test_collating_nested_and_unusual_samples(samples):
+    on_both(lambda f: f.utils.data.default_collate(samples))
 
 
 # -- vision: no torchvision here, but its documented draws can be made with PyTorch -----------------------------------

@@ -457,7 +457,7 @@ def test_hooks_and_their_order():
             try:
                 optimizer.step()
             except Exception as error:
-                return type(error).__name__, str(error)[-80:]
+                return type(error).__name__, str(error)[-60:]
 
         on_both(wrong)
 

@@ -115,8 +115,10 @@ class DataLoader(Generic[T_co]):
         if self.num_workers == 0:
             return _LocalIterator(self)
         if not self.persistent_workers:
+            self.check_worker_number_rationality()
             return _WorkersIterator(self)
         if self._iterator is None or not self._iterator.is_running():
+            self.check_worker_number_rationality()
             self._iterator = _WorkersIterator(self)
         else:
             self._iterator.begin(self)

@@ -71,8 +71,9 @@ def worker_loop(connection, others, make_fetcher, dataset, base_seed, worker_id,
         while (request := requests.get()) is not None:
             if request[0] != epoch:
                 epoch, fetcher = request[0], None
-            answer, fetcher, failure = _answer(request[2], fetcher, make_fetcher, failure, worker_id)
-            _send_answer(connection, (*request[:2], answer), worker_id)
+            if failure is None:
+                answer, fetcher = _answer(request[2], fetcher, make_fetcher, worker_id)
+            _send_answer(connection, (*request[:2], answer if failure is None else failure), worker_id)
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         pass  # the main process gets the same interrupt, or is gone
 
@@ -95,20 +96,18 @@ def _start(dataset, base_seed, worker_id, num_workers, init_fn) -> ExceptionWrap
     return None
 
 
-def _answer(indices, fetcher, make_fetcher, failure, worker_id):
-    """The batch, or what stands for it; the fetcher; and None for a failure that has been told."""
-    if failure is not None:
-        return failure, fetcher, None
+def _answer(indices, fetcher, make_fetcher, worker_id):
+    """The batch, or what stands for it, and the fetcher."""
     try:
         if fetcher is None:
             fetcher = make_fetcher()
-        return fetcher.fetch(indices), fetcher, None
+        return fetcher.fetch(indices), fetcher
     except StopIteration:
         if getattr(fetcher, "stream", None) is not None:
-            return STREAM_ENDED, fetcher, None
-        return ExceptionWrapper(where=f"in DataLoader worker process {worker_id}"), fetcher, None
+            return STREAM_ENDED, fetcher
+        return ExceptionWrapper(where=f"in DataLoader worker process {worker_id}"), fetcher
     except Exception:
-        return ExceptionWrapper(where=f"in DataLoader worker process {worker_id}"), fetcher, None
+        return ExceptionWrapper(where=f"in DataLoader worker process {worker_id}"), fetcher
 
 
 def _send_answer(connection, answer, worker_id) -> None:
