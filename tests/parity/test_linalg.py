@@ -93,3 +93,15 @@ def test_line(line):
     for x, y in zip(found, expected):
         assert x.dtype == y.dtype
         np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("shapes", [((5, 5, 0), (0, 5)), ((2, 0, 3), (3, 5)), ((0, 2, 3), (3, 0)), ((2, 3, 4), (4, 0))])
+def test_products_of_batches_without_elements(shapes):
+    outcomes = []
+    for f in (torch, rushlight):
+        a, b = (f.ones(s).requires_grad_() for s in shapes)
+        weight, bias = f.ones(shapes[1][::-1]).requires_grad_(), f.ones(shapes[1][1]).requires_grad_()
+        made = [a @ b, f.nn.functional.linear(a, weight, bias)]
+        sum(y.sum() for y in made).backward()
+        outcomes.append([t.tolist() for t in (*made, a.grad, b.grad, weight.grad, bias.grad)])
+    assert outcomes[0] == outcomes[1]
