@@ -26,9 +26,11 @@ ACTIVATIONS = {
 SHAPES = [(7, 30), (0, 3), (), (211,)]
 
 
-@pytest.fixture(params=[1 << 17, 50, 1])  # all at once; several pieces; a piece for each element or row
+@pytest.fixture(params=[None, 1 << 17, 50, 1])  # as it is; all at once; several pieces; each element or row by itself
 def block(request, monkeypatch):
-    monkeypatch.setattr(parallel, "BLOCK", request.param)
+    if request.param:
+        monkeypatch.setattr(parallel, "BLOCK", request.param)
+        monkeypatch.setattr(softmax, "_FEW", 0)
 
 
 def _values(shape, dtype="float64", seed=0, scale=3.0):

@@ -48,11 +48,11 @@ def sigmoid(x):
 
 
 def _sigmoid(out, x):
-    np.negative(x, out=out)
-    np.exp(out, out=out)  # may overflow to inf, which ends as 0
+    np.negative(x, out)
+    np.exp(out, out)  # may overflow to inf, which ends as 0
     one = _ONE[out.dtype]
-    out += one
-    np.divide(one, out, out=out)
+    np.add(out, one, out)
+    np.divide(one, out, out)
 
 
 def _sigmoid_slope(out, y, g):
