@@ -162,6 +162,13 @@ def test_softmax_of_masked_and_of_very_different_rows(block):
     assert np.isnan(got[3:]).all()
 
 
+def test_softmax_of_a_number():
+    x = rushlight.tensor(3.0, requires_grad=True)
+    assert F.softmax(x, 0).item() == 1
+    F.log_softmax(x, 0).backward()
+    assert x.grad.item() == 0
+
+
 @pytest.mark.parametrize("shape, axis", [((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 2), ((2, 0, 3), 1)])
 def test_softmax_of_nothing(shape, axis):
     for function in (softmax.softmax, softmax.log_softmax):

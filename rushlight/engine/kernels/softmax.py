@@ -73,7 +73,7 @@ def exponentials(out, x):
 def _in_rows(fill, axis, *arrays):
     """A new array, filled by ``fill(out, *arrays)``: it gets pieces, (rows, n) or (…, n, columns), n along ``axis``."""
     shape = arrays[0].shape or (1,)
-    axis %= len(shape)
+    axis = (axis or 0) % len(shape)  # None where there are no dimensions
     seen = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     seen = seen[:2] if seen[2] == 1 else seen
     out, sources = np.empty(arrays[0].shape, arrays[0].dtype), [a.reshape(seen) for a in arrays]
