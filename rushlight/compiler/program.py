@@ -180,7 +180,7 @@ class Program:
     def _check_room(self, inputs) -> None:
         """Before the first run: is there memory for it? State is given to a program, and lost if that fails."""
         if memory(self.place)[1]:
-            needs = self._execute.lower(*inputs).compile().memory_analysis()
+            needs: Any = self._execute.lower(*inputs).compile().memory_analysis()
             size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
             check_room(self.place, size, self._holding, inputs)
         self._measured = True

@@ -33,7 +33,7 @@ _NEEDS_VALUE = (
 LOCK = threading.RLock()
 _LIBRARIES = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
-    *(os.path.dirname(library.__file__) + os.sep for library in (jax, np)),
+    *(os.path.dirname(str(library.__file__)) + os.sep for library in (jax, np)),
 )
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 

@@ -67,7 +67,8 @@ class Event:
         from .. import cuda
 
         cuda._gpu()
-        self._timed, self._at = enable_timing, None
+        self._timed = enable_timing
+        self._at: float | None = None
 
     def record(self, stream=None) -> None:
         (stream or current_stream()).synchronize()
