@@ -10,8 +10,8 @@ import numpy as np
 from ..engine import blas
 from ..engine.kernels import parallel
 
-# A block of each array (parameter, gradient, two moments, scratch) fits into a core's second-level cache.
-BLOCK = 1 << 16
+BLOCK = 1 << 18  # elements worked on at a time: scratch memory is no larger
+WORTH = 1 << 18  # elements that are worth waking another thread for, if there is as much to do as in Adam
 SMALL = 1 << 12  # below, the calls are the cost: a fresh temporary is cheaper than looking up scratch
 ONE_PASS = 1 << 15  # from here on, the pass over memory that BLAS saves is worth more than its call
 
@@ -22,9 +22,9 @@ def constant(value: float, dtype) -> np.ndarray:
     return np.asarray(value, dtype)
 
 
-def do(later: list, update, *arrays) -> bool:
-    """``update(*arrays)``, element by element: now where that is little work, else put off for ``run``."""
-    if arrays[0].size < SMALL:
+def do(later: list, update, *arrays, worth: int = SMALL) -> bool:
+    """``update(*arrays)``, element by element: now for less than ``worth`` elements, else put off for ``run``."""
+    if arrays[0].size < worth:
         update(*arrays)
     else:
         later.append((update, arrays))
@@ -32,35 +32,30 @@ def do(later: list, update, *arrays) -> bool:
 
 
 def run(jobs) -> None:
-    """``update(*arrays)`` for all (update, arrays) of element-wise work, block by block, shared out to threads."""
-    blocks = [(update, block) for update, arrays in jobs for block in _blocks(arrays)]
-    if sum(arrays[0].size for _, arrays in jobs) < 2 * BLOCK:
-        for update, block in blocks:
-            update(*block)
-        return
-
-    def work(start, stop):
-        for update, block in blocks[start:stop]:
-            update(*block)
-
-    parallel.over(len(blocks), 1, lambda: work)
+    """``update(*arrays)`` for all (update, arrays) of element-wise work; each thread gets one equal share of it."""
+    flat = [(update, [a.reshape(-1) for a in arrays]) for update, arrays in jobs]
+    total = sum(arrays[0].size for _, arrays in flat)
+    parallel.shares(total, WORTH, lambda start, stop: _part(flat, start, stop))
 
 
-def _blocks(arrays):
-    """The arrays themselves where they are small, else matching flat slices of ``BLOCK`` elements."""
-    size = arrays[0].size
-    if size <= BLOCK:
-        return (arrays,)
-    flat = [a.reshape(-1) for a in arrays]
-    return [tuple([a[start : start + BLOCK] for a in flat]) for start in range(0, size, BLOCK)]
+def _part(jobs, start: int, stop: int) -> None:
+    """The elements from ``start`` to ``stop`` of all jobs' arrays, put one after the other; block by block."""
+    for update, arrays in jobs:
+        size = arrays[0].size
+        for first in range(max(start, 0), min(stop, size), BLOCK):
+            last = min(first + BLOCK, stop, size)
+            update(*[a[first:last] for a in arrays])
+        start, stop = start - size, stop - size
+        if stop <= 0:
+            return
 
 
 def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
-    """This thread's memory to compute in, with the shape of ``like`` (at most ``BLOCK`` elements); None for small ones.
+    """This thread's memory to compute in, with the shape of ``like``; None for those below SMALL or above BLOCK.
 
     It is given to ufuncs as ``out``; with None they make an array themselves (but a scalar from 0-dimensional ones).
     """
-    if like.size < SMALL and like.ndim:
+    if (like.size < SMALL and like.ndim) or like.size > BLOCK:
         return None
     table = _memory.table
     key = (which, like.shape, like.dtype)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fused import SMALL, add_scaled, blend, constant, do, scratch
+from .fused import SMALL, WORTH, add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, is_on, scalar
 
 __all__ = ["SGD"]
+
+_WORTH = 4 * WORTH  # so little is done with an element that this many are done before another thread is awake
 
 
 class SGD(PureOptimizer):
@@ -92,9 +94,9 @@ class SGD(PureOptimizer):
 
         def job(p, g, state, later):
             if not momentum:
-                return do(later, update, p, g)
+                return do(later, update, p, g, worth=_WORTH)
             buffer = state.get("momentum_buffer")  # the first step makes it
-            return buffer is not None and do(later, update, p, g, buffer._array)
+            return buffer is not None and do(later, update, p, g, buffer._array, worth=_WORTH)
 
         return job
 
@@ -108,6 +110,8 @@ def _plain(rate):
     def job(p, g, state, later):
         if p.size < SMALL:
             np.add(p, np.multiply(g, constant(rate, p.dtype)), p)
+        elif p.size < _WORTH:
+            add_scaled(p, g, rate)
         else:
             later.append((update, (p, g)))
         return True

@@ -79,6 +79,22 @@ def over(count: int, step: int, make) -> None:
         work(start, min(start + step, count))
 
 
+def shares(count: int, worth: int, work) -> None:
+    """``work(start, stop)`` for equal shares of ``range(count)``, one for each thread and none below ``worth``."""
+    threads = min(config.get_num_threads(), count // worth)
+    if threads < 2:
+        work(0, count)
+        return
+    size = -(-count // threads)
+    pool = _helpers(os.getpid())
+    others = [pool.submit(work, start, min(start + size, count)) for start in range(size, count, size)]
+    try:
+        work(0, size)
+    finally:
+        for other in others:
+            other.result()
+
+
 def cycled(values, start, stop):
     """``values[i % len(values)]`` for i from start to stop."""
     return values.take(np.arange(start, stop), axis=0, mode="wrap")
