@@ -357,7 +357,7 @@ def scaled_backward(scaler, w):
         lambda s, o, w: s.scale(3.5),
         lambda s, o, w: s.load_state_dict({}),
         lambda s, o, w: str([v.tolist() for v in s.scale([w * 1, (w * 2).sum()])]),
-        lambda s, o, w: str([v.tolist() for v in s.scale((v for v in (w * 1, w * 2)))]),
+        lambda s, o, w: str([v.tolist() for v in s.scale(v for v in (w * 1, w * 2))]),
         lambda s, o, w: (s.scale(w.double()).dtype.itemsize, s.is_enabled()),
     ],
 )
