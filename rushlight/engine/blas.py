@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def axpby(alpha: float, x: np.ndarray, beta: float, y: np.ndarray) -> None:
     _function(y.dtype.char)(x.size, alpha, _address(x), 1, beta, _address(y), 1)
 
 
-def _address(x: np.ndarray) -> int:
+def _address(x: Any) -> int:
     if x.flags.writeable:
         return ctypes.addressof(ctypes.c_char.from_buffer(x))  # a third of the time that ``x.ctypes`` takes
     return x.ctypes.data
