@@ -348,22 +348,34 @@ def test_exceptions_of_workers(error, place):
     on_both(run)
 
 
-@pytest.mark.parametrize(
-    "how", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: time.sleep(60)], ids=["killed", "hanging"]
-)
-def test_workers_that_are_gone(how, monkeypatch):
+def _gone(f, how, timeout):
+    iterator = iter(f.utils.data.DataLoader(failing(f, how), num_workers=1, timeout=timeout))
+    try:
+        list(iterator)
+        return None
+    except RuntimeError as error:
+        return report(error), error.__cause__ and report(error.__cause__)
+
+
+def test_workers_that_hang():
+    assert "RuntimeError" in str(on_both(lambda f: _gone(f, lambda: time.sleep(60), timeout=1)))
+
+
+def test_workers_that_are_killed(monkeypatch):
+    """PyTorch says one of several things, by chance; ours is always what it says when all goes well."""
     monkeypatch.setattr(rushlight.utils.data.dataloader, "_JOIN", 0.1)
     monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)  # how long to wait for its end
-
-    def run(f):
-        timeout = 1 if how.__code__.co_names[0] == "time" else 0
-        iterator = iter(f.utils.data.DataLoader(failing(f, how), num_workers=1, timeout=timeout))
+    ours = _gone(rushlight, lambda: os.kill(os.getpid(), signal.SIGKILL), timeout=0)
+    killed = ("RuntimeError", ["DataLoader worker (pid N) is killed by signal: Killed. "])
+    assert ours == (("RuntimeError", ["DataLoader worker (pid(s) N) exited unexpectedly"]), killed)
+    for _ in range(20):
         try:
-            list(iterator)
-        except RuntimeError as error:
-            return report(error), error.__cause__ and report(error.__cause__)
-
-    assert "RuntimeError" in str(on_both(run))
+            theirs = _gone(torch, lambda: os.kill(os.getpid(), signal.SIGKILL), timeout=0)
+        except (ConnectionError, EOFError):  # the worker was gone while a batch's descriptor was fetched
+            continue
+        assert theirs in (ours, (killed, None))
+        return
+    pytest.skip("PyTorch lost its worker twenty times")
 
 
 def test_nothing_is_left_in_shared_memory():

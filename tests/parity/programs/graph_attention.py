@@ -66,7 +66,7 @@ for ep in range(40):
         print(f"Epoch {ep:03d}, Loss: {loss:.4f}, Acc {(out.argmax(1) == lab).float().mean():.3f}")
 print(out.exp().mean(0), torch.std_mean(out), torch.quantile(out.detach(), 0.5), torch.histc(out, 5))
 h = out.view(20, 3, 3).permute(2, 0, 1).contiguous().reshape(3, -1)
-print(h.shape, h.stride(), h.norm(dim=1), torch.cdist(out[:2], out[2:4]))
+print(h.shape, h.stride(), h.norm(dim=1).round(decimals=2), torch.cdist(out[:2], out[2:4]))
 A = adj.float()
 L = torch.diag(A.sum(1)) - A
 ev, U = torch.linalg.eigh(L)
