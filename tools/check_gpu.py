@@ -155,9 +155,8 @@ def memory_runs_out():
     step(small), step(small)
     before = weight.sum().item()
     large = torch.zeros(40_000_000, device="cuda")
-    for _ in range(2):
-        lines.append(_out_of_memory(lambda: step(large)))
-    assert weight.sum().item() in (before, 2 * before), "the weight was lost"
+    lines.append(_out_of_memory(lambda: step(large)))  # a new shape runs eagerly first: what it wrote stays written
+    assert weight.sum().item() == 2 * before, "the weight was lost"
     assert kept.sum().item() == 1000
     return lines
 
