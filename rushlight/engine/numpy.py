@@ -382,7 +382,7 @@ def _is_basic(index) -> bool:
 
 
 def sigmoid(x):
-    return activations.sigmoid(np.asarray(x))
+    return activations.sigmoid(x if x.__class__ is np.ndarray else np.asarray(x))
 
 
 _INVERSES = {0.5: np.sqrt, -1: np.reciprocal}

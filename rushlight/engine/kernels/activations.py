@@ -44,15 +44,20 @@ def _relu_backward(g, edges, saved):
 
 
 def sigmoid(x):
-    return parallel.like(_sigmoid, x)
+    if x.size > parallel.BLOCK:
+        return parallel.like(_sigmoid, x)
+    return _of_negative(np.asarray(np.negative(x)))
 
 
 def _sigmoid(out, x):
-    np.negative(x, out)
-    np.exp(out, out)  # may overflow to inf, which ends as 0
-    one = _ONE[out.dtype]
-    np.add(out, one, out)
-    np.divide(one, out, out)
+    _of_negative(np.negative(x, out))
+
+
+def _of_negative(y):
+    """1 / (1 + exp(y)) in place; exp may overflow to inf, which ends as 0."""
+    np.exp(y, y)
+    np.add(y, _ONE[y.dtype], y)
+    return np.reciprocal(y, y)
 
 
 def _sigmoid_slope(out, y, g):
