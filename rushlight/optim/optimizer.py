@@ -512,19 +512,24 @@ def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
         return False
     if a.size >= SMALL and not (a.flags.c_contiguous and b.flags.c_contiguous):
         return False
-    return not state or all(value is None or _fits(value, a) for value in state.values())
+    return not state or _fits(state, a)
 
 
-def _fits(value, a) -> bool:
-    """Is a part of the state, its step count apart, an array that goes with parameter ``a``?"""
-    if value.__class__ is not Tensor:
-        return False
-    if value._view is not None:
-        value._come_home()  # a compiled step has it
-    b = value._array
-    if b.__class__ is not np.ndarray:
-        return False
-    return not b.ndim or (b.dtype is a.dtype and (b.size < SMALL or b.flags.c_contiguous))
+def _fits(state: dict, a) -> bool:
+    """Are all parts of the state, step counts apart, arrays that go with parameter ``a``?"""
+    for value in state.values():
+        if value is None:
+            continue
+        if value.__class__ is not Tensor:
+            return False
+        if value._view is not None:
+            value._come_home()  # a compiled step has it
+        b = value._array
+        if b.__class__ is not np.ndarray:
+            return False
+        if b.ndim and (b.dtype is not a.dtype or (b.size >= SMALL and not b.flags.c_contiguous)):
+            return False
+    return True
 
 
 def _step_dtype(p: Tensor):
