@@ -23,6 +23,7 @@ from .fused import SMALL, run
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_ndarray = np.ndarray
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
@@ -504,11 +505,13 @@ def _register(table: dict, hook, prepend: bool = False) -> RemovableHandle:
 
 def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
     """May a fused NumPy body write straight into this parameter and its state?"""
+    if p._view is not None or g._view is not None:
+        return False
     a, b = p._array, g._array
     dtype = a.dtype
-    if a.__class__ is not np.ndarray or b.__class__ is not np.ndarray or p._view is not None or g._view is not None:
-        return False
     if dtype is not b.dtype or (dtype is not _F32 and dtype is not _F64):
+        return False
+    if a.__class__ is not _ndarray or b.__class__ is not _ndarray:
         return False
     if a.size >= SMALL and not (a.flags.c_contiguous and b.flags.c_contiguous):
         return False
@@ -525,7 +528,7 @@ def _fits(state: dict, a) -> bool:
         if value._view is not None:
             value._come_home()  # a compiled step has it
         b = value._array
-        if b.__class__ is not np.ndarray:
+        if b.__class__ is not _ndarray:
             return False
         if b.ndim and (b.dtype is not a.dtype or (b.size >= SMALL and not b.flags.c_contiguous)):
             return False
