@@ -229,3 +229,19 @@ def test_gradcheck_finds_a_wrong_gradient_and_says_where():
 def test_forward_mode_says_what_to_use():
     with pytest.raises(AttributeError, match=r"autograd\.functional\.jvp"):
         _ = rushlight.autograd.forward_ad
+
+
+def test_the_first_gradient_is_the_users_own():
+    """A hook or ``retain_grad`` may write to it; the next backward pass starts from one again."""
+    x = rushlight.ones(2, requires_grad=True)
+    loss = x.sum()
+    loss.register_hook(lambda g: g.mul_(2))
+    loss.backward()
+    assert x.grad.tolist() == [2, 2]
+    loss = x.sum()
+    loss.retain_grad()
+    loss.backward()
+    loss.grad.zero_()
+    x.grad = None
+    x.sum().backward()
+    assert x.grad.tolist() == [1, 1]

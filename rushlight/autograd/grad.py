@@ -151,16 +151,10 @@ def _roots(outputs, gradients, create_graph):
 
 
 def _one_like(array) -> Tensor:
-    """Where a backward pass starts. Nearly always the same few tensors, which no rule writes to: made once."""
-    if array.__class__ is not np.ndarray or array.ndim:
-        return wrap(namespace_of(array).ones_like(array))
-    found = _ones.get(array.dtype)
-    if found is None:
-        found = _ones[array.dtype] = wrap(np.ones((), array.dtype))
-    return found
-
-
-_ones: dict = {}
+    """Where a backward pass starts: a new tensor, for hooks and ``retain_grad`` hand it to the user."""
+    if array.__class__ is np.ndarray:
+        return wrap(np.ones(array.shape, array.dtype))
+    return wrap(namespace_of(array).ones_like(array))
 
 
 def _start_at_edge(node, g, create_graph):
