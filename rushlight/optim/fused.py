@@ -57,14 +57,10 @@ def scratch(like: np.ndarray, which: int = 0) -> np.ndarray | None:
     """
     if (like.size < SMALL and like.ndim) or like.size > BLOCK:
         return None
-    table = _memory.table
-    key = (which, like.shape, like.dtype)
-    found = table.get(key)
-    if found is None:
-        if len(table) > 512:
-            table.clear()
-        found = table[key] = np.empty(BLOCK, like.dtype)[: like.size].reshape(like.shape)
-    return found
+    table, key = _memory.table, (which, like.dtype)
+    if key not in table:
+        table[key] = np.empty(BLOCK, like.dtype)
+    return table[key][: like.size].reshape(like.shape)
 
 
 def add_scaled(y, x, factor: float) -> None:

@@ -110,10 +110,7 @@ def _plain(rate):
     def job(p, g, state, later):
         if p.size < SMALL:
             np.add(p, np.multiply(g, constant(rate, p.dtype)), p)
-        elif p.size < _WORTH:
-            add_scaled(p, g, rate)
-        else:
-            later.append((update, (p, g)))
-        return True
+            return True
+        return do(later, update, p, g, worth=_WORTH)
 
     return job
