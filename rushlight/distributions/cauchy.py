@@ -4,23 +4,14 @@ import math
 
 import rushlight as torch
 
-from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import LocScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocScale, Distribution):
     """The ratio of two centred normal values, moved by ``loc`` and stretched by ``scale``: it has no mean."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self):

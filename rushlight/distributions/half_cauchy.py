@@ -4,53 +4,24 @@ import math
 
 import rushlight as torch
 
-from . import constraints
 from .cauchy import Cauchy
-from .transformed_distribution import TransformedDistribution
-from .transforms import AbsTransform
+from .half import Half
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """The size of a centred ``Cauchy`` value."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale, validate_args=None):
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    @property
-    def scale(self):
-        return self.base_dist.scale
+    centred = Cauchy
 
     @property
     def mean(self):
         return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     @property
-    def mode(self):
-        return torch.zeros_like(self.scale)
-
-    @property
     def variance(self):
         return self.base_dist.variance
 
     def log_prob(self, value):
-        value = torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        if self._validate_args:
-            self._validate_sample(value)
-        return torch.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -torch.inf)
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value):
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
+        return super().log_prob(torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))

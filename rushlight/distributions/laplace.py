@@ -2,23 +2,14 @@ from __future__ import annotations
 
 import rushlight as torch
 
-from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import LocScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocScale, Distribution):
     """Density falling off as exp(-|x - loc| / scale) on both sides."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self):

@@ -4,27 +4,18 @@ import math
 
 import rushlight as torch
 
-from . import constraints
 from .distribution import ExponentialFamily
-from .utils import LOG_SQRT_2PI, broadcast_all
+from .utils import LOG_SQRT_2PI, LocScale
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(LocScale, ExponentialFamily):
     """The normal distribution of mean ``loc`` and standard deviation ``scale``.
 
     >>> rushlight.distributions.Normal(0.0, 1.0).log_prob(rushlight.tensor(0.0))
     tensor(-0.9189)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self):

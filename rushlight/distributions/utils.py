@@ -7,6 +7,8 @@ from numbers import Number
 
 import rushlight as torch
 
+from . import constraints
+
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "sum_rightmost"]
 
 
@@ -54,6 +56,18 @@ class lazy_property:
             value = self.function(instance)
         instance.__dict__[self.name] = value
         return value
+
+
+class LocScale:
+    """All real numbers, moved by ``loc`` and stretched by ``scale``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
 
 class ByProbsOrLogits:
