@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import PureOptimizer, check_lr, check_not_negative, scalar, zeros_like
+from .optimizer import PureOptimizer, scalar, zeros_like
+from .options import checked
 
 __all__ = ["Adadelta"]
 
@@ -25,20 +26,8 @@ class Adadelta(PureOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ):
-        check_lr(lr)
-        if not 0.0 <= rho <= 1.0:
-            raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative(eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
+        defaults = checked(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+        defaults |= dict(maximize=maximize, capturable=capturable, foreach=foreach, differentiable=differentiable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
-from .optimizer import PureOptimizer, check_lr, double, scalar, zeros_like
+from .optimizer import PureOptimizer, double, scalar, zeros_like
+from .options import check_one_element
 
 __all__ = ["Adafactor"]
 
@@ -29,7 +30,9 @@ class Adafactor(PureOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ):
-        check_lr(lr, message="Learning rate should be >= 0 but is: {}")
+        check_one_element(lr)
+        if not lr >= 0.0:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
         if not beta2_decay <= 0.0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
         if eps[0] is not None and not eps[0] >= 0.0:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
-from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, double, scalar
+from .optimizer import PureOptimizer, double, scalar
+from .options import check_fused, checked
 
 __all__ = ["Adagrad"]
 
@@ -28,21 +29,11 @@ class Adagrad(PureOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check_lr(lr)
-        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay)
-        check_not_negative(initial_accumulator_value=initial_accumulator_value, eps=eps)
+        accumulator = dict(initial_accumulator_value=initial_accumulator_value)
+        checked(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, **accumulator)  # before eps, as PyTorch does
+        defaults = checked(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, **accumulator)
+        defaults |= dict(foreach=foreach, maximize=maximize, differentiable=differentiable, fused=fused)
         check_fused(fused, foreach, differentiable)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
         super().__init__(params, defaults)
         for group in self.param_groups:  # unlike the others', this state is there before the first step
             for p in group["params"]:

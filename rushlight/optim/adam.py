@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..tensor import Tensor
 from .fused import add_scaled, blend, constant, do, scratch
-from .optimizer import PureOptimizer, check_betas, check_fused, check_lr, check_not_negative, double, scalar, zeros_like
+from .optimizer import PureOptimizer, double, scalar, zeros_like
+from .options import check_fused, checked
 
 __all__ = ["Adam", "AdamW"]
 
@@ -34,25 +36,11 @@ class Adam(PureOptimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        check_lr(lr, foreach=foreach, capturable=capturable)
-        check_not_negative(eps=eps)
-        _check_tensor_betas(betas, foreach, capturable)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
+        _check_tensors(lr, betas, foreach, capturable)
+        defaults = checked(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        defaults |= dict(amsgrad=amsgrad, maximize=maximize, foreach=foreach, capturable=capturable)
+        defaults |= dict(differentiable=differentiable, fused=fused, decoupled_weight_decay=decoupled_weight_decay)
         check_fused(fused, foreach, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
         super().__init__(params, defaults)
 
     def initial(self, group, p):
@@ -64,8 +52,8 @@ class Adam(PureOptimizer):
         beta1, beta2 = option["betas"]
         lr = option["lr"]
         step = state["step"] + 1
-        p, g = decayed(xp, p, g, option)
-        mean, square = moments(xp, p, g, state, option)
+        p, g = _decayed(xp, p, g, option)
+        mean, square = _moments(xp, p, g, state, option)
         state = {"step": step, "exp_avg": mean, "exp_avg_sq": square} | (
             {"max_exp_avg_sq": xp.maximum(state["max_exp_avg_sq"], square)} if option["amsgrad"] else {}
         )
@@ -140,20 +128,9 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        flags: dict[str, Any] = dict(maximize=maximize, capturable=capturable, differentiable=differentiable)
+        flags |= dict(foreach=foreach, fused=fused)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, decoupled_weight_decay=True, **flags)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -161,7 +138,7 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
-def decayed(xp, p, g, option):
+def _decayed(xp, p, g, option):
     """The parameter and its gradient (negated to maximize) with weight decay in one of them; for Adam's family."""
     lr, decay = option["lr"], option["weight_decay"]
     g = -g if option["maximize"] else g
@@ -170,7 +147,7 @@ def decayed(xp, p, g, option):
     return p, g + scalar(xp, decay, p) * p
 
 
-def moments(xp, p, g, state, option):
+def _moments(xp, p, g, state, option):
     """The running means of the gradient and of its square."""
     beta1, beta2 = option["betas"]
     mean = state["exp_avg"] + scalar(xp, 1 - beta1, p) * (g - state["exp_avg"])
@@ -178,15 +155,10 @@ def moments(xp, p, g, state, option):
     return mean, square
 
 
-def check_adam(lr, betas, eps, weight_decay) -> None:
-    """The options that Adam's relatives share."""
-    check_lr(lr)
-    check_not_negative(eps=eps)
-    check_betas(betas)
-    check_not_negative(weight_decay=weight_decay)
-
-
-def _check_tensor_betas(betas, foreach, capturable) -> None:
+def _check_tensors(lr, betas, foreach, capturable) -> None:
+    """What PyTorch asks of a rate and of betas that are Tensors; of this family only Adam and AdamW ask it."""
+    if isinstance(lr, Tensor) and foreach and not capturable:
+        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
     tensors = [isinstance(b, Tensor) for b in betas]
     if any(tensors) and not all(tensors):
         raise ValueError("betas must be either both floats or both Tensors")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .adam import check_adam
 from .optimizer import PureOptimizer, double, scalar, zeros_like
+from .options import checked
 
 __all__ = ["Adamax"]
 
@@ -26,17 +26,8 @@ class Adamax(PureOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ):
-        check_adam(lr, betas, eps, weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = checked(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        defaults |= dict(foreach=foreach, maximize=maximize, differentiable=differentiable, capturable=capturable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):

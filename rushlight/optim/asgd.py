@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
-from .optimizer import PureOptimizer, _step_dtype, check_lr, check_not_negative, double, scalar, zeros_like
+from .optimizer import PureOptimizer, _step_dtype, double, scalar, zeros_like
+from .options import checked
 
 __all__ = ["ASGD"]
 
@@ -27,19 +28,8 @@ class ASGD(PureOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ):
-        check_lr(lr)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = checked(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
+        defaults |= dict(foreach=foreach, maximize=maximize, differentiable=differentiable, capturable=capturable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):

@@ -8,7 +8,8 @@ from ..autograd.mode import enable_grad, no_grad
 from ..autograd.views import put
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
-from .optimizer import Optimizer, check_lr
+from .optimizer import Optimizer
+from .options import checked
 
 __all__ = ["LBFGS"]
 
@@ -30,16 +31,9 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
-        check_lr(lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
+        defaults = checked(lr=lr, max_iter=max_iter, max_eval=max_iter * 5 // 4 if max_eval is None else max_eval)
+        defaults |= dict(tolerance_grad=tolerance_grad, tolerance_change=tolerance_change)
+        defaults |= dict(history_size=history_size, line_search_fn=line_search_fn)
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")

@@ -7,7 +7,8 @@ import math
 import ml_dtypes
 import numpy as np
 
-from .optimizer import PureOptimizer, check_lr, scalar, zeros_like
+from .optimizer import PureOptimizer, scalar, zeros_like
+from .options import check_one_element
 
 __all__ = ["Muon"]
 
@@ -31,7 +32,9 @@ class Muon(PureOptimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):
-        check_lr(lr, message="Learning rate should be >= 0 but is: {}")
+        check_one_element(lr)
+        if not lr >= 0.0:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
         if not momentum >= 0.0:
             raise ValueError(f"momentum should be >= 0 but is: {momentum}")
         if not weight_decay >= 0.0:

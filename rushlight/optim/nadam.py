@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
-from .adam import check_adam, decayed, moments
-from .optimizer import PureOptimizer, _step_dtype, check_not_negative, double, scalar, zeros_like
+from .adam import _decayed, _moments
+from .optimizer import PureOptimizer, _step_dtype, double, scalar, zeros_like
+from .options import checked
 
 __all__ = ["NAdam"]
 
@@ -30,20 +31,9 @@ class NAdam(PureOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_adam(lr, betas, eps, weight_decay)
-        check_not_negative(momentum_decay=momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
+        defaults = checked(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults |= dict(decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach)
+        defaults |= dict(capturable=capturable, differentiable=differentiable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):
@@ -56,8 +46,8 @@ class NAdam(PureOptimizer):
         lr, momentum_decay = option["lr"], option["momentum_decay"]
         step = state["step"] + 1
         t = double(xp, step)
-        p, g = decayed(xp, p, g, option)
-        mean, square = moments(xp, p, g, state, option)
+        p, g = _decayed(xp, p, g, option)
+        mean, square = _moments(xp, p, g, state, option)
         mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
         mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1) * momentum_decay))
         product = state["mu_product"] * scalar(xp, mu, state["mu_product"])

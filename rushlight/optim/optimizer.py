@@ -462,37 +462,6 @@ def zeros_like(p: Tensor) -> Tensor:
     return wrap(namespace_of(p._array).zeros_like(p._array))
 
 
-def check_lr(lr, *, foreach=None, capturable=False, message="Invalid learning rate: {}", above_zero=False) -> None:
-    """The checks of ``lr`` that all optimizers share."""
-    if isinstance(lr, Tensor):
-        if foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        if lr._array.size != 1:
-            raise ValueError("Tensor lr must be 1-element")
-    if not (lr > 0 if above_zero else lr >= 0):
-        raise ValueError(message.format(lr))
-
-
-def check_not_negative(**options) -> None:
-    """``Invalid name value: …`` for what must be at least 0; ``eps`` is called epsilon."""
-    for name, value in options.items():
-        if not value >= 0:
-            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
-
-
-def check_betas(betas) -> None:
-    for i in range(2):
-        if not 0.0 <= betas[i] < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
-
-
-def check_fused(fused, foreach, differentiable) -> None:
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
 def _register(table: dict, hook, prepend: bool = False) -> RemovableHandle:
     handle = RemovableHandle(table)
     table[handle.id] = hook

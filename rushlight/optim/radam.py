@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .adam import check_adam, decayed, moments
+from .adam import _decayed, _moments
 from .optimizer import PureOptimizer, double, scalar, zeros_like
+from .options import checked
 
 __all__ = ["RAdam"]
 
@@ -27,18 +28,9 @@ class RAdam(PureOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        check_adam(lr, betas, eps, weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+        defaults = checked(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        defaults |= dict(maximize=maximize, foreach=foreach, capturable=capturable)
+        defaults |= dict(decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):
@@ -50,8 +42,8 @@ class RAdam(PureOptimizer):
         lr = option["lr"]
         step = state["step"] + 1
         t = double(xp, step)
-        p, g = decayed(xp, p, g, option)
-        mean, square = moments(xp, p, g, state, option)
+        p, g = _decayed(xp, p, g, option)
+        mean, square = _moments(xp, p, g, state, option)
         correction = 1 - beta2**t
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * t * beta2**t / correction  # of the simple moving average that v amounts to

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import PureOptimizer, check_lr, check_not_negative, is_on, scalar, zeros_like
+from .optimizer import PureOptimizer, is_on, scalar, zeros_like
+from .options import check_not_negative, checked
 
 __all__ = ["RMSprop"]
 
@@ -27,20 +28,9 @@ class RMSprop(PureOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ):
-        check_lr(lr)
-        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+        defaults = checked(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay)
+        check_not_negative("alpha", alpha)  # an alpha of ASGD may be: not in the table
+        defaults |= dict(capturable=capturable, foreach=foreach, maximize=maximize, differentiable=differentiable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
-from .optimizer import PureOptimizer, check_lr, scalar, zeros_like
+from .optimizer import PureOptimizer, scalar, zeros_like
+from .options import checked
 
 __all__ = ["Rprop"]
 
@@ -26,18 +27,8 @@ class Rprop(PureOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ):
-        check_lr(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+        defaults = checked(lr=lr, etas=etas, step_sizes=step_sizes)
+        defaults |= dict(foreach=foreach, maximize=maximize, differentiable=differentiable, capturable=capturable)
         super().__init__(params, defaults)
 
     def initial(self, group, p):

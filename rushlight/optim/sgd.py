@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .fused import SMALL, WORTH, add_scaled, blend, constant, do, scratch
-from .optimizer import PureOptimizer, check_fused, check_lr, check_not_negative, is_on, scalar
+from .optimizer import PureOptimizer, is_on, scalar
+from .options import check_fused, checked
 
 __all__ = ["SGD"]
 
@@ -41,22 +42,11 @@ class SGD(PureOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check_lr(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        defaults = checked(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults |= dict(maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused)
         check_fused(fused, foreach, differentiable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
         super().__init__(params, defaults)
 
     @staticmethod

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import Optimizer, check_betas, check_lr
+from .optimizer import Optimizer
+from .options import check_betas, check_one_element
 
 __all__ = ["SparseAdam"]
 
@@ -11,10 +12,12 @@ class SparseAdam(Optimizer):
     """Adam for sparse gradients. Rushlight has no sparse tensors, so its step always raises."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, maximize: bool = False):
-        check_lr(lr, above_zero=True)
+        check_one_element(lr)
+        if not lr > 0:
+            raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check_betas("betas", betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         places = [
             [i, j]

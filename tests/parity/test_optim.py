@@ -343,6 +343,9 @@ def test_options_that_cannot_go_together(name):
         {"nesterov": True, "momentum": 0},
         {"nesterov": True, "momentum": 0.9, "dampening": 0.1},
         {"weight_decay": -1, "lr": -1},
+        {"weight_decay": -1, "eps": -1},
+        {"betas": (2.0, 0.9), "eps": -1},
+        {"initial_accumulator_value": -1, "eps": -1},
     ):
         parameters = inspect.signature(getattr(torch.optim, name).__init__).parameters
         if set(options) <= set(parameters):
