@@ -21,6 +21,30 @@ def get_default_device() -> device:
     return default_device
 
 
+def show() -> str:
+    """What this installation runs on, for people: versions, threads, and whether the kernels in C are there.
+
+    >>> print(rushlight.config.show().splitlines()[0])
+    rushlight 0.1.0
+    """
+    import platform
+
+    import numpy
+
+    from .engine import native
+    from .version import __version__
+
+    kernels = native.reason or f"in C, for {native.library.instructions}"
+    return "\n".join(
+        [
+            f"rushlight {__version__}",
+            f"Python {platform.python_version()}, NumPy {numpy.__version__}, {platform.machine()}",
+            f"threads: {get_num_threads()}",
+            f"kernels: {kernels}",
+        ]
+    )
+
+
 # NumPy's element-wise loops use one thread; the number is for matrix products and for what asks.
 _threads = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 _interop_threads = _threads
@@ -31,12 +55,14 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """How many threads one op may use; told to the BLAS library that came with NumPy, if there is one."""
+    """How many threads one op may use; told to the kernels in C and to the BLAS library that came with NumPy."""
     global _threads
     _threads = _positive("set_num_threads", n)
-    from .engine import blas
+    from .engine import blas, native
 
     blas.set_threads(n)
+    if native.library is not None:
+        native.library.set_threads(n)
 
 
 def get_num_interop_threads() -> int:

@@ -1,0 +1,104 @@
+"""Compiles the kernels with the system's C compiler: ``python -m rushlight.engine.native.build``.
+
+The same function runs at install (``hatch_build.py``). It needs nothing but a compiler and Python's headers, and is
+imported without rushlight.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE / "src"
+LIBRARY = HERE / "_kernels.abi3.so"
+
+# No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-pthread",
+]
+WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
+X86 = {
+    "base": [],
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512"],
+}
+SETS = X86 if platform.machine().lower() in ("x86_64", "amd64") else {"base": []}
+
+
+def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
+    """Compile all sources into ``target``; raises RuntimeError, which says why, where that is not possible."""
+    compiler = _compiler()
+    flags = [*FLAGS, *WARNINGS, *(SANITIZE if sanitize else [])]
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = list(_jobs(Path(folder), flags))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(lambda job: _run([*compiler, *job]), jobs))
+        objects = [job[-1] for job in jobs]
+        made = target.with_suffix(".new")
+        _run([*compiler, *_shared(), *(SANITIZE if sanitize else []), "-pthread", *objects, "-lm", "-o", str(made)])
+        made.replace(target)  # a process that has the old one loaded keeps it
+    return target
+
+
+def families() -> list[str]:
+    return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ("binding", "pool"))
+
+
+def _jobs(folder: Path, flags: list[str]):
+    """The arguments of each compiler call; the last one is the file it makes."""
+    for family in families():
+        for name, instructions in SETS.items():
+            for dtype, define in (("f32", []), ("f64", ["-DRL_DOUBLE"])):
+                made = folder / f"{family}_{name}_{dtype}.o"
+                source = SOURCES / f"{family}.c"
+                yield [*flags, *instructions, f"-DRL_SET={name}", *define, "-c", str(source), "-o", str(made)]
+    table = "".join(f"F({family},set)" for family in families())
+    binding = [f"-DRL_FAMILIES(F,set)={table}", "-I" + sysconfig.get_paths()["include"]]
+    if SETS is X86:
+        binding.append("-DRL_X86")
+    yield [*flags, *binding, "-c", str(SOURCES / "binding.c"), "-o", str(folder / "binding.o")]
+    yield [*flags, "-c", str(SOURCES / "pool.c"), "-o", str(folder / "pool.o")]
+
+
+def _compiler() -> list[str]:
+    asked = os.environ.get("CC")
+    candidates = [shlex.split(asked)] if asked else [["cc"], ["gcc"], ["clang"]]
+    for candidate in candidates:
+        if shutil.which(candidate[0]):
+            return candidate
+    raise RuntimeError(f"there is no C compiler ({' or '.join(c[0] for c in candidates)})")
+
+
+def _shared() -> list[str]:
+    """Python's own symbols are found when the library is loaded."""
+    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the C compiler failed: {shlex.join(command)}\n{done.stderr[-4000:]}")
+    if done.stderr:
+        print(done.stderr, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(print(build(sanitize="--sanitize" in sys.argv[1:])))

@@ -1,0 +1,84 @@
+/* What a family of kernels is made of.
+
+   Each file here but binding.c and pool.c is a family. It is compiled for each instruction set and, in each, once with
+   real = float and once with real = double. It ends in its table:
+
+       RL_FAMILY(norms) = {
+           {"layer_norm", "xx?x?yyyy iid", layer_norm},
+           RL_END,
+       };
+
+   The text says what the kernel takes, a letter for each argument (blanks are for the eye):
+
+       x  an array of reals to read         q  int64 to read, Q to write
+       y  an array of reals to write        u  uint32 to read, U to write
+       X  a list of arrays to read          b  bool or uint8 to read, B to write
+       Y  a list of arrays to write         i  a whole number       d  a number
+       ?  after a letter: may be None, and is NULL then
+
+   All arrays lie in memory in C order; all reals of a call have one dtype. The caller, in Python, vouches for shapes. */
+#ifndef RL_KERNELS_H
+#define RL_KERNELS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+
+typedef struct {
+    void *const *array;    /* all arrays, those of lists one after the other */
+    const long *size;      /* the number of elements of each */
+    const long *integer;   /* the i arguments */
+    const double *number;  /* the d arguments */
+    const long *list;      /* how many arrays each list has */
+} rl_call;
+
+enum { RL_OK = 0, RL_NO_MEMORY = 1 };
+
+typedef struct {
+    const char *name, *takes;
+    int (*run)(const rl_call *); /* RL_OK, or what went wrong */
+} rl_kernel;
+
+#define RL_END {NULL, NULL, NULL}
+
+/* -- for the families only: the binding is compiled once ------------------------------------------------------------ */
+
+#ifdef RL_SET /* base, avx2 or avx512 */
+
+#define RL_JOIN_(family, set, dtype) rl_##family##_##set##_##dtype
+#define RL_JOIN(family, set, dtype) RL_JOIN_(family, set, dtype)
+
+#ifdef RL_DOUBLE
+typedef double real;
+typedef int64_t whole; /* an integer as wide as a real */
+#define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f64)[]
+#define REAL_MAX DBL_MAX
+#else
+typedef float real;
+typedef int32_t whole;
+#define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f32)[]
+#define REAL_MAX FLT_MAX
+#endif
+
+#define RL_INLINE static inline __attribute__((always_inline))
+
+/* The iterations of the loop that follows may be done several at a time; sums that are named may be split. */
+#define RL_SIMD _Pragma("omp simd")
+#define RL_TEXT(x) #x
+#define RL_SUM(...) _Pragma(RL_TEXT(omp simd reduction(+ : __VA_ARGS__)))
+#define RL_MAX(...) _Pragma(RL_TEXT(omp simd reduction(max : __VA_ARGS__)))
+
+/* Elements that are worth a piece of work of their own (see rl_parallel) when little is done with each. */
+enum { RL_PIECE = 1 << 15 };
+
+/* How many rows of so many elements make a piece. */
+RL_INLINE long rl_rows(long size)
+{
+    return size >= RL_PIECE ? 1 : size > 0 ? RL_PIECE / size : RL_PIECE;
+}
+
+#endif
+#endif

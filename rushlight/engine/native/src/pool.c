@@ -1,0 +1,198 @@
+#include "pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { MOST_THREADS = 256 };
+
+/* How long a thread looks for work before it sleeps: about the time between two operators of an eager program. To wake
+   a sleeping one takes as long; to spin for longer takes the core from others, BLAS's threads among them. */
+static const long SPIN_NANOSECONDS = 40 * 1000;
+
+typedef struct {
+    void (*body)(void *, long, long);
+    void *context;
+    long count, grain;
+    atomic_long next;
+} loop;
+
+static loop current;
+static pthread_mutex_t one_loop = PTHREAD_MUTEX_INITIALIZER; /* held by the thread whose loop is running */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* for all below that is not atomic */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
+static atomic_uint loops; /* how many were begun */
+static atomic_int inside; /* workers that are at work on the current one */
+static int open, sleeping, owner_sleeps;
+static int workers;           /* threads that exist beside the caller's */
+static atomic_int wanted = 1; /* how many may work on a loop, the caller's included */
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static long nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+/* These two wait a while; they return whether what they wait for has happened. */
+static int spin_for_next(unsigned seen)
+{
+    long until = nanoseconds() + SPIN_NANOSECONDS;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (atomic_load_explicit(&loops, memory_order_acquire) != seen)
+                return 1;
+            relax();
+        }
+    } while (nanoseconds() < until);
+    return 0;
+}
+
+static int spin_until_left(void)
+{
+    long until = nanoseconds() + SPIN_NANOSECONDS;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (atomic_load_explicit(&inside, memory_order_acquire) == 0)
+                return 1;
+            relax();
+        }
+    } while (nanoseconds() < until);
+    return 0;
+}
+
+static void drain(loop *job)
+{
+    for (;;) {
+        long begin = atomic_fetch_add_explicit(&job->next, job->grain, memory_order_relaxed);
+        if (begin >= job->count)
+            return;
+        long end = job->count - begin < job->grain ? job->count : begin + job->grain;
+        job->body(job->context, begin, end);
+    }
+}
+
+static void *work(void *number)
+{
+    int mine = (int)(long)number; /* 1 for the first worker; 0 is the caller of a loop */
+    unsigned seen = 0;
+    for (;;) {
+        spin_for_next(seen);
+        pthread_mutex_lock(&lock);
+        while (atomic_load(&loops) == seen) {
+            sleeping++;
+            pthread_cond_wait(&wake, &lock);
+            sleeping--;
+        }
+        seen = atomic_load(&loops);
+        int take_part = open && mine < wanted;
+        if (take_part)
+            atomic_fetch_add(&inside, 1);
+        pthread_mutex_unlock(&lock);
+        if (!take_part)
+            continue;
+        drain(&current);
+        if (atomic_fetch_sub(&inside, 1) == 1) {
+            pthread_mutex_lock(&lock);
+            if (owner_sleeps)
+                pthread_cond_signal(&finished);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return NULL;
+}
+
+/* A forked process has none of its parent's threads, and locks as they happened to be. */
+static void start_anew(void)
+{
+    pthread_mutex_init(&one_loop, NULL);
+    pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&wake, NULL);
+    pthread_cond_init(&finished, NULL);
+    atomic_store(&inside, 0);
+    open = sleeping = owner_sleeps = workers = 0;
+}
+
+static void prepare(void) { pthread_atfork(NULL, NULL, start_anew); }
+
+/* Threads are made at the first loop that wants them, with all signals blocked: those are for Python's thread. */
+static void make_workers(void)
+{
+    pthread_once(&prepared, prepare);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (workers < wanted - 1) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, (void *)(long)(workers + 1)))
+            break; /* fewer threads then */
+        pthread_detach(thread);
+        workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void alone(void (*body)(void *, long, long), void *context, long count, long grain)
+{
+    for (long begin = 0; begin < count; begin += grain)
+        body(context, begin, count - begin < grain ? count : begin + grain);
+}
+
+void rl_parallel(void (*body)(void *context, long begin, long end), void *context, long count, long grain)
+{
+    if (grain < 1)
+        grain = 1;
+    if (count <= grain || wanted < 2 || pthread_mutex_trylock(&one_loop)) {
+        alone(body, context, count, grain);
+        return;
+    }
+    if (workers < wanted - 1)
+        make_workers();
+    pthread_mutex_lock(&lock);
+    current.body = body, current.context = context, current.count = count, current.grain = grain;
+    atomic_store(&current.next, 0);
+    open = 1;
+    atomic_fetch_add(&loops, 1);
+    int wake_them = sleeping;
+    pthread_mutex_unlock(&lock);
+    if (wake_them)
+        pthread_cond_broadcast(&wake);
+
+    drain(&current);
+
+    pthread_mutex_lock(&lock);
+    open = 0; /* who has not come yet is not waited for */
+    pthread_mutex_unlock(&lock);
+    if (!spin_until_left()) {
+        pthread_mutex_lock(&lock);
+        owner_sleeps = 1;
+        while (atomic_load(&inside))
+            pthread_cond_wait(&finished, &lock);
+        owner_sleeps = 0;
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&one_loop);
+}
+
+void rl_set_threads(int threads)
+{
+    pthread_mutex_lock(&one_loop);
+    pthread_mutex_lock(&lock);
+    wanted = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&one_loop);
+}
+
+int rl_get_threads(void) { return wanted; }

@@ -1,0 +1,15 @@
+/* Threads that share out a loop, and sleep when there is none. */
+#ifndef RL_POOL_H
+#define RL_POOL_H
+
+/* Call body(context, begin, end) for pieces of [0, count): piece i is [i * grain, (i + 1) * grain), the last one may
+   be shorter. Where pieces begin does not depend on the number of threads, so a sum over pieces in their order does
+   not either. Pieces run in any order, at once; a call from inside a body, or while another thread's loop is running,
+   stays on its own thread. */
+void rl_parallel(void (*body)(void *context, long begin, long end), void *context, long count, long grain);
+
+/* How many threads a loop may use, the caller's included. */
+void rl_set_threads(int threads);
+int rl_get_threads(void);
+
+#endif
