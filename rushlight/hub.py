@@ -10,7 +10,6 @@ import importlib.util
 import io
 import os
 import re
-import shutil
 import sys
 import types
 import urllib.request
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from .io.atomic import replacing
+from .io.unpack import Budget
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -171,7 +171,7 @@ def _only_file_in_zip(path: str) -> io.BytesIO | None:
             raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
         unpacked = io.BytesIO()
         with archive.open(names[0]) as source:
-            shutil.copyfileobj(source, unpacked)
+            Budget(path).copy(source, unpacked)
     unpacked.seek(0)
     return unpacked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from . import dtypes
 
 __all__ = ["TypedStorage", "UntypedStorage"]
+
+_LARGEST = 1 << 60  # elements: more could not be addressed, of any dtype
 
 
 class UntypedStorage:
@@ -134,3 +137,33 @@ def memory_of(array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, order="A").view(np.uint8)
     count = extent // array.itemsize
     return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,)).view(np.uint8)
+
+
+def placed(memory: np.ndarray, dtype, shape, strides, offset: int) -> np.ndarray:
+    """An array in ``memory`` (bytes) by numbers that anybody may have given; NumPy refuses what leaves it.
+
+    Strides and offset are counted in elements.
+    """
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    item = np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, memory, offset * item, tuple([s * item for s in strides]))
+
+
+def check_layout(shape, strides, offset: int) -> None:
+    """PyTorch's errors for sizes, strides and an offset that no memory has."""
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"mismatch in length of strides and shape: got {len(shape)} sizes and {len(strides)} strides"
+        )
+    if min(shape, default=0) < 0 or min(strides, default=0) < 0 or extent(shape, strides) >= _LARGEST:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
+    if math.prod(shape) >= _LARGEST or offset >= _LARGEST:
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
+def extent(shape, strides) -> int:
+    """How many elements of memory sizes and strides reach over."""
+    return 0 if 0 in shape else 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])

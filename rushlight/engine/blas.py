@@ -26,6 +26,8 @@ def axpby(alpha: float, x: np.ndarray, beta: float, y: np.ndarray) -> None:
     With ``beta=1`` this is BLAS's ``axpy``, which OpenBLAS would split over threads that spin while they wait: a loss
     on a machine that has other work.
     """
+    if x.size != y.size or x.dtype != y.dtype or not (x.flags.c_contiguous and y.flags.c_contiguous):
+        raise ValueError(f"axpby: {x.dtype} of {x.size} elements and {y.dtype} of {y.size}")  # BLAS has only addresses
     _function(y.dtype.char)(x.size, alpha, _address(x), 1, beta, _address(y), 1)
 
 

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 
+from .. import storage
 from . import special
 from .fallback import lookup
 from .kernels import activations, ctc, losses, norms
@@ -330,13 +331,9 @@ def windows(x, axis, size, step):
 
 def strided(x, shape, strides, offset):
     """``x``'s memory, read with the given strides from ``offset`` on (counted in elements)."""
-    root = x
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    flat = np.ravel(root, order="K").view(x.dtype)  # all memory that x is a part of
-    start = (x.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // x.itemsize + offset
-    strides = tuple(s * x.itemsize for s in strides)
-    return np.lib.stride_tricks.as_strided(flat[start:], shape, strides, writeable=x.flags.writeable)
+    whole = storage.owner(x)
+    start = (storage.pointer(x) - storage.pointer(whole)) // x.itemsize if x.size else 0
+    return storage.placed(storage.memory_of(whole), x.dtype, shape, strides, start + offset)
 
 
 def index_reduce(x, value, index, how):

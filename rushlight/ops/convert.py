@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import dtypes
@@ -14,10 +16,11 @@ from ..device import device as Device
 from ..engine import namespace_of
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
-from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
+from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
 from ..tensor import Tensor, wrap
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
+from .dims import as_int
 from .public import PUBLIC, public
 
 _ndarray = np.ndarray
@@ -336,8 +339,9 @@ def resize_(self, *size, memory_format=contiguous_format):
     Differs from PyTorch: when the memory must grow, other views keep the old one.
     """
     shape = sizes("resize_", size)
-    if any(n < 0 for n in shape):
+    if min(shape, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
+    check_layout(shape, dense_strides(shape, range(len(shape))), 0)
     if self._node is not None:
         raise RuntimeError("cannot resize variables that require grad")
     order = memory_order(memory_format, len(shape))
@@ -356,14 +360,18 @@ def resize_(self, *size, memory_format=contiguous_format):
 def _resized(t, shape, order) -> np.ndarray:
     array = t._array
     memory, begin = memory_of(t._owner()), t.storage_offset() * array.itemsize
-    needed = int(np.prod(shape)) * array.itemsize
+    needed = math.prod(shape) * array.itemsize
     if begin + needed > memory.size:
-        larger = np.empty(begin + needed, np.uint8)
-        larger[: memory.size] = memory
-        memory = larger
+        memory = _grown(memory, begin + needed)
     flat = memory[begin : begin + needed].view(array.dtype)
     inverse = np.argsort(order)
     return flat.reshape([shape[d] for d in order]).transpose(inverse)
+
+
+def _grown(memory: np.ndarray, size: int) -> np.ndarray:
+    larger = np.empty(size, np.uint8)
+    larger[: memory.size] = memory
+    return larger
 
 
 @in_place
@@ -374,7 +382,10 @@ def resize_as_(self, the_template, *, memory_format=contiguous_format):
 
 @in_place
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make this tensor another view of ``source``'s memory; empty without one."""
+    """Make this tensor another view of ``source``'s memory; empty without one.
+
+    Differs from PyTorch: when the memory must grow, other views keep the old one.
+    """
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
         raise TypeError(
             f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected "
@@ -390,7 +401,6 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             )
         source._sync()
         array = source._array
-        self._storage = source._counted()
         memory = memory_of(source._owner()) if size is not None else None
     else:
         untyped = source.untyped() if isinstance(source, TypedStorage) else source
@@ -398,11 +408,19 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         size = (memory.size // self._array.itemsize,) if size is None else size
     if size is not None:
         shape = sizes("set_", (size,))
-        steps = dense_strides(shape, range(len(shape))) if stride is None else stride
-        step = self._array.itemsize
-        array = np.ndarray(shape, self._array.dtype, memory, storage_offset * step, [s * step for s in steps])
+        array = _laid(memory, self._array.dtype, shape, stride, as_int(storage_offset, "storage_offset"))
     self._array, self._view = array, None
+    if isinstance(source, Tensor):
+        self._storage = source._counted()
     return self
+
+
+def _laid(memory: np.ndarray, dtype, shape, stride, offset: int) -> np.ndarray:
+    """``memory`` (bytes) by sizes, strides and an offset; more of it where they reach beyond its end."""
+    steps = dense_strides(shape, range(len(shape))) if stride is None else sizes("set_", (stride,))
+    check_layout(shape, steps, offset)
+    needed = (offset + extent(shape, steps)) * dtype.itemsize
+    return placed(memory if needed <= memory.size else _grown(memory, needed), dtype, shape, steps, offset)
 
 
 @public(function=False, out=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import os
 import warnings
 
 import numpy as np
@@ -128,6 +129,29 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     if not array.flags.writeable:
         _warn_read_only("buffer")
     return finish(array, requires_grad)
+
+
+@public(method=False, out=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, device=None, requires_grad=False):
+    """A 1-dim tensor of ``size`` elements whose memory is a file's; ``shared`` writes through, and makes the file."""
+    import mmap
+
+    dtype = dtypes.argument(dtype, "from_file") or dtypes.get_default_dtype()
+    if not _is_int(size) or size < 0:
+        raise RuntimeError(f"from_file: size must be a number of elements, 0 or more, got {size!r}")
+    nbytes = size * dtype.itemsize
+    with open(filename, "a+b" if shared else "rb") as file:
+        have = file.seek(0, 2)
+        if have < nbytes and not shared:
+            raise RuntimeError(
+                f"file <{os.fspath(filename)}> size <{have}> is smaller than the required mapping size <{nbytes}>"
+            )
+        if not nbytes:
+            return finish(np.empty(0, dtype.numpy), requires_grad)
+        if have < nbytes:
+            file.truncate(nbytes)
+        memory = mmap.mmap(file.fileno(), nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    return finish(on_device(np.frombuffer(memory, dtype.numpy), resolve(device, "from_file")), requires_grad)
 
 
 @public(method=False, out=False)
@@ -658,6 +682,8 @@ def sizes(function: str, args, keywords=None) -> tuple[int, ...]:
                 f'"type must be tuple of ints,but got {type(n).__name__}"'
             )
         shape.append(operator.index(n))
+    if math.prod(shape) >= 1 << 60:  # NumPy's error for such a shape is another
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={shape}")
     return tuple(shape)
 
 

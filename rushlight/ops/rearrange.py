@@ -14,6 +14,7 @@ from ..autograd import views
 from ..autograd.mode import intercepting
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
+from ..storage import check_layout, extent, memory_of
 from ..tensor import Tensor
 from . import join
 from . import shape as shapes
@@ -369,22 +370,19 @@ def as_strided(input, size, stride, storage_offset=None):
 def _strided(input, size, stride, storage_offset):
     """The tensor whose storage ``input`` lives in, in the order of its memory, and the strided part's arguments."""
     size, stride = sizes((size,)), sizes((stride,), "stride")
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: got {len(size)} sizes and {len(stride)} strides")
-    if any(s < 0 for s in stride):
+    if len(size) == len(stride) and any(s < 0 for s in stride):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
         )
     base = input if input._view is None or input._view.base is None else input._view.base
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else -1
-    itemsize = base._array.dtype.itemsize
-    whole = base._owner() if base._array.__class__ is np.ndarray else base._array
-    if last >= whole.nbytes // itemsize:
+    offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
+    check_layout(size, stride, offset)
+    itemsize, reach = base._array.dtype.itemsize, extent(size, stride)
+    have = memory_of(base._owner()).size if base._array.__class__ is np.ndarray else base._array.nbytes
+    if reach and (offset + reach) * itemsize > have:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-            f"requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size "
-            f"{whole.nbytes}"
+            f"requiring a storage size of {(offset + reach) * itemsize} are out of bounds for storage of size {have}"
         )
     layout = views.layout(base)
     if not layout.flags.c_contiguous:

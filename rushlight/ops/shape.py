@@ -147,6 +147,11 @@ def _view_dtype(x: Tensor, dtype) -> Tensor:
                 f"self.size(-1) must be divisible by {want // have} to view {_word(x.dtype)} as {_word(dtype)} "
                 f"(different element sizes), but got {x._array.shape[-1]}"
             )
+        if want > have and x.storage_offset() % (want // have):
+            raise RuntimeError(
+                f"self.storage_offset() must be divisible by {want // have} to view {_word(x.dtype)} as {_word(dtype)} "
+                f"(different element sizes), but got {x.storage_offset()}"
+            )
     return bitcast(x, dtype=dtype.numpy)
 
 

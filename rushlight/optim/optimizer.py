@@ -389,7 +389,7 @@ class PureOptimizer(Optimizer):
             elif differentiable:
                 self._update_differentiable(p, g, state, option)
             else:
-                self._update(p, g, state, option)
+                self._update_checked(p, g, state, option)
             if state and p not in states:
                 states[p] = state
         if later:
@@ -399,6 +399,16 @@ class PureOptimizer(Optimizer):
         xp = namespace_of(p._array)
         state["step"] = wrap(xp.zeros((), dtype=_step_dtype(p)))
         state.update(self.initial(group, p))
+
+    def _update_checked(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
+        try:
+            self._update(p, g, state, option)
+        except ValueError as error:  # NumPy's, of shapes that do not go together
+            shapes = {name: list(v.shape) for name, v in state.items() if isinstance(v, Tensor)}
+            raise RuntimeError(
+                f"{type(self).__name__}: a parameter of shape {list(p.shape)} has a gradient of shape {list(g.shape)} "
+                f"and state {shapes} ({error}); was the state made for another model?"
+            ) from None
 
     def _update(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
         """The pure formula on raw arrays, and its results written back."""
@@ -482,13 +492,15 @@ def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
         return False
     if a.__class__ is not _ndarray or b.__class__ is not _ndarray:
         return False
-    if a.size >= SMALL and not (a.flags.c_contiguous and b.flags.c_contiguous):
-        return False
-    return not state or _fits(state, a)
+    if a.size >= SMALL:
+        if a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
+            return False
+        return not state or _fits(state, a, a.shape)
+    return not state or _fits(state, a, None)
 
 
-def _fits(state: dict, a) -> bool:
-    """Are all parts of the state, step counts apart, arrays that go with parameter ``a``?"""
+def _fits(state: dict, a, shape) -> bool:
+    """Are all parts of the state, step counts apart, arrays that go with ``a``? ``shape``: its own, if it is large."""
     for value in state.values():
         if value is None:
             continue
@@ -499,7 +511,7 @@ def _fits(state: dict, a) -> bool:
         b = value._array
         if b.__class__ is not _ndarray:
             return False
-        if b.ndim and (b.dtype is not a.dtype or (b.size >= SMALL and not b.flags.c_contiguous)):
+        if b.ndim and (b.dtype is not a.dtype or (shape and not (b.shape == shape and b.flags.c_contiguous))):
             return False
     return True
 

@@ -1,13 +1,13 @@
-"""CIFAR-10 and CIFAR-100: pickles of NumPy arrays, read by an unpickler that builds arrays and nothing else."""
+"""CIFAR-10 and CIFAR-100."""
 
 from __future__ import annotations
 
 import os
-import pickle
 
 import numpy as np
 
 from ..pillow import as_image
+from .cifar_pickle import read_cifar_pickle
 from .utils import download_and_extract_archive, missing_files
 from .vision import VisionDataset
 
@@ -35,11 +35,11 @@ class CIFAR10(VisionDataset):
             self.download()
         if not self._check_exists():
             raise missing_files(self, self._folder(), self._files())
-        batches = [self._read(name) for name in (self.train_list if train else self.test_list)]
-        images = np.concatenate([batch["data"] for batch in batches])
+        batches = [self._batch(name) for name in (self.train_list if train else self.test_list)]
+        images = np.concatenate([images for images, _ in batches])
         self.data = np.ascontiguousarray(images.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        self.targets = [label for batch in batches for label in batch["labels" if "labels" in batch else "fine_labels"]]
-        self.classes = self._read(self.meta["filename"])[self.meta["key"]]
+        self.targets = [label for _, labels in batches for label in labels]
+        self.classes = self._names()
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
 
     def __len__(self) -> int:
@@ -65,13 +65,23 @@ class CIFAR10(VisionDataset):
     def _check_exists(self) -> bool:
         return all(os.path.isfile(os.path.join(self._folder(), name)) for name in self._files())
 
-    def _read(self, name: str) -> dict:
+    def _batch(self, name: str) -> tuple[np.ndarray, list[int]]:
+        """Images, as rows of 3072 bytes, and labels."""
         path = os.path.join(self._folder(), name)
-        with open(path, "rb") as file:
-            content = ArrayUnpickler(file, encoding="latin1").load()
-        if not isinstance(content, dict):
-            raise RuntimeError(f"{path}: a {type(content).__name__} where CIFAR's files have a dict")
-        return content
+        content = read_cifar_pickle(path)
+        images, labels = content.get("data"), content.get("labels", content.get("fine_labels"))
+        if not isinstance(images, np.ndarray) or images.shape[1:] != (3072,):
+            raise RuntimeError(f"{path}: no array 'data' of rows of 3072 bytes, as CIFAR's files have")
+        if type(labels) is not list or any(type(n) is not int for n in labels) or len(labels) != len(images):
+            raise RuntimeError(f"{path}: not one whole number for each of {len(images)} images in 'labels'")
+        return images, labels
+
+    def _names(self) -> list[str]:
+        path = os.path.join(self._folder(), self.meta["filename"])
+        names = read_cifar_pickle(path).get(self.meta["key"])
+        if type(names) is not list or any(type(name) is not str for name in names):
+            raise RuntimeError(f"{path}: no list of names '{self.meta['key']}'")
+        return names
 
 
 class CIFAR100(CIFAR10):
@@ -84,25 +94,3 @@ class CIFAR100(CIFAR10):
     train_list = ["train"]
     test_list = ["test"]
     meta = {"filename": "meta", "key": "fine_label_names"}
-
-
-class ArrayUnpickler(pickle.Unpickler):
-    """Reads numbers, text, containers and NumPy arrays. A file that asks for anything else is refused."""
-
-    def find_class(self, module: str, name: str):
-        module = module.replace("numpy.core", "numpy._core")  # its name before NumPy 2
-        if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(
-                f"the file asks for {module}.{name}, which CIFAR's files have no use for; it was not read"
-            )
-        return super().find_class(module, name)
-
-
-_ALLOWED = {
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
-    ("_codecs", "encode"),
-}

@@ -112,5 +112,22 @@ pil_loader = default_loader
 def _files_below(folder: str) -> list[str]:
     if not os.path.isdir(folder):
         return []
-    found = sorted(os.walk(folder, followlinks=True))
-    return [os.path.join(place, name) for place, _, names in found for name in sorted(names)]
+    return [os.path.join(place, name) for place, names in sorted(_walk(folder)) for name in sorted(names)]
+
+
+def _walk(folder: str):
+    """(folder, names of files) of all folders below, through links too, but round no circle of them."""
+    pending = [(folder, frozenset())]
+    while pending:
+        place, above = pending.pop()
+        identity = os.stat(place)[1:3]  # number and device
+        if identity in above:
+            continue
+        names = []
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    pending.append((entry.path, above | {identity}))
+                else:
+                    names.append(entry.name)
+        yield place, names

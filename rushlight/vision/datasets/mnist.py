@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import string
 
 import numpy as np
 
+from ...io.unpack import Budget
 from ...tensor import Tensor, wrap
 from ..pillow import as_image
 from .utils import download_and_extract_archive, download_url, extract_archive, missing_files
@@ -163,14 +165,23 @@ def read_idx(path) -> np.ndarray:
     """The array in an IDX file, plain or gzipped: two zero bytes, type, number of dimensions, sizes, values."""
     with open(path, "rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
+    budget = Budget(path)
     with gzip.open(path) if zipped else open(path, "rb") as file:
-        content = file.read()
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
-        raise RuntimeError(f"{path}: not an IDX file (it begins with {content[:4].hex(' ')})")
-    kind, dims = np.dtype(_TYPES[content[2]]), content[3]
-    shape = np.frombuffer(content[4 : 4 + 4 * dims], ">u4").tolist()
-    expected = 4 + 4 * dims + kind.itemsize * int(np.prod(shape, dtype=object))
-    if len(shape) != dims or len(content) != expected:
-        raise RuntimeError(f"{path}: {len(content)} bytes where an IDX file of shape {shape} has {expected}")
-    values = np.frombuffer(content, kind, offset=4 + 4 * dims).reshape(shape)
-    return values.astype(kind.newbyteorder("="))
+        head = file.read(4)
+        if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _TYPES:
+            raise RuntimeError(f"{path}: not an IDX file (it begins with {head.hex(' ')})")
+        kind, dims = np.dtype(_TYPES[head[2]]), head[3]
+        shape = np.frombuffer(_exactly(file, 4 * dims, path), ">u4").tolist()
+        size = kind.itemsize * math.prod(shape)
+        budget.spend(size)  # before so much is asked for
+        content = _exactly(file, size, path, f"of shape {shape} ")
+        if file.read(1):
+            raise RuntimeError(f"{path}: more bytes than an IDX file of shape {shape} has")
+    return np.frombuffer(content, kind).reshape(shape).astype(kind.newbyteorder("="))
+
+
+def _exactly(file, count: int, path, what: str = "") -> bytes:
+    content = file.read(count)
+    if len(content) != count:
+        raise RuntimeError(f"{path}: {len(content)} bytes where an IDX file {what}has {count}")
+    return content

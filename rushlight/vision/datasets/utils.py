@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import shutil
-import tarfile
 import urllib.error
-import zipfile
 
 from ...hub import download
+from ...io.unpack import extract_gzip, extract_tar, extract_zip
 
 __all__ = [
     "calculate_md5",
@@ -46,19 +43,19 @@ def download_and_extract_archive(
 
 
 def extract_archive(from_path, to_path=None, remove_finished: bool = False) -> str:
-    """Unpack a .tar, .tar.gz, .tgz, .zip or .gz file; nothing is written outside ``to_path``."""
+    """Unpack a .tar, .tar.gz, .tgz, .zip or .gz file; nothing is written outside ``to_path``.
+
+    Links and devices in an archive are refused, and so is one that unpacks to more than 64 times its size.
+    """
     from_path = os.fspath(from_path)
     to_path = os.path.expanduser(to_path or os.path.dirname(from_path))
     if from_path.endswith((".tar", ".tar.gz", ".tgz", ".tar.xz")):
-        with tarfile.open(from_path) as archive:
-            archive.extractall(to_path, filter="data")
+        extract_tar(from_path, to_path)
     elif from_path.endswith(".zip"):
-        with zipfile.ZipFile(from_path) as archive:
-            archive.extractall(to_path)
+        extract_zip(from_path, to_path)
     elif from_path.endswith(".gz"):
         to_path = os.path.join(to_path, os.path.basename(from_path)[: -len(".gz")])
-        with gzip.open(from_path) as source, open(to_path, "wb") as target:
-            shutil.copyfileobj(source, target)
+        extract_gzip(from_path, to_path)
     else:
         raise RuntimeError(f"{from_path}: not an archive of a known kind (.tar, .tar.gz, .tgz, .tar.xz, .zip, .gz)")
     if remove_finished:

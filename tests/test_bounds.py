@@ -1,0 +1,141 @@
+"""Sizes, strides, offsets and states that callers give: none of them reaches memory outside the tensor."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "offset", "match"),
+    [
+        ((10,), (1,), -1, "invalid storage offset -1"),
+        ((0,), (1,), -1, "invalid storage offset -1"),
+        ((10,), (1,), 1, "out of bounds for storage of size 40"),
+        ((2, 2), (9, 1), 0, "out of bounds"),
+        ((-1,), (1,), 0, "overflowed"),
+        ((2,), (-1,), 1, "Negative strides"),
+        ((1 << 62, 1 << 62), (0, 0), 0, "overflow"),
+        ((1 << 62, 1 << 62), (1, 1), 0, "overflow"),
+        ((2,), (1,), 1 << 63, "overflow"),
+        ((2, 2), (1,), 0, "mismatch in length"),
+    ],
+)
+def test_as_strided_stays_inside(size, stride, offset, match):
+    with pytest.raises(RuntimeError, match=match):
+        torch.ones(10).as_strided(size, stride, offset)
+
+
+def test_as_strided_of_a_part_reaches_its_whole_storage_and_no_further():
+    base = torch.arange(10.0)
+    part = base[4:6]
+    assert part.as_strided((10,), (1,), 0).tolist() == base.tolist()
+    assert part.as_strided((2,), (3,)).tolist() == [4, 7]
+    part.as_strided((2,), (1,), 0).fill_(7)
+    assert base[:2].tolist() == [7, 7]
+    assert part.as_strided((0,), (1,), 1000).shape == (0,)
+    for offset in (-1, 10):
+        with pytest.raises(RuntimeError):
+            part.as_strided((1,), (1,), offset)
+
+
+def test_random_strides_are_inside_or_refused():
+    chance = random.Random(0)
+    guarded = np.full(64, 99.0, np.float32)
+    inside = torch.from_numpy(guarded[16:48])
+    accepted = 0
+    for _ in range(2000):
+        dims = chance.randint(0, 3)
+        size, stride = ([chance.randint(-1, 6) for _ in range(dims)] for _ in range(2))
+        try:
+            view = inside.as_strided(size, stride, chance.randint(-20, 40))
+        except RuntimeError:
+            continue
+        view._array[...] = 1
+        accepted += 1
+    assert accepted > 100
+    assert (guarded[:16] == 99).all()
+    assert (guarded[48:] == 99).all()
+
+
+def test_set_grows_or_refuses():
+    x, whole = torch.ones(10), torch.arange(10.0)
+    assert x.set_(whole, 5, (20,)).shape == (20,)
+    assert x[:5].tolist() == [5, 6, 7, 8, 9]
+    assert x.set_(whole.untyped_storage(), 1, (3,), (2,)).tolist() == [1, 3, 5]
+    for arguments in ((-1, (3,)), (1, (-3,)), (1, (2,), (-1,)), (1, (2,), (1, 1)), (0, (1 << 62, 8))):
+        before = x.tolist()
+        with pytest.raises(RuntimeError):
+            x.set_(whole, *arguments)
+        assert x.tolist() == before
+
+
+def test_resize_refuses_what_overflows():
+    for shape in ((1 << 40, 1 << 40), (1 << 62,), (-3,)):
+        x = torch.ones(3)
+        with pytest.raises(RuntimeError, match="overflow"):
+            x.resize_(*shape)
+        assert x.tolist() == [1, 1, 1]
+
+
+def test_shapes_that_overflow_are_refused():
+    for make in (torch.empty, torch.zeros, torch.ones, torch.rand):
+        with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+            make(1 << 62, 1 << 62)
+
+
+def test_view_as_a_wider_dtype_begins_at_a_whole_element():
+    with pytest.raises(RuntimeError, match=r"storage_offset.. must be divisible by 4 to view Byte as Float"):
+        torch.ones(8, dtype=torch.uint8)[1:5].view(torch.float32)
+    assert torch.ones(8, dtype=torch.uint8)[4:8].view(torch.float32).shape == (1,)
+
+
+def test_from_file(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(5, dtype=np.float32).tofile(path)
+    private = torch.from_file(str(path), size=5)
+    private[0] = 9
+    assert np.fromfile(path, np.float32)[0] == 0
+    shared = torch.from_file(str(path), shared=True, size=7)
+    shared[6] = 3
+    assert np.fromfile(path, np.float32).tolist() == [0, 1, 2, 3, 4, 0, 3]
+    with pytest.raises(RuntimeError, match="smaller than the required mapping size <400>"):
+        torch.from_file(str(path), size=100)
+    with pytest.raises(RuntimeError, match="size must be"):
+        torch.from_file(str(path), size=-1)
+    assert torch.from_file(str(path)).shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [(190, 190), (1000, 1000), (90000,)])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), "momentum_buffer"),
+        (lambda p: torch.optim.Adam(p, lr=0.1), "exp_avg"),
+        (lambda p: torch.optim.AdamW(p, lr=0.1), "exp_avg_sq"),
+        (lambda p: torch.optim.RMSprop(p, lr=0.1), "square_avg"),
+    ],
+)
+def test_optimizer_state_of_another_shape(make, name, shape):
+    p = torch.nn.Parameter(torch.zeros(300, 300))
+    optimizer = make([p])
+    p.grad = torch.ones(300, 300)
+    optimizer.step()
+    optimizer.state[p][name] = torch.full(shape, 5.0)
+    before = p.clone()
+    with pytest.raises(RuntimeError, match="was the state made for another model"):
+        optimizer.step()
+    assert torch.equal(p, before)
+    assert (optimizer.state[p][name] == 5).all()
+
+
+def test_gradient_of_another_shape():
+    p = torch.nn.Parameter(torch.zeros(300, 300))
+    p.grad = torch.ones(300, 300)
+    p.grad.data = torch.ones(200, 200)
+    with pytest.raises(RuntimeError, match=r"gradient of shape \[200, 200\]"):
+        torch.optim.SGD([p], lr=0.1).step()
