@@ -58,7 +58,8 @@ def set_num_threads(n: int) -> None:
     """How many threads one op may use; told to the kernels in C and to the BLAS library that came with NumPy."""
     global _threads
     _threads = _positive("set_num_threads", n)
-    from .engine import blas, native
+    from .engine import native
+    from .engine.numpy import blas
 
     blas.set_threads(n)
     if native.library is not None:
@@ -111,7 +112,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
     _matmul_precision = precision
     epoch.value += 1  # compiled code was made for another
-    devices = sys.modules.get("rushlight.engine.devices")
+    devices = sys.modules.get("rushlight.engine.xla.devices")
     if devices is not None:
         devices.use_matmul_precision(precision)
 

@@ -115,7 +115,7 @@ class Generator:
 
     def next_key(self):
         """A JAX key for one random op: traced while compiling, else made of the next words of this stream."""
-        from .engine import devices
+        from .engine.xla import devices
 
         return devices.next_key(lambda: self.key_words(devices.KEY_WORDS))
 

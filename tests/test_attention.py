@@ -68,7 +68,7 @@ def test_a_row_that_may_look_nowhere_is_zero():
 
 
 def test_many_heads_are_done_in_blocks(monkeypatch):
-    from rushlight.engine.kernels import parallel
+    from rushlight.engine.numpy.kernels import parallel
 
     q, k, v = (rushlight.randn(4, 3, 5, 6, requires_grad=True) for _ in range(3))
     mask = rushlight.randn(4, 1, 5, 5)

@@ -607,7 +607,7 @@ def test_out_of_memory_while_running_a_program(monkeypatch):
 
 def test_a_program_too_large_for_the_device_is_not_started(monkeypatch):
     from rushlight.compiler import program
-    from rushlight.engine import devices
+    from rushlight.engine.xla import devices
 
     def device_has(in_use, limit):
         for module in (program, devices):

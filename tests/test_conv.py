@@ -12,8 +12,8 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.engine.kernels import conv as kernels
-from rushlight.engine.kernels import parallel
+from rushlight.engine.numpy.kernels import conv as kernels
+from rushlight.engine.numpy.kernels import parallel
 from rushlight.tensor import wrap
 
 F = nn.functional
@@ -23,7 +23,7 @@ ENGINES = ["numpy", "xla"]
 def _tensor(*shape, engine="numpy", requires_grad=True, dtype=np.float64):
     array = np.cos(np.arange(1.0, math.prod(shape) + 1) * 1.7).astype(dtype).reshape(shape)
     if engine == "xla":
-        from rushlight.engine import xla
+        from rushlight.engine.xla import namespace as xla
 
         array = xla.asarray(array)
     return wrap(array).requires_grad_(requires_grad)

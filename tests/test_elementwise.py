@@ -174,7 +174,7 @@ def test_ternary_gradients_of_two_orders(f):
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_xla_agrees_with_numpy(name):
     jnp = pytest.importorskip("jax.numpy")
-    importlib.import_module("rushlight.engine.xla")  # switches JAX's 64-bit types on
+    importlib.import_module("rushlight.engine.xla.namespace")  # switches JAX's 64-bit types on
     low, high = UNARY.get(name, (0.5, 2))
     arguments = [leaf(low, high, seed).detach() for seed in range(1 if name in UNARY else 2)]
     found = []

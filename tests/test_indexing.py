@@ -141,7 +141,7 @@ def test_shapes_that_depend_on_values_are_refused_in_compiled_code():
 
 def test_xla_keeps_indices_out_of_range_silently_inside():
     """Differs from PyTorch: XLA cannot look at the values of indices."""
-    from rushlight.engine import xla
+    from rushlight.engine.xla import namespace as xla
 
     x = wrap(xla.asarray(np.arange(3.0)))
     assert x[rushlight.tensor([0, 9])].shape == (2,)

@@ -9,9 +9,9 @@ import pytest
 
 import rushlight
 from rushlight import nn
-from rushlight.engine import numpy as engine
 from rushlight.engine import special
-from rushlight.engine.kernels import activations, parallel, softmax
+from rushlight.engine.numpy import namespace as engine
+from rushlight.engine.numpy.kernels import activations, parallel, softmax
 from rushlight.nn import functional as F
 from rushlight.ops import activation as ops
 

@@ -9,7 +9,7 @@ import rushlight
 from rushlight import fft, linalg
 from rushlight.autograd import gradcheck, gradgradcheck
 from rushlight.autograd.op import differentiable as xp
-from rushlight.engine import numpy as numpy_engine
+from rushlight.engine.numpy import namespace as numpy_engine
 from rushlight.ops.linalg import linear
 
 F64, C128 = rushlight.float64, rushlight.complex128
@@ -317,7 +317,7 @@ def test_wrong_shapes_name_themselves():
 @pytest.mark.parametrize("name", ["lu", "svd", "det", "solve", "irfft"])
 def test_xla_agrees_and_compiles(name):
     jax = pytest.importorskip("jax")
-    from rushlight.engine import xla  # noqa: F401  (switches 64-bit numbers on)
+    from rushlight.engine.xla import namespace as xla  # noqa: F401  (switches 64-bit numbers on)
 
     a = _well_conditioned(F64)
     expected = _value_and_gradient(GRADIENTS[name], a._array)

@@ -8,7 +8,7 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.engine import numpy as engine
+from rushlight.engine.numpy import namespace as engine
 from rushlight.nn import functional as F
 from rushlight.ops import norm as ops
 
@@ -55,13 +55,13 @@ def test_fused_norms_equal_the_plain_rule(form, block, wanted, monkeypatch):
 
 def _with_plain_forward(run, monkeypatch):
     """``run`` with the op called again from its declaration, without the engine's body."""
-    from rushlight.autograd.op import _caller
+    from rushlight.autograd.call import caller
 
     monkeypatch.delitem(engine.BODIES, "normalized")
     declared = ops.xp.normalized.op
-    monkeypatch.setattr(ops.xp, "normalized", _caller(declared))
+    monkeypatch.setattr(ops.xp, "normalized", caller(declared))
     for name, node in (("layer", "NativeLayerNorm"), ("group", "NativeGroupNorm"), ("instance", "View")):
-        monkeypatch.setattr(ops, f"{name}_normalized", _caller(declared, f"{node}Backward0"))
+        monkeypatch.setattr(ops, f"{name}_normalized", caller(declared, f"{node}Backward0"))
     return run()
 
 

@@ -10,7 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.engine.kernels import parallel, windows
+from rushlight.engine.numpy.kernels import parallel, windows
 from rushlight.ops import resize
 from rushlight.ops.resize import Map
 from rushlight.tensor import wrap
@@ -22,7 +22,7 @@ ENGINES = ["numpy", "xla"]
 def _tensor(data, engine="numpy", requires_grad=True):
     array = np.asarray(data)
     if engine == "xla":
-        from rushlight.engine import xla
+        from rushlight.engine.xla import namespace as xla
 
         array = xla.asarray(array)
     return wrap(array).requires_grad_(requires_grad and array.dtype.kind == "f")

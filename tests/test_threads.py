@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 import rushlight
-from rushlight.engine import blas
+from rushlight.engine.numpy import blas
 
 
 def blas_threads() -> int | None:

@@ -18,7 +18,7 @@ def make(request):
     def made(*shape):
         array = np.arange(float(np.prod(shape))).reshape(shape)
         if request.param == "xla":
-            from rushlight.engine import xla
+            from rushlight.engine.xla import namespace as xla
 
             array = xla.asarray(array)
         return wrap(array)

@@ -197,7 +197,7 @@ def test_backends_are_set_and_read_back():
 _TWO_GPUS = """
 import jax
 import rushlight as torch
-from rushlight.engine import devices
+from rushlight.engine.xla import devices
 
 places = tuple(jax.devices("cpu"))
 torch.cuda._gpus = lambda: places

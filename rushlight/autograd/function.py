@@ -11,7 +11,7 @@ from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from . import mode
 from .mode import state
-from .op import _with_node, modified_in_place
+from .node import _with_node, modified_in_place
 from .tape import _TWICE, AccumulateGrad, Node, Output
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

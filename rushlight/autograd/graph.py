@@ -213,7 +213,7 @@ def pack(node) -> None:
 
 
 def _pack_saved(node) -> None:
-    from .op import Details
+    from .node import Details
 
     plan = node.plan
     inputs = zip(node.saved, plan.pick(range(len(node.edges))))
@@ -257,6 +257,6 @@ def unpack(value, edges):
 
 
 def _with_node(array, node) -> Tensor:
-    from .op import _with_node
+    from .node import _with_node
 
     return _with_node(array, node)

@@ -67,7 +67,7 @@ def write(xp, x, path, value, recorded=False):
 
 def _write_by_position(xp, x, path, value, recorded):
     """For a view through an op without a ``write`` of its own: find which element of ``x`` each of its elements is."""
-    from ..engine import numpy
+    from ..engine.numpy import namespace as numpy
 
     size = int(np.prod(x.shape))
     positions = read(numpy, np.arange(size).reshape(x.shape), path).reshape(-1)
@@ -84,7 +84,7 @@ def layout(t: Tensor) -> np.ndarray:
     view = t._view
     if view is None:
         return np.empty(t._array.shape, np.int8)
-    from ..engine import numpy
+    from ..engine.numpy import namespace as numpy
 
     return read(numpy, np.empty(view.base._array.shape, np.int8), view.path)
 

@@ -77,7 +77,7 @@ def _needs_jax():
 
 def is_compiling() -> bool:
     """Is this code being traced right now?"""
-    devices = sys.modules.get("rushlight.engine.devices")
+    devices = sys.modules.get("rushlight.engine.xla.devices")
     return devices is not None and devices.is_tracing()
 
 

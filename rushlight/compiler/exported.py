@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.mode import no_grad
 from ..device import cpu
-from ..engine.devices import place_of
+from ..engine.xla.devices import place_of
 from ..tensor import Tensor, wrap
 from .discover import Watch
 from .residence import current

@@ -9,7 +9,7 @@ import weakref
 from .. import config
 from ..autograd.mode import state as mode_state
 from ..device import cpu
-from ..engine.devices import place_of
+from ..engine.xla.devices import place_of
 from ..tensor import Tensor
 from ..utils.hooks import epoch
 from .discover import Watch

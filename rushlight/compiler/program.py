@@ -12,8 +12,8 @@ import numpy as np
 from ..autograd.mode import state as mode_state
 from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
-from ..engine import numpy as numpy_engine
-from ..engine.devices import KEY_WORDS, check_room, explained, memory, size_text
+from ..engine.numpy import namespace as numpy_engine
+from ..engine.xla.devices import KEY_WORDS, check_room, explained, memory, size_text
 from ..errors import OutOfMemoryError
 from ..tensor import Tensor, wrap
 from .options import compiler_options, use_cache

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine.devices import fetched
+from ..engine.xla.devices import fetched
 from ..tensor import Storage, Tensor
 
 SMALL = 32 * 1024  # bytes; below this a buffer of its own costs more than packing

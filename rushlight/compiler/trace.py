@@ -13,9 +13,9 @@ import jax
 import jax.extend.core
 import numpy as np
 
-from ..autograd.op import OpNode
+from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, run_backward
-from ..engine.devices import KEY_WORDS, tracing
+from ..engine.xla.devices import KEY_WORDS, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from .discover import Watch

@@ -1,9 +1,14 @@
-"""The array engines: one namespace of NumPy-style functions each, with the same names and meanings.
+"""The array engines: one room each, with a namespace of NumPy-style functions of the same names and meanings.
 
-``numpy`` serves the CPU; ``xla`` (imported only when a tensor of its kind appears) serves accelerators and compiled
-code. Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its
-functions a namespace has two tables of faster bodies, by op name: ``BODIES`` (same signature as the op's forward) and
+    numpy/   eager code on the CPU
+    xla/     accelerators and compiled code, on JAX; imported only when a tensor of its kind appears
+
+Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its functions
+a namespace has two tables of faster bodies, by op name: ``BODIES`` (same signature as the op's forward) and
 ``BACKWARD`` (all of an op's gradients at once). The op's own forward and rules stay the definition.
+
+What engines share lies beside the rooms: formulas for any namespace (``special``, ``ctc``, ``cells``) and the way
+names that an engine lacks are found among the operators (``fallback``). See docs/design/engines.md.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from . import numpy
+from .numpy import namespace as numpy_namespace
 
 # On NumPy these are stored as such but computed in float32, as PyTorch's CPU kernels do.
 LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
@@ -20,7 +25,7 @@ LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 def namespace_of(array):
     """The engine that an array belongs to."""
     if isinstance(array, (np.ndarray, np.generic)):
-        return numpy
-    from . import xla
+        return numpy_namespace
+    from .xla import namespace
 
-    return xla
+    return namespace

@@ -166,7 +166,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         if int(kind) == 1:  # kDLCPU
             made = finish(of_ndarray(np.from_dlpack(ext_tensor)))
         else:
-            from ..engine import xla
+            from ..engine.xla import namespace as xla
 
             made = finish(xla.from_dlpack(ext_tensor))
     return made.to(device=device, copy=bool(copy))
@@ -621,7 +621,7 @@ def engine_of(device: Device):
     if device.type == "meta":
         raise NotImplementedError("device 'meta' holds no values, and rushlight has no tensors without values")
     try:
-        from ..engine import xla
+        from ..engine.xla import namespace as xla
     except ModuleNotFoundError as error:
         if error.name != "jax":
             raise

@@ -18,7 +18,8 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import namespace_of, streams
+from ..engine import namespace_of
+from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
 from ..tensor import Tensor, wrap
@@ -516,7 +517,7 @@ def _flat(kind, n, dtype, generator, parameters):
 
 
 def _draw_keyed(kind, shape, dtype, device, generator, parameters):
-    from ..engine import keys
+    from ..engine.xla import keys
 
     if dtype.is_complex:
         pair = _draw_keyed(kind, (*shape, 2), dtype.to_real(), device, generator, _halved(parameters))
@@ -543,7 +544,7 @@ def _drawn_from(kind, generator, *parameters):
         arrays = np.broadcast_arrays(*arrays)
         drawn = getattr(streams, kind)(generator, *[a.astype(np.float64) for a in arrays])
         return drawn.reshape(arrays[0].shape).astype(dtype)
-    from ..engine import keys
+    from ..engine.xla import keys
 
     return getattr(keys, kind)(generator, *arrays)
 
@@ -563,7 +564,7 @@ def _values(t: Tensor):
 
 
 def _tracing() -> bool:
-    devices = sys.modules.get("rushlight.engine.devices")  # imports JAX: not loaded, not tracing
+    devices = sys.modules.get("rushlight.engine.xla.devices")  # imports JAX: not loaded, not tracing
     return devices is not None and devices.is_tracing()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
-from ..engine.kernels import cells
+from ..engine import cells
 from .public import PUBLIC, public
 
 

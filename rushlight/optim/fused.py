@@ -7,8 +7,8 @@ import threading
 
 import numpy as np
 
-from ..engine import blas
-from ..engine.kernels import parallel
+from ..engine.numpy import blas
+from ..engine.numpy.kernels import parallel
 
 BLOCK = 1 << 18  # elements worked on at a time: scratch memory is no larger
 WORTH = 1 << 18  # elements that are worth waking another thread for, if there is as much to do as in Adam

@@ -15,7 +15,7 @@ from ..autograd.mode import enable_grad
 from ..autograd.views import put
 from ..config import epoch
 from ..engine import namespace_of
-from ..engine import numpy as numpy_engine
+from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 from .fused import SMALL, run

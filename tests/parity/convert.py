@@ -46,7 +46,7 @@ class Converter:
 
 def _on_xla(array: np.ndarray, t: torch.Tensor) -> Tensor:
     """The array on XLA: itself if it fills its memory in order, else a view of the whole memory, as ``t`` is one."""
-    from rushlight.engine import xla
+    from rushlight.engine.xla import namespace as xla
 
     if array.size == 0 or (array.flags.c_contiguous and array.size == array.base.size):
         return wrap(xla.asarray(array))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.engine import xla
+from rushlight.engine.xla import namespace as xla
 
 ENGINES = pytest.mark.parametrize("engine", ["numpy", "xla"])
 

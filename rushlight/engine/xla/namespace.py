@@ -11,14 +11,15 @@ import jax.numpy as jnp
 import jax.scipy.special as jax_special
 import numpy as np
 
-from ..errors import ValuesNeeded
-from . import special
+from ...errors import ValuesNeeded
+from .. import ctc, special
+from ..fallback import lookup
 from .devices import check_room, check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
-from .fallback import lookup
-from .kernels import ctc, xla_attention, xla_rnn
-from .kernels.xla_conv import conv, conv_input, conv_weight
-from .kernels.xla_windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
-from .xla_linalg import *
+from .kernels import attention as _attention
+from .kernels import rnn as _rnn
+from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
+from .linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
@@ -317,8 +318,8 @@ def irfftn(x, s, axes, norm=None):
     return jnp.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
 
-BODIES["recurrent"], BACKWARD["recurrent"] = xla_rnn.recurrent, xla_rnn.recurrent_backward
-BODIES["attention"], BACKWARD["attention"] = xla_attention.attention, xla_attention.attention_backward
+BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
+BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 
 

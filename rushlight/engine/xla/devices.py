@@ -14,9 +14,9 @@ import threading
 import jax
 import numpy as np
 
-from .. import config
-from ..device import device
-from ..errors import OutOfMemoryError
+from ... import config
+from ...device import device
+from ...errors import OutOfMemoryError
 
 jax.config.update("jax_enable_x64", True)
 

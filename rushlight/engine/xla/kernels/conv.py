@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jax import lax
 
-from ... import backends
+from .... import backends
 
 
 def conv(x, w, *, stride, padding, dilation, groups):

@@ -10,10 +10,24 @@ import sys
 
 import numpy as np
 
-from .. import storage
-from . import special
-from .fallback import lookup
-from .kernels import activations, ctc, losses, norms
+from ... import storage
+from .. import ctc, special
+from ..fallback import lookup
+from ..special import (
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    gamma_slope,
+    igamma,
+    igammac,
+    lgamma,
+    log_ndtr,
+    ndtri,
+    polygamma,
+    zeta,
+)
+from .kernels import activations, losses, norms
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -29,21 +43,7 @@ from .kernels.windows import (
     spread_windows,
     sum_windows,
 )
-from .numpy_linalg import *
-from .special import (
-    digamma,
-    erf,
-    erfc,
-    erfinv,
-    gamma_slope,
-    igamma,
-    igammac,
-    lgamma,
-    log_ndtr,
-    ndtri,
-    polygamma,
-    zeta,
-)
+from .linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...fallback import FORWARDS
 from ..devices import device_of
-from ..fallback import FORWARDS
-from .xla_vjp import with_backward
+from .vjp import with_backward
 
 
 def attention(needs, q, k, v, mask, noise, *, scale, causal):
@@ -16,7 +16,7 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
         on_gpu = device_of(q).type == "cuda"
         wide = q.dtype == jnp.float16 and not on_gpu  # XLA's CPU has no half-precision product that adds in float32
         return _body(needs, q, k, v, mask, scale=scale, causal=causal, wide=wide, cudnn=on_gpu and _cudnn(q, needs))
-    from .. import xla
+    from .. import namespace as xla
 
     return FORWARDS["attention"](xla, q, k, v, mask, noise, scale=scale, causal=causal), None
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .windows import first_inside, lowest, small_int
+from ...numpy.kernels.windows import first_inside, lowest, small_int
 
 
 def _one_program(function):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from . import cells
-from .xla_vjp import with_backward
+from ... import cells
+from .vjp import with_backward
 
 
 def _scan(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
-    from .. import xla
+    from .. import namespace as xla
 
     rows = xla.linear(x, w_ih, b_ih)
     alive = None

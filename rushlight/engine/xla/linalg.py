@@ -1,4 +1,4 @@
-"""Factorizations for the XLA engine, under the names and signatures of ``numpy_linalg``.
+"""Factorizations for the XLA engine, under the names and signatures of ``engine.numpy.linalg``.
 
 ``info`` says only whether a result is usable (0) or not (1): XLA's kernels do not report where they failed.
 """
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
 
-from . import numpy_linalg
+from ..numpy import linalg as on_numpy
 
 __all__ = [
     "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "ldl_factor_ex", "ldl_solve", "lu_factor_ex",
@@ -95,12 +95,12 @@ def lu_factor_ex(x):
 
 def ldl_factor_ex(x, hermitian=False):
     shapes = (x.shape, x.dtype), (x.shape[:-1], np.int32), (x.shape[:-2], np.int32)
-    return _on_host(lambda x: numpy_linalg.ldl_factor_ex(x, hermitian), shapes, x)
+    return _on_host(lambda x: on_numpy.ldl_factor_ex(x, hermitian), shapes, x)
 
 
 def ldl_solve(factors, pivots, b, hermitian=False):
     shape = jnp.broadcast_shapes(factors.shape[:-2], b.shape[:-2]) + b.shape[-2:]
-    solve = lambda *arrays: (numpy_linalg.ldl_solve(*arrays, hermitian),)
+    solve = lambda *arrays: (on_numpy.ldl_solve(*arrays, hermitian),)
     return _on_host(solve, [(shape, b.dtype)], factors, pivots, b)[0]
 
 

@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 
-from ... import config
+from .... import config
 from .. import blas
 
 BLOCK = 1 << 17  # elements of one piece; with a quarter of that, two threads were no faster than one

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..special import erf
-from ..special_tables import GELU_SINGLE
+from ...special import erf
+from ...special_tables import GELU_SINGLE
 from . import parallel
 from .select import BITS, choose, where
 

@@ -1,0 +1,154 @@
+"""Calling an op: pick the engine, convert, compute, wrap, record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engine import namespace_of
+from ..engine.numpy import namespace as numpy_engine
+from ..errors import type_name
+from ..tensor import Storage, Tensor
+from . import mode, shortcuts
+from .mode import state
+from .plan import Plans
+from .promotion import cast_back, convert
+from .record import link_view, record, record_several
+
+if TYPE_CHECKING:
+    from .op import Op
+
+_ndarray = np.ndarray
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_new = object.__new__
+_PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
+_OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
+
+
+def caller(o: Op, node=None, operator=False):
+    """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
+    plans = Plans(o, node or o.node)
+    general = _general_caller(o, plans, operator)
+    general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
+    if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
+        return general
+    short = shortcuts.static if o.static or o.view else shortcuts.single if len(o.arrays) == 1 else shortcuts.pair
+    return short(o, plans, general)
+
+
+def _general_caller(o: Op, plans: Plans, operator=False):
+    """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
+
+    With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
+    """
+    forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
+    detour = o.wide
+    numpy_forward = numpy_engine.BODIES.get(name, forward)
+    defaults, differentiable_op = o.static, bool(o.rules)
+    aux, aux_names, array_names, keep, check, residuals = o.aux, o.aux_names, o.arrays, o.keep, o.check, o.residuals
+
+    def call(*args, **static):
+        if mode.active and state.interceptors:
+            return mode.intercept(call, args, static)
+        xp = numpy_engine
+        arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
+        for a in args:
+            if isinstance(a, Tensor):
+                if a._view is not None and a._view.seen != a._storage.version:
+                    a._refresh()
+                array, n = a._array, a._node
+                if array.__class__ is not _ndarray:
+                    xp = namespace_of(array)
+                if array.dtype is not common:
+                    if common is None:
+                        common = array.dtype
+                    else:
+                        plain = False
+                if n is not None:
+                    needs |= bit
+                nodes.append(n)
+                arrays.append(array)
+            else:
+                if a.__class__ not in _PLAIN_SCALARS:
+                    plain = False
+                nodes.append(None)
+                arrays.append(a)
+            bit += bit
+
+        if xp is not numpy_engine and len(arrays) > 1:
+            xp.check_same_device(arrays)
+        compute = final = auxiliary = None
+        if not (plain and (common is _F32 or common is _F64)) and not is_view:
+            if operator and not all(isinstance(a, _OPERANDS) for a in args):
+                return NotImplemented
+            if common is None and args:
+                raise _not_a_tensor(o, args)
+            if check is not None:
+                check(*arrays)
+            arrays, compute, final = convert(
+                args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp
+            )
+        body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
+        try:
+            if not defaults and aux is None and not residuals:
+                out = body(xp, *arrays)
+            else:
+                static = {**defaults, **static}
+                if residuals and body is not forward:
+                    out, auxiliary = body(needs if state.grad else 0, *arrays, **static)
+                elif aux is None:
+                    out = body(xp, *arrays, **static)
+                else:
+                    known = {**static, **dict(zip(array_names, arrays))}
+                    auxiliary = aux(xp, *[known[n] for n in aux_names])
+                    out = body(xp, *arrays, aux=auxiliary, **static)
+        except (ValueError, TypeError):
+            if operator and any(a is None for a in args):
+                return NotImplemented
+            if promote:
+                check_broadcast(arrays)
+            raise
+        except RuntimeError:
+            if xp is numpy_engine:
+                raise
+            with xp.explained():  # of memory that ran out
+                raise
+
+        if out.__class__ is tuple:
+            return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
+        if final is not None:
+            out = cast_back(xp, out, compute, final)
+        if out.__class__ is not _ndarray and xp is numpy_engine:
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if is_view:
+            link_view(o, args[0], t, static)
+        if needs and differentiable_op and state.grad and (out.dtype is common or out.dtype.kind not in "biu"):
+            t._node = record(plans[needs], args, nodes, xp, out, auxiliary, static, compute)
+        elif mode.active and state.inference and t._storage is None:
+            t._storage = Storage(inference=True)
+        return t
+
+    return call
+
+
+def _not_a_tensor(o, args):
+    return TypeError(f"{o.label}(): argument 'input' (position 1) must be Tensor, not {type_name(args[0])}")
+
+
+def check_broadcast(arrays) -> None:
+    """Raise PyTorch's error if the shapes of ``arrays`` do not broadcast together."""
+    shape: tuple = ()
+    for a in arrays:
+        other = getattr(a, "shape", ())
+        for i in range(1, min(len(shape), len(other)) + 1):
+            if shape[-i] != other[-i] and 1 not in (shape[-i], other[-i]):
+                raise RuntimeError(
+                    f"The size of tensor a ({shape[-i]}) must match the size of tensor b ({other[-i]}) at "
+                    f"non-singleton dimension {max(len(shape), len(other)) - i}"
+                )
+        longer, shorter = (shape, other) if len(shape) >= len(other) else (other, shape)
+        tail = len(longer) - len(shorter)
+        shape = longer[:tail] + tuple(b if a == 1 else a for a, b in zip(longer[tail:], shorter))

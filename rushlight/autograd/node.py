@@ -1,0 +1,269 @@
+"""``OpNode``: a recorded call of an op, and how its gradients are computed from what it kept."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..engine import LOW_PRECISION
+from ..tensor import Storage, Tensor, wrap
+from .mode import state
+from .plan import Plan
+from .promotion import cast, type_name_of
+from .registry import differentiable
+from .tape import _TWICE, AccumulateGrad, Node, Output, run_backward
+
+if TYPE_CHECKING:
+    from .op import Op
+
+
+class Details:
+    """What an OpNode keeps beyond saved values, when there is anything: most nodes have none."""
+
+    __slots__ = ("residuals", "compute", "outputs", "packed")
+
+    def __init__(self, residuals=None, compute=None):
+        self.residuals = residuals
+        self.compute = compute  # the dtype forward computed in, where that was not the inputs' own
+        self.outputs = None  # of several: (weak reference to its node, shape, dtype) each
+        self.packed = False  # saved-tensor hooks hold what was saved
+
+
+class OpNode(Node):
+    """A recorded call of an op. ``saved`` holds a value for each of the plan's names but the static arguments."""
+
+    __slots__ = ("plan", "saved", "static", "versions", "guard", "details")
+    plan: Plan
+    saved: Any
+    static: dict | None  # as given; a default may be missing
+    versions: Any  # (storage, version), or None if it was never written, of each saved input; () if none ever was
+    guard: Any  # (storage, version) of an output that was saved, once somebody might write to it
+    details: Details | None
+
+    @property
+    def op(self) -> Op:
+        return self.plan.op
+
+    def name(self) -> str:
+        return self.plan.node
+
+    def rename(self, node: str) -> None:
+        """Be called ``node`` from now on."""
+        plan = self.plan
+        self.plan = copy.copy(plan)
+        self.plan.node = node
+
+    def shown(self) -> OpNode:
+        """This node for a user's eyes. To record is cheaper with one class for all; the name comes when it is seen."""
+        if type(self).__name__ != self.plan.node:
+            self.__class__ = _named(self.plan.node)
+        return self
+
+    def watch(self, storage: Storage) -> None:
+        if self.plan.output and (self.details is None or not self.details.packed):
+            self.guard = (storage, storage.version)
+
+    def apply(self, xp, g, graph, keep):
+        saved, plan, details = self.saved, self.plan, self.details
+        if saved is None:
+            raise RuntimeError(_TWICE)
+        self._check_versions(saved)
+        if details is None and not graph and not plan.others:
+            values = [v._array if isinstance(v, Tensor) else v for v in saved]
+        else:
+            values, g = self._values(xp, graph), self._incoming(xp, g, graph)
+        backward = None if graph else xp.BACKWARD.get(plan.op.name)
+        known = None if backward is None else self._known(values)
+        if not keep and saved:
+            self.saved = None
+        if known is not None:
+            return backward(g, self.edges, known)
+        if plan.op.derive:
+            return _derive(plan.op, self.edges, plan.names, values, g, graph)
+        grads = [None] * len(self.edges)
+        for i, rule, places in plan.rules:
+            grads[i] = rule(xp, g, *[values[p] for p in places])
+        if plan.many is not None:
+            grads[plan.many :] = grads[plan.many]
+        return grads
+
+    def _check_versions(self, saved) -> None:
+        """Raise if something saved was written in place since."""
+        if self.guard is not None:
+            storage, version = self.guard
+            if storage.version != version:
+                raise RuntimeError(modified_in_place(wrap(saved[self.plan.count]), self, storage.version, version))
+        versions = self.versions
+        for i in range(self.plan.count):
+            value = saved[i]
+            if isinstance(value, Tensor):
+                storage, version = (versions and versions[i]) or (value._storage, 0)
+                if storage is not None and storage.version != version:
+                    raise RuntimeError(modified_in_place(value, value._node, storage.version, version))
+
+    def _known(self, values):
+        """What an engine's backward gets, by name; None where the fused forward left backward to the rules."""
+        known = dict(zip(self.plan.names, values))
+        if self.plan.op.residuals:
+            known["aux"] = self._unpacked(self.details.residuals)
+            if known["aux"] is None:
+                return None
+        return known
+
+    def _unpacked(self, saved):
+        """``saved`` as it was before saved-tensor hooks had it, if they had."""
+        if self.details is None or not self.details.packed:
+            return saved
+        from .graph import unpack
+
+        return unpack(saved, self.edges)
+
+    def _values(self, xp, graph):
+        """What rules asked for, as this pass wants it: raw arrays in forward's dtype, or Tensors in the graph."""
+        plan, saved = self.plan, self._unpacked(self.saved)
+        values = [value if graph else self._raw(xp, value) for value in saved[: plan.count]]
+        if plan.output:
+            values.append(self._output(saved[plan.count]) if graph else self._raw(xp, saved[plan.count]))
+        for kind, which in plan.others:
+            value = self._static(which) if kind == "static" else saved[len(values)]
+            if kind == "inputs" and not graph:
+                value = [self._raw(xp, v) for v in value]
+            elif kind == "aux" and graph:
+                value = self._aux_again(xp, values, value)
+            values.append(value)
+        return values
+
+    def _static(self, name):
+        return self.static[name] if name in self.static else self.plan.op.static[name]
+
+    def _incoming(self, xp, g, graph):
+        details = self.details
+        if details is None:
+            return g
+        if type(g) is list:
+            g = [self._zeros(meta, graph) if x is None else x for x, meta in zip(g, details.outputs)]
+        if graph or details.compute is None:
+            return g
+        return [self._raw(xp, x) for x in g] if type(g) is list else self._raw(xp, g)
+
+    def _raw(self, xp, value):
+        """An array in the dtype forward computed in: everything for a promoting op, else only half precision."""
+        if isinstance(value, Tensor):
+            value = value._array
+        details = self.details
+        if details is None or details.compute is None or not hasattr(value, "dtype"):
+            return tuple([self._raw(xp, v) for v in value]) if isinstance(value, tuple) else value
+        if (self.plan.op.promote and value.dtype.kind != "b") or value.dtype in LOW_PRECISION:
+            return cast(xp, value, details.compute)
+        return value
+
+    def _output(self, y):
+        """The output as a Tensor of this graph; built here, for holding on to it would be a cycle."""
+        if isinstance(y, tuple):
+            return tuple(_with_node(a, self.output(i)) for i, a in enumerate(y))
+        return _with_node(y, self)
+
+    def output(self, index):
+        """The node of one of several outputs; made again if its tensor is gone."""
+        if self.shape is not None:
+            return self
+        meta = self.details.outputs[index]
+        if meta is None:  # not differentiable
+            return None
+        made, shape, dtype = meta
+        return made() or Output(self, index, shape, dtype)
+
+    def _aux_again(self, xp, values, aux):
+        """aux as a differentiable function of the inputs; a constant if the rules kept no input it depends on."""
+        op = self.plan.op
+        known = {**op.static, **self.static, **dict(zip(self.plan.names, values))}
+        if all(n in known for n in op.aux_names):
+            return op.aux(xp, *[known[n] for n in op.aux_names])
+        return tuple(wrap(v) for v in aux) if isinstance(aux, tuple) else wrap(aux)
+
+    def _zeros(self, meta, graph):
+        if meta is None:
+            return None
+        _, shape, dtype = meta
+        zeros = self.xp.zeros(shape, dtype=dtype)
+        return wrap(zeros) if graph else zeros
+
+    @property
+    def outputs(self):
+        return self.details.outputs
+
+    @property
+    def saved_tensors(self):
+        if self.saved is None:
+            raise RuntimeError(_TWICE)
+        return tuple(v for v in self._unpacked(self.saved) if isinstance(v, Tensor))
+
+
+@functools.cache
+def _named(node: str) -> type:
+    return type(node, (OpNode,), {"__slots__": ()})
+
+
+def modified_in_place(value, node, version, expected) -> str:
+    """The message about a saved tensor that was written before backward could use it; ``node`` is what made it."""
+    made_by = ""
+    if node is not None and type(node) is not AccumulateGrad:
+        index, node = (node.index, node.parent) if type(node) is Output else (0, node)
+        made_by = f", which is output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')},"
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+        "was changed in there or anywhere later. Good luck!"
+        if state.anomaly
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{type_name_of(value._array.dtype)} {list(value.shape)}]{made_by} is at version {version}; expected version "
+        f"{expected} instead. Hint: {hint}"
+    )
+
+
+def _with_node(array, node):
+    t = wrap(array)
+    t._node = node
+    return t
+
+
+def _derive(o: Op, edges, names, values, g, graph):
+    """Gradients of ``o`` by differentiating its forward function, run again in the ``differentiable`` namespace."""
+    known = dict(zip(names, values))
+    arrays = [known[name] for name in o.arrays]
+    if o.variadic:
+        arrays[-1:] = arrays[-1]
+    static = {name: known[name] for name in o.static}
+    outer, state.grad = state.grad, True
+    try:
+        # Fresh aliases: a path that leads on from one input to another must not be followed here.
+        inputs = [_alias(a, wanted is not None, graph) for a, wanted in zip(arrays, edges)]
+        if o.aux is not None:
+            named = dict(zip(o.arrays, inputs))
+            static["aux"] = o.aux(differentiable, *[named.get(n, static.get(n)) for n in o.aux_names])
+        out = o.forward(differentiable, *inputs, **static)
+        roots, gradients = [], []
+        for t, gt in zip(out, g) if isinstance(out, tuple) else [(out, g)]:
+            if isinstance(t, Tensor) and t._node is not None and gt is not None:
+                roots.append(t._node)
+                gradients.append(gt)
+        wanted = [t._node for t, edge in zip(inputs, edges) if edge is not None]
+        found = run_backward(roots, gradients, retain=graph, graph=graph, wanted=set(wanted))
+    finally:
+        state.grad = outer
+    return [found.get(t._node) if edge is not None else None for t, edge in zip(inputs, edges)]
+
+
+def _alias(array, wanted, graph):
+    if graph and isinstance(array, Tensor):
+        return differentiable.alias(array) if wanted else array
+    if not hasattr(array, "dtype"):
+        return array
+    t = wrap(array)
+    if wanted:
+        t._node = AccumulateGrad(t)
+    return t

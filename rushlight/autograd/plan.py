@@ -1,0 +1,110 @@
+"""What a recorded call keeps: for each op and each set of wanted gradients, the values that its rules ask for."""
+
+from __future__ import annotations
+
+import inspect
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .op import Op
+
+
+class Plans(dict):
+    """The plans of an op whose nodes are called ``node``, by which inputs want gradients: a bit for each."""
+
+    def __init__(self, op: Op, node: str):
+        self.op, self.node = op, node
+
+    def __missing__(self, needs: int) -> Plan:
+        plan = self[needs] = Plan(self.op, self.node, needs)
+        return plan
+
+
+class Rule:
+    __slots__ = ("argument", "function", "needs")
+
+    def __init__(self, argument, function):
+        self.argument, self.function = argument, function
+        self.needs = getattr(function, "needs", None) or names_of(function)[2:]
+
+
+class Plan:
+    """For one op and one set of wanted gradients: which values to save, and how each rule picks from them.
+
+    ``names`` are the values that the rules ask for, in this order: inputs (``count`` of them), the output if
+    ``output``, then what ``others`` lists as (kind, which): static arguments, shapes, the inputs of ``*name``, aux.
+    A node saves all but the static arguments, which it has anyway.
+    """
+
+    __slots__ = ("op", "node", "names", "rules", "count", "pick", "output", "others", "many", "saves_more")
+
+    def __init__(self, op: Op, node: str, needs: int):
+        self.op, self.node = op, node
+        wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
+        if op.variadic and needs >> len(op.arrays) - 1:
+            wanted[-1] = op.rules.get(op.variadic)
+        self.many = len(wanted) - 1 if op.variadic and wanted[-1] else None  # the place of a rule for ``*name``
+        asked = dict.fromkeys(n for r in wanted if r for n in r.needs)
+        sources = sorted([(*_source(op, name), name) for name in asked], key=lambda source: _ORDER[source[0]])
+        self.names = tuple(name for _, _, name in sources)
+        place = {name: i for i, name in enumerate(self.names)}
+        self.rules = tuple(
+            (i, r.function, tuple(place[n] for n in r.needs)) for i, r in enumerate(wanted) if r is not None
+        )
+        inputs = [which for kind, which, _ in sources if kind == "input"]
+        self.count, self.output = len(inputs), "y" in asked
+        self.others = tuple((kind, which) for kind, which, _ in sources if kind not in ("input", "y"))
+        # A tuple of what is kept; of one argument as args[i:i+1], for itemgetter(i) would give the argument itself.
+        first = inputs[0] if inputs else 0
+        self.pick = itemgetter(*inputs) if len(inputs) > 1 else itemgetter(slice(first, first + len(inputs)))
+
+        self.saves_more = any(kind != "static" for kind, _ in self.others)
+
+    def keep(self, args, out, aux=None) -> tuple:
+        """What a node of this plan saves of one call."""
+        kept = self.pick(args)
+        if self.output:
+            kept += (out,)
+        if self.saves_more:
+            for kind, which in self.others:
+                if kind == "shape":
+                    value = args[which]
+                    kept += (value._array.shape if isinstance(value, Tensor) else (),)
+                elif kind == "shapes":
+                    kept += (tuple([_shape(a) for a in args[which:]]),)
+                elif kind != "static":
+                    kept += (args[which:] if kind == "inputs" else aux,)
+        return kept
+
+
+_ORDER = {"input": 0, "y": 1, "shape": 2, "shapes": 2, "inputs": 2, "aux": 2, "static": 3}
+
+
+def _shape(value):
+    return value._array.shape if isinstance(value, Tensor) else ()
+
+
+def _source(op: Op, name: str):
+    """Where the value that a rule calls ``name`` comes from: the kind of source, and which of them."""
+    if name in ("y", "aux"):
+        return (name, None)
+    if name in op.arrays:
+        return ("inputs" if name == op.variadic else "input", op.arrays.index(name))
+    if name in op.static:
+        return ("static", name)
+    if name.endswith("_shape") and name[:-6] in op.arrays:
+        return ("shapes" if name[:-6] == op.variadic else "shape", op.arrays.index(name[:-6]))
+    raise TypeError(
+        f"op {op.name}: a gradient rule asks for '{name}', which is no argument of {op.arrays + tuple(op.static)}"
+    )
+
+
+def names_of(function) -> tuple:
+    """A function's parameters, read off its code: hundreds of ops are declared at import, and ``inspect`` is slow."""
+    if hasattr(function, "__signature__") or hasattr(function, "__wrapped__"):
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

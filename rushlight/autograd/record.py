@@ -1,0 +1,103 @@
+"""Recording a call: the node it leaves in the graph, and the view it may have made."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from ..engine.numpy import namespace as numpy_engine
+from ..tensor import Tensor, View, wrap
+from . import mode
+from .mode import state
+from .node import Details, OpNode
+from .promotion import cast_back
+from .tape import Output, _sequence
+
+_ndarray = np.ndarray
+_new = object.__new__
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+def make_node(plan, edges, xp, out, saved, static, versions):
+    node = _new(OpNode)
+    node.plan, node.edges, node.xp, node.saved, node.static = plan, edges, xp, saved, static
+    node.versions = versions
+    node.shape, node.dtype, node.sequence = out.shape, out.dtype, next(_sequence)
+    node.hooks = node.guard = node.details = None
+    return node
+
+
+def record(plan, args, edges, xp, out, auxiliary, static, compute):
+    """Make the node of one call of any kind; ``out`` is a tuple for an op with several outputs."""
+    op, several = plan.op, out.__class__ is tuple
+    saved = plan.keep(args, out, auxiliary)
+    node = make_node(plan, edges, xp, out[0] if several else out, saved, static, versions_of(saved[: plan.count]))
+    if several:
+        node.shape = node.dtype = None
+    if several or compute is not None or op.residuals:
+        node.details = Details(auxiliary if op.residuals else None, compute)
+    if mode.active and (state.saved_hooks or state.anomaly):
+        from .graph import pack
+
+        pack(node)
+    return node
+
+
+def versions_of(saved) -> tuple:
+    """See ``OpNode.versions``."""
+    versions = []
+    for value in saved:
+        storage = value._storage if isinstance(value, Tensor) else None
+        if storage is not None and storage.inference:
+            raise RuntimeError(_INFERENCE)
+        versions.append(None if storage is None else (storage, storage.version))
+    return tuple(versions)
+
+
+def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
+    """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
+    if final is not None:
+        outs = tuple(cast_back(xp, a, compute, final) if i == 0 or not o.wide else a for i, a in enumerate(outs))
+    if xp is numpy_engine:
+        outs = tuple(np.asarray(a) for a in outs)
+    tensors = tuple(wrap(a) for a in outs)
+    if o.view:
+        for i, t in enumerate(tensors):
+            link_view(o, args[0], t, static, index=i)
+    if needs and o.rules and state.grad:
+        node = record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
+        made = []
+        for i, t in enumerate(tensors):
+            if t._array.dtype.kind not in "biu":
+                t._node = Output(node, i, t._array.shape, t._array.dtype)
+                made.append((weakref.ref(t._node), t._array.shape, t._array.dtype))
+            else:
+                made.append(None)
+        node.details.outputs = tuple(made)
+    return tensors
+
+
+def link_view(o, base, t, static, index=None):
+    """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
+    array, whole = t._array, base._array
+    if array.__class__ is _ndarray and array.base is not whole and not _aliases(array, whole):
+        return
+    storage = t._storage = base._storage or base._counted()
+    if storage.views is not None:
+        storage.views.append(t)
+    step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
+    if base._view is None or base._view.recorded is None:
+        t._view = View(base, (step,), storage.version, state.grad)
+    else:
+        t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)
+
+
+def _aliases(array, whole) -> bool:
+    if array.base is not None and array.base is whole.base:
+        return True
+    return not array.size or np.may_share_memory(array, whole)

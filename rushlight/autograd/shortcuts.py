@@ -1,0 +1,172 @@
+"""Short cuts for the commonest calls: float32 or float64 on NumPy, nothing to convert, no mode but the grad switch.
+
+Whatever else comes, bad arguments among them, is handed to the general caller. The three repeat a dozen lines of it and
+of each other on purpose: a recorded call takes about a microsecond, and a function for the lines they share would take
+a tenth of that; keyword arguments where there are none, another.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engine.numpy import namespace as numpy_engine
+from ..tensor import Tensor
+from . import mode
+from .mode import state
+from .plan import Plans
+from .record import link_view, make_node, versions_of
+
+if TYPE_CHECKING:
+    from .op import Op
+
+_ndarray = np.ndarray
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_new = object.__new__
+
+
+def _numpy_function(o: Op):
+    """What computes the op on NumPy arrays: its body; the function of its name, where forward only calls that."""
+    body = numpy_engine.BODIES.get(o.name)
+    if body is None and _only_calls(o):
+        return getattr(numpy_engine, o.name)
+    return functools.partial(body or o.forward, numpy_engine)
+
+
+def _only_calls(o: Op) -> bool:
+    """Does forward do nothing but call the function of the op's name with its arrays? Told by running it on tokens."""
+    tokens, probe = [object() for _ in o.arrays], _Probe()
+    try:
+        return o.forward(probe, *tokens) is probe and probe.called == [(o.name, *tokens)]
+    except Exception:
+        return False
+
+
+class _Probe:
+    """A namespace that notes which of its functions are called, with what; each returns the namespace."""
+
+    def __init__(self):
+        self.called = []
+
+    def __getattr__(self, name):
+        return lambda *args: self.called.append((name, *args)) or self
+
+
+def pair(o: Op, plans: Plans, general):
+    """For ops of two arrays, or one and a Python number."""
+    compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
+
+    def call(x, w):
+        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
+            return general(x, w)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
+            return general(x, w)
+        if w.__class__ is float or w.__class__ is int:
+            b, other, storage = w, None, None
+        elif w.__class__ is Tensor or isinstance(w, Tensor):
+            if w._view is not None and w._view.seen != w._storage.version:
+                w._refresh()
+            b, other, storage = w._array, w._node, w._storage
+            if b.__class__ is not _ndarray or b.dtype is not dtype:
+                return general(x, w)
+        else:
+            return general(x, w)
+        try:
+            out = compute(a, b)
+        except (ValueError, TypeError):
+            return general(x, w)  # which knows how to say what is wrong
+        if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x, w)
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if recorded and (node is not None or other is not None) and state.grad:
+            if out.dtype is not dtype and out.dtype.kind in "biu":
+                return t
+            needs = 1 if other is None else 2 if node is None else 3
+            plan = known[needs]
+            if plan is None:
+                plan = known[needs] = plans[needs]
+            saved = plan.keep((x, w), out) if plan.output or plan.saves_more else plan.pick((x, w))
+            mine = x._storage
+            if (mine is None or not (mine.version or mine.inference)) and (
+                storage is None or not (storage.version or storage.inference)
+            ):
+                versions = ()
+            else:
+                versions = versions_of(saved[: plan.count])
+            t._node = make_node(plan, (node, other), numpy_engine, out, saved, None, versions)
+        return t
+
+    return call
+
+
+def single(o: Op, plans: Plans, general):
+    """For ops of one array."""
+    compute, recorded = _numpy_function(o), bool(o.rules)
+
+    def call(x):
+        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
+            return general(x)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
+            return general(x)
+        out = compute(a)
+        if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x)
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if node is not None and recorded and state.grad and (out.dtype is dtype or out.dtype.kind not in "biu"):
+            plan, storage = plans[1], x._storage
+            saved = plan.keep((x,), out)
+            plain = storage is None or not (storage.version or storage.inference)
+            versions = () if plain else versions_of(saved[: plan.count])
+            t._node = make_node(plan, (node,), numpy_engine, out, saved, None, versions)
+        return t
+
+    return call
+
+
+def static(o: Op, plans: Plans, general):
+    """For ops of one array with static arguments, and for views."""
+    forward, recorded, is_view = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules), o.view
+
+    def call(x, **static):
+        if mode.active or not isinstance(x, Tensor):
+            return general(x, **static)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh()
+        a, node = x._array, x._node
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
+            return general(x, **static)
+        out = forward(numpy_engine, a, **static)
+        if out.__class__ is not _ndarray:
+            if out.__class__ is tuple:
+                return general(x, **static)
+            out = np.asarray(out)
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if is_view:
+            link_view(o, x, t, static)
+        if node is not None and recorded and state.grad and (out.dtype is dtype or out.dtype.kind not in "biu"):
+            plan, storage = plans[1], x._storage
+            saved = plan.keep((x,), out) if plan.names else ()
+            plain = storage is None or not (storage.version or storage.inference)
+            versions = () if plain else versions_of(saved[: plan.count])
+            t._node = make_node(plan, (node,), numpy_engine, out, saved, static, versions)
+        return t
+
+    return call

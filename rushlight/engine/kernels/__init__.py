@@ -1,1 +1,0 @@
-"""NumPy bodies that need more than a line: convolution by cache-sized column blocks and BLAS."""

@@ -1,0 +1,1 @@
+"""NumPy's arrays: eager code on the CPU. ``namespace`` is what rules see, ``kernels`` has faster bodies by family."""
