@@ -33,8 +33,7 @@ def caller(o: Op, node=None, operator=False):
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
-    short = shortcuts.static if o.static or o.view else shortcuts.single if len(o.arrays) == 1 else shortcuts.pair
-    return short(o, plans, general)
+    return (shortcuts.single if len(o.arrays) == 1 else shortcuts.pair)(o, plans, general)
 
 
 def _general_caller(o: Op, plans: Plans, operator=False):

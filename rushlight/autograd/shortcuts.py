@@ -1,8 +1,7 @@
 """Short cuts for the commonest calls: float32 or float64 on NumPy, nothing to convert, no mode but the grad switch.
 
-Whatever else comes, bad arguments among them, is handed to the general caller. The three repeat a dozen lines of it and
-of each other on purpose: a recorded call takes about a microsecond, and a function for the lines they share would take
-a tenth of that; keyword arguments where there are none, another.
+Whatever else comes, bad arguments among them, is handed to the general caller. The two repeat lines of it and of each
+other because nearly each of those lines may end in that hand-over, which a shared function could not do for its caller.
 """
 
 from __future__ import annotations
@@ -109,42 +108,11 @@ def pair(o: Op, plans: Plans, general):
 
 
 def single(o: Op, plans: Plans, general):
-    """For ops of one array."""
-    compute, recorded = _numpy_function(o), bool(o.rules)
-
-    def call(x):
-        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
-            return general(x)
-        if x._view is not None and x._view.seen != x._storage.version:
-            x._refresh()
-        a, node = x._array, x._node
-        dtype = a.dtype
-        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
-            return general(x)
-        out = compute(a)
-        if out.__class__ is not _ndarray:
-            if out.__class__ is tuple:
-                return general(x)
-            out = np.asarray(out)
-        t = _new(Tensor)
-        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
-        if node is not None and recorded and state.grad and (out.dtype is dtype or out.dtype.kind not in "biu"):
-            plan, storage = plans[1], x._storage
-            saved = plan.keep((x,), out)
-            plain = storage is None or not (storage.version or storage.inference)
-            versions = () if plain else versions_of(saved[: plan.count])
-            t._node = make_node(plan, (node,), numpy_engine, out, saved, None, versions)
-        return t
-
-    return call
-
-
-def static(o: Op, plans: Plans, general):
-    """For ops of one array with static arguments, and for views."""
-    forward, recorded, is_view = numpy_engine.BODIES.get(o.name, o.forward), bool(o.rules), o.view
+    """For ops of one array, with or without static arguments, and for views."""
+    compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
 
     def call(x, **static):
-        if mode.active or not isinstance(x, Tensor):
+        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh()
@@ -152,7 +120,7 @@ def static(o: Op, plans: Plans, general):
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
             return general(x, **static)
-        out = forward(numpy_engine, a, **static)
+        out = compute(a, **static)
         if out.__class__ is not _ndarray:
             if out.__class__ is tuple:
                 return general(x, **static)

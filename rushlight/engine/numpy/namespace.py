@@ -37,12 +37,12 @@ from .kernels.windows import (
     add_columns,
     columns,
     max_windows,
-    max_windows_backward,
     pick,
     spread,
     spread_windows,
     sum_windows,
 )
+from .kernels.windows import max_windows_backward as _max_windows_backward
 from .linalg import *
 
 BODIES: dict = {}  # op name -> a faster forward
@@ -283,7 +283,7 @@ def _linear_backward(g, edges, saved):
 for _family in (activations, losses, norms):
     BODIES.update(_family.BODIES)
     BACKWARD.update(_family.BACKWARD)
-BACKWARD["max_pool"] = max_windows_backward
+BACKWARD["max_pool"] = _max_windows_backward
 BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
 BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward

@@ -1,0 +1,141 @@
+"""The house: imports point one way, JAX stays in its rooms, and every engine offers what rules ask for."""
+
+import ast
+import pathlib
+
+import pytest
+
+import rushlight
+from rushlight.engine.numpy import namespace as numpy_namespace
+
+ROOT = pathlib.Path(rushlight.__file__).parent
+# From the ground up; what is named in one line may import each other. See docs/design/index.md.
+LAYERS = [
+    "config device dtypes errors layout storage backends version compat __future__",
+    "engine",
+    "tensor random _printing",
+    "autograd utils.hooks",
+    "ops linalg fft special signal func amp aliases types",
+    "nn",
+    "optim io serialization hub utils multiprocessing vision",
+    "compiler export jit cuda accelerator distributions testing",
+    "inspect",
+    "cli __main__ __init__",
+]
+LEVEL = {part: level for level, line in enumerate(LAYERS) for part in line.split()}
+
+
+def files():
+    return sorted(ROOT.rglob("*.py"))
+
+
+def module_of(path):
+    return path.relative_to(ROOT.parent).with_suffix("").parts
+
+
+def level_of(parts):
+    """The layer of ('rushlight', 'nn', 'module'), by the longest name that LAYERS has."""
+    for end in (3, 2):
+        level = LEVEL.get(".".join(parts[1:end]))
+        if level is not None:
+            return level
+    return None
+
+
+def imports(path):
+    """The modules of this package that a file imports when it is itself imported, and their names from it."""
+    here, statements = module_of(path), list(ast.parse(path.read_text()).body)
+    while statements:
+        s = statements.pop()
+        if isinstance(s, ast.If) and "TYPE_CHECKING" not in ast.dump(s.test):
+            statements += s.body + s.orelse
+        elif isinstance(s, ast.Try):
+            statements += s.body
+        elif isinstance(s, ast.ImportFrom) and s.level:
+            base = here[: len(here) - s.level] + tuple(s.module.split(".") if s.module else ())
+            yield from ((s.lineno, (*base, a.name)) for a in s.names)
+
+
+def test_every_part_has_its_layer():
+    parts = {
+        p.stem if p.is_file() else p.name for p in ROOT.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()
+    }
+    assert parts == {name for name in LEVEL if "." not in name}
+
+
+def test_imports_point_one_way():
+    upwards = []
+    for path in files():
+        mine = level_of(module_of(path))
+        for line, target in imports(path):
+            theirs = level_of(target)
+            if theirs is not None and theirs > mine:
+                upwards.append(f"{path.relative_to(ROOT.parent)}:{line} imports {'.'.join(target)}")
+    assert not upwards, "\n".join(upwards)
+
+
+def test_only_the_rooms_of_xla_know_jax():
+    allowed = ("engine/xla/", "compiler/", "cuda/")
+    strangers = []
+    for path in files():
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            imported += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if any(str(m).split(".")[0] in ("jax", "jaxlib") for m in imported) and not name.startswith(allowed):
+                strangers.append(f"{name}:{node.lineno}")
+    assert not strangers
+
+
+def names_that_rules_use():
+    """Every ``xp.name`` in a function whose first parameter is ``xp``: forwards, rules, updates, shared formulas."""
+    for path in files():
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, (ast.FunctionDef, ast.Lambda)):
+                arguments = [*function.args.posonlyargs, *function.args.args]
+                if arguments and arguments[0].arg == "xp":
+                    for node in ast.walk(function):
+                        if (
+                            isinstance(node, ast.Attribute)
+                            and isinstance(node.value, ast.Name)
+                            and node.value.id == "xp"
+                        ):
+                            yield node.attr
+
+
+def offered_by(namespace):
+    """The functions that are written or imported in the namespace's own file, for rules to use."""
+    tree = ast.parse(pathlib.Path(namespace.__file__).read_text())
+    named = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
+    named += [a.asname or a.name for n in tree.body if isinstance(n, ast.ImportFrom) and n.module for a in n.names]
+    found = {n: getattr(namespace, n, None) for n in named if not n.startswith("_")}
+    return {n for n, value in found.items() if callable(value) and not isinstance(value, type)}
+
+
+@pytest.mark.parametrize("engine", ["numpy", "xla"])
+def test_an_engine_offers_what_rules_ask_for(engine):
+    namespace = numpy_namespace
+    if engine == "xla":
+        pytest.importorskip("jax")
+        from rushlight.engine.xla import namespace
+    used = set(names_that_rules_use()) | {"BODIES", "BACKWARD"}
+    assert len(used) > 150
+    assert sorted(name for name in used if not hasattr(namespace, name)) == []
+
+
+def test_engines_offer_the_same_names():
+    pytest.importorskip("jax")
+    from rushlight.engine.xla import namespace as xla_namespace
+
+    only_xla = {
+        "check_room",
+        "check_same_device",
+        "device_of",
+        "explained",
+        "next_key",
+        "place_of",
+        "to_device",
+        "to_numpy",
+    }
+    assert sorted(n for n in offered_by(numpy_namespace) if not hasattr(xla_namespace, n)) == []
+    assert sorted(n for n in offered_by(xla_namespace) - only_xla if not hasattr(numpy_namespace, n)) == []
