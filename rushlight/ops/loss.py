@@ -234,7 +234,7 @@ def _ctc_forward(xp, x, targets, input_lengths, target_lengths, blank):
 
 @op
 def ctc_paths(xp, x, targets, input_lengths, target_lengths, *, blank):
-    """(log-probabilities of beginnings, minus the log-probability of each whole); see ``engine/kernels/ctc.py``."""
+    """(log-probabilities of beginnings, minus the log-probability of each whole); see ``engine/ctc.py``."""
     return xp.ctc_paths(x, targets, input_lengths, target_lengths, blank=blank)
 
 
