@@ -89,6 +89,7 @@ _EXCEPTIONS = {
     (f"{_PACKAGE}.tensor", "Size"): "torch",
     (f"{_PACKAGE}.device", "device"): "torch",
     (f"{_PACKAGE}.random", "Generator"): "torch._C",
+    (f"{_PACKAGE}.nn.saving", "_IncompatibleKeys"): "torch.nn.modules.module",
     (f"{_PACKAGE}.optim.adam", "AdamW"): "torch.optim.adamw",
     (f"{_PACKAGE}.optim.adafactor", "Adafactor"): "torch.optim",
     (f"{_PACKAGE}.optim.muon", "Muon"): "torch.optim",

@@ -133,6 +133,20 @@ def registered(kind: str, module, name: str, value):
     return value
 
 
+def table_property(name: str) -> property:
+    """PyTorch's name for one of the tables of ``Hooks``; who reads it may write to it, so it exists from then on."""
+
+    def read(self):
+        epoch.value += 1
+        return getattr(self._own_hooks(), name)
+
+    def write(self, value):
+        epoch.value += 1
+        setattr(self._own_hooks(), name, value)
+
+    return property(read, write)
+
+
 # -- a call ----------------------------------------------------------------------------------------------------------
 
 

@@ -4,21 +4,23 @@ Three plain dicts, ``_parameters``, ``_buffers`` and ``_modules``, are all the s
 else (``parameters()``, ``state_dict()``, ``to()``, printing) is read from them. Reading is one traversal seen from
 several sides. What people override (``train``, ``apply``, ``_apply``, ``state_dict``) goes from a module to a child
 through the child's own method.
+
+Every method is here, with what it promises; the longer stories are told in files of their own: ``hooks.py`` (a call
+between hooks), ``saving.py`` (state dicts), ``conversion.py`` (dtypes and devices), ``attributes.py`` (names).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .. import dtypes
-from ..autograd.mode import no_grad
 from ..device import device as Device
-from ..tensor import Size, Tensor
+from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle, epoch
+from . import conversion, saving
 from . import hooks as hooking
+from .attributes import cannot_assign, check_name, class_names, read_fast, remove, typename, unexpected_arguments
 from .hooks import (
     Hooks,
     everyone,
@@ -32,7 +34,8 @@ from .hooks import (
     register_module_parameter_registration_hook,
     registered,
 )
-from .parameter import Parameter, is_lazy
+from .parameter import Parameter
+from .saving import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys
 
 __all__ = [
     "Module",
@@ -48,7 +51,6 @@ __all__ = [
 ]
 
 T_destination = TypeVar("T_destination", bound=dict[str, Any])
-_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class Module:
@@ -80,7 +82,7 @@ class Module:
 
     def __init__(self, *args, **kwargs) -> None:
         if (args or kwargs) and not self.call_super_init:
-            raise _unexpected_arguments(type(self), args, kwargs)
+            raise unexpected_arguments(type(self), args, kwargs)
         # Straight into the dict: __setattr__ would ask of each whether it is a parameter.
         state = self.__dict__
         state["training"] = True
@@ -162,15 +164,15 @@ class Module:
             self._set_early(name, value)
         elif name in state["_parameters"]:
             if value is not None:
-                raise _cannot_assign(value, f"as parameter '{name}' (torch.nn.Parameter or None expected)")
+                raise cannot_assign(value, f"as parameter '{name}' (torch.nn.Parameter or None expected)")
             self.register_parameter(name, None)
         elif isinstance(value, Module):
-            _remove(name, state, state["_parameters"], state["_buffers"], state["_non_persistent_buffers_set"])
+            remove(name, state, state["_parameters"], state["_buffers"], state["_non_persistent_buffers_set"])
             state["_modules"][name] = registered("module_registration", self, name, value)
-            _read_fast(type(self), "_modules", name)
+            read_fast(type(self), "_modules", name)
         elif name in state["_modules"]:
             if value is not None:
-                raise _cannot_assign(value, f"as child module '{name}' (torch.nn.Module or None expected)")
+                raise cannot_assign(value, f"as child module '{name}' (torch.nn.Module or None expected)")
             state["_modules"][name] = registered("module_registration", self, name, value)
         elif name in state["_buffers"] or (isinstance(value, Tensor) and getattr(value, "_is_buffer", False)):
             self._set_buffer(name, value)
@@ -183,12 +185,12 @@ class Module:
         state = self.__dict__
         if "_parameters" not in state:
             raise AttributeError("cannot assign parameters before Module.__init__() call")
-        _remove(name, state, state["_buffers"], state["_modules"], state["_non_persistent_buffers_set"])
+        remove(name, state, state["_buffers"], state["_modules"], state["_non_persistent_buffers_set"])
         self.register_parameter(name, value)
 
     def _set_buffer(self, name: str, value) -> None:
         if value is not None and not isinstance(value, Tensor):
-            raise _cannot_assign(value, f"as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+            raise cannot_assign(value, f"as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
         buffers = self._buffers
         if name in buffers:
             buffers[name] = registered("buffer_registration", self, name, value)
@@ -218,7 +220,7 @@ class Module:
             super().__delattr__(name)
 
     def __dir__(self):
-        names = {*_class_names(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        names = {*class_names(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[:1].isdigit())  # "0" of a Sequential is no attribute
 
     def __getstate__(self) -> dict:
@@ -243,11 +245,11 @@ class Module:
         """Add a parameter under ``name``; None reserves the name and is left out of ``state_dict``."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
-        _check_name("parameter", name)
+        check_name("parameter", name)
         if name not in self._parameters and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
-            raise _cannot_assign(param, f"object to parameter '{name}' (torch.nn.Parameter or None required)")
+            raise cannot_assign(param, f"object to parameter '{name}' (torch.nn.Parameter or None required)")
         if param is not None and not param.is_leaf:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
@@ -257,20 +259,20 @@ class Module:
             param = registered("parameter_registration", self, name, param)
         self._parameters[name] = param
         epoch.value += 1
-        _read_fast(type(self), "_parameters", name)
+        read_fast(type(self), "_parameters", name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not trained; ``persistent``: also part of ``state_dict``."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        _check_name("buffer", name)
+        check_name("buffer", name)
         if name not in self._buffers and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise _cannot_assign(tensor, f"object to buffer '{name}' (torch Tensor or None required)")
+            raise cannot_assign(tensor, f"object to buffer '{name}' (torch Tensor or None required)")
         self._buffers[name] = registered("buffer_registration", self, name, tensor)
         self._mark_persistent(name, persistent)
-        _read_fast(type(self), "_buffers", name)
+        read_fast(type(self), "_buffers", name)
 
     def _mark_persistent(self, name: str, persistent: bool) -> None:
         if persistent:
@@ -281,9 +283,9 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child; the same as ``setattr`` for names that only exist at run time."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if not isinstance(name, str):
-            raise TypeError(f"module name should be a string. Got {_typename(name)}")
+            raise TypeError(f"module name should be a string. Got {typename(name)}")
         if name not in self._modules and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
@@ -461,55 +463,19 @@ class Module:
                 module._apply(fn)
         for name, parameter in self._parameters.items():
             if parameter is not None:
-                self._apply_to_parameter(name, parameter, fn)
+                conversion.convert_parameter(self, name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         epoch.value += 1
         return self
 
-    def _apply_to_parameter(self, name: str, parameter: Parameter, fn) -> None:
-        from .. import __future__ as future
-
-        with no_grad():
-            data = fn(parameter)
-            grad = None if parameter._grad is None else fn(parameter._grad)
-        if future.get_overwrite_module_params_on_conversion():
-            self._parameters[name] = parameter = Parameter(data, parameter.requires_grad)
-            if grad is not None:
-                parameter._grad = grad.requires_grad_(False)
-        else:
-            parameter.data = data
-            if grad is not None and parameter._grad is not None and grad is not parameter._grad:
-                parameter._grad.data = grad
-
     def to(self, *args, **kwargs) -> Module:
         """``to(device)``, ``to(dtype)``, ``to(tensor)``, ``to(memory_format=…)``: move or convert, in place.
 
         Only floating-point parameters and buffers change dtype.
         """
-        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
-        if dtype is not None:
-            if not (dtype.is_floating_point or dtype.is_complex):
-                raise TypeError(
-                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-                )
-            if dtype.is_complex:
-                warnings.warn(
-                    "Complex modules are a new feature under active development whose design may change, and some "
-                    "modules might not work as expected when using complex tensors as parameters or buffers. Please "
-                    "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
-                    "complex module does not work as expected.",
-                    stacklevel=2,
-                )
-
-        def convert(t: Tensor) -> Tensor:
-            wanted = dtype if t.is_floating_point() or t.is_complex() else None
-            if memory_format is not None and t.dim() in (4, 5):
-                return t.to(device, wanted, non_blocking, memory_format=memory_format)
-            return t.to(device, wanted, non_blocking)
-
-        return self._apply(convert)
+        return self._apply(conversion.converter(*args, **kwargs))
 
     def cpu(self) -> Module:
         return self._apply(lambda t: t.cpu())
@@ -518,13 +484,13 @@ class Module:
         return self._apply(lambda t: t.cuda(device))
 
     def ipu(self, device: int | Device | None = None) -> Module:
-        return self._apply(lambda t: _no_device("ipu"))
+        return self._apply(lambda t: conversion.no_device("ipu"))
 
     def xpu(self, device: int | Device | None = None) -> Module:
-        return self._apply(lambda t: _no_device("xpu"))
+        return self._apply(lambda t: conversion.no_device("xpu"))
 
     def mtia(self, device: int | Device | None = None) -> Module:
-        return self._apply(lambda t: _no_device("mtia"))
+        return self._apply(lambda t: conversion.no_device("mtia"))
 
     def type(self, dst_type) -> Module:
         return self._apply(lambda t: t.type(dst_type))
@@ -626,29 +592,8 @@ class Module:
     def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
         """All parameters and persistent buffers by path: detached, but sharing memory; ``keep_vars``: as they are."""
         if args:
-            destination, prefix, keep_vars = _positional_state_dict(args, destination, prefix, keep_vars)
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
-        local_metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
-        hooks = self._hooks
-        if hooks is not None:
-            for hook in list(hooks.state_dict_pre_hooks.values()):
-                hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
-        if hooks is not None:
-            for hook in list(hooks.state_dict_hooks.values()):
-                replaced = hook(self, destination, prefix, local_metadata)
-                if replaced is not None:
-                    if getattr(hook, "_from_public_api", False):
-                        raise RuntimeError("state_dict post-hook must return None")
-                    destination = replaced
-        return destination
+            destination, prefix, keep_vars = saving.positional(args, destination, prefix, keep_vars)
+        return saving.save(self, destination, prefix, keep_vars)
 
     def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
         """Write this module's own tensors, not its children's, into ``destination``."""
@@ -661,116 +606,30 @@ class Module:
         if type(self).get_extra_state is not Module.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copy (``assign``: take over) the tensors of ``state_dict`` into parameters and buffers of the same path.
 
         ``strict``: keys that are missing here or there are an error, raised after all others were loaded.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)  # hooks may edit it
-        if metadata is not None:
-            state_dict._metadata = metadata  # type: ignore[attr-defined]
-        report = _IncompatibleKeys([], [])
-        errors: list[str] = []
-        _load(self, state_dict, "", metadata, assign, report, errors)
-        if strict:
-            complaints = [
-                f"{what} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". "
-                for what, keys in zip(("Missing", "Unexpected"), report)
-                if keys
-            ]
-            errors = complaints + errors
-        if errors:
-            listed = "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
-        return report
+        return saving.load(self, state_dict, strict, assign)
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ) -> None:
         """Load this module's own tensors; override it to upgrade old states (``local_metadata["version"]``)."""
-        if self._hooks is not None:
-            for hook in list(self._hooks.load_state_dict_pre_hooks.values()):
-                hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        own: dict[str, Tensor] = {name: p for name, p in self._parameters.items() if p is not None}
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                own[name] = buffer
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        for name, target in own.items():
-            key = prefix + name
-            if key in state_dict:
-                error = self._load_one(name, key, target, state_dict[key], assign)
-                if error is not None:
-                    error_msgs.append(error)
-            elif strict:
-                missing_keys.append(key)
-        extra = prefix + _EXTRA_STATE_KEY_SUFFIX
-        if type(self).set_extra_state is not Module.set_extra_state:
-            if extra in state_dict:
-                self.set_extra_state(state_dict[extra])
-            elif strict:
-                missing_keys.append(extra)
-        elif strict and extra in state_dict:
-            unexpected_keys.append(extra)
-        if strict:
-            unexpected_keys.extend(k for k in state_dict if k != extra and self._is_unexpected(k, prefix, own))
-
-    def _is_unexpected(self, key: str, prefix: str, own: dict) -> bool:
-        if not key.startswith(prefix):
-            return False
-        name, dot, _ = key[len(prefix) :].partition(".")
-        return name not in (self._modules if dot else own)
-
-    def _load_one(self, name: str, key: str, target: Tensor, value, assign: bool) -> str | None:
-        """Bring one tensor in; what was wrong with it, if something was."""
-        if not isinstance(value, Tensor):
-            return (
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(value)}"
-            )
-        if is_lazy(target):
-            if is_lazy(value) and not assign:
-                return None  # neither has values yet
-        else:
-            if target.ndim == 0 and value.shape == (1,):
-                value = value[0]  # scalars were saved with one dimension before PyTorch 0.4
-            if value.shape != target.shape:
-                return (
-                    f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                    f"the shape in current model is {target.shape}."
-                )
-        try:
-            with no_grad():
-                if assign:
-                    self._assign_one(name, target, value)
-                else:
-                    target.copy_(value)
-        except Exception as error:
-            have = Size(target._array.shape)  # not target.shape, which a lazy one refuses
-            return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {have} and whose '
-                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
-            )
-        return None
-
-    def _assign_one(self, name: str, target: Tensor, value: Tensor) -> None:
-        if isinstance(target, Parameter):
-            if isinstance(value, Parameter):
-                value.requires_grad_(target.requires_grad)
-            else:
-                value = Parameter(value, requires_grad=target.requires_grad)
-        setattr(self, name, value)
+        lists = (missing_keys, unexpected_keys, error_msgs)
+        takes_extra = type(self).set_extra_state is not Module.set_extra_state
+        saving.load_own(self, state_dict, prefix, local_metadata, strict, lists, takes_extra)
 
     def get_extra_state(self) -> Any:
         """Override (with ``set_extra_state``) to save something that is no tensor in ``state_dict``."""
-        raise RuntimeError(_NEVER_CALLED.format("get"))
+        raise RuntimeError(saving.NEVER_CALLED.format("get"))
 
     def set_extra_state(self, state: Any) -> None:
         """Override (with ``get_extra_state``) to load what that returned."""
-        raise RuntimeError(_NEVER_CALLED.format("set"))
+        raise RuntimeError(saving.NEVER_CALLED.format("set"))
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 
@@ -805,56 +664,8 @@ class Module:
         return replica
 
 
-class _Reader:
-    """Finds a registered name in its table, for ``self.weight``.
-
-    Without it Python first searches class and instance, builds an AttributeError, drops it and calls ``__getattr__``:
-    five times the time. The table stays the only truth; what is not there goes the long way. Having no ``__set__``,
-    it gives way to an instance attribute of the same name, as PyTorch's lookup does.
-    """
-
-    __slots__ = ("name", "table")
-
-    def __init__(self, table: str, name: str):
-        self.table, self.name = table, name
-
-    def __get__(self, module, owner=None):
-        if module is None:
-            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
-        try:
-            return module.__dict__[self.table][self.name]
-        except KeyError:
-            raise AttributeError(self.name) from None  # on to __getattr__
-
-
-def _read_fast(cls: type[Module], table: str, name: str) -> None:
-    """Give ``cls`` a reader for ``name``, unless the class has something under that name, or its names are data."""
-    if name in cls.__dict__ or not cls._names_are_code or not name.isidentifier():
-        return
-    if not any(name in base.__dict__ for base in cls.__mro__):
-        setattr(cls, name, _Reader(table, name))
-
-
-def _class_names(cls: type):
-    return (name for base in cls.__mro__ for name, value in vars(base).items() if type(value) is not _Reader)
-
-
-def _table_property(name: str) -> property:
-    """PyTorch's name for one of the tables of ``Hooks``; who reads it may write to it, so it exists from then on."""
-
-    def read(self):
-        epoch.value += 1
-        return getattr(self._own_hooks(), name)
-
-    def write(self, value):
-        epoch.value += 1
-        setattr(self._own_hooks(), name, value)
-
-    return property(read, write)
-
-
 for _name in hooking.STATE_NAMES:
-    setattr(Module, _name, _table_property(_name[1:]))
+    setattr(Module, _name, hooking.table_property(_name[1:]))
 
 
 def __getattr__(name: str):
@@ -870,49 +681,6 @@ def __getattr__(name: str):
 
 
 _REGISTRATION = ("parameter_registration", "buffer_registration", "module_registration")
-
-_NEVER_CALLED = (
-    "Reached a code path in Module.{}_extra_state() that should never be called. Please file an issue at "
-    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
-)
-
-
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What ``load_state_dict`` returns."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
-
-    __str__ = __repr__
-
-
-def _load(module: Module, state_dict, prefix: str, metadata, assign: bool, report, errors) -> None:
-    """Load ``module`` from the keys under ``prefix``, then its children, then tell its hooks."""
-    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-    if assign:
-        local_metadata["assign_to_params_buffers"] = assign
-    module._load_from_state_dict(
-        state_dict, prefix, local_metadata, True, report.missing_keys, report.unexpected_keys, errors
-    )
-    parts: dict[str, dict] = {name: {} for name in module._modules}
-    for key, value in state_dict.items():
-        name, dot, _ = key[len(prefix) :].partition(".")
-        if dot and name in parts and key.startswith(prefix):
-            parts[name][key] = value
-    for name, child in module._modules.items():
-        if child is not None:
-            _load(child, parts[name], prefix + name + ".", metadata, assign, report, errors)
-    if module._hooks is not None:
-        for hook in list(module._hooks.load_state_dict_post_hooks.values()):
-            if hook(module, report) is not None:
-                raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                    "values, if incompatible_keys need to be modified, it should be done inplace."
-                )
 
 
 def _below(module: Module, path: str):
@@ -938,86 +706,6 @@ def _member(module: Module, name: str):
 def _call_through_impl(self, *args, **kwargs):
     compiled = self._compiled_call_impl
     return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
-
-
-def _remove(name: str, *tables) -> None:
-    for table in tables:
-        if name in table:
-            if isinstance(table, dict):
-                del table[name]
-            else:
-                table.discard(name)
-
-
-def _check_name(kind: str, name) -> None:
-    if not isinstance(name, str):
-        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
-    if "." in name:
-        raise KeyError(f'{kind} name can\'t contain "."')
-    if name == "":
-        raise KeyError(f'{kind} name can\'t be empty string ""')
-
-
-def _cannot_assign(value, rest: str) -> TypeError:
-    return TypeError(f"cannot assign '{_typename(value)}' {rest}")
-
-
-def _typename(value) -> str:
-    if isinstance(value, Tensor):
-        return f"torch.{value.dtype.char}"
-    kind = type(value)
-    return (
-        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
-    )
-
-
-def _unexpected_arguments(cls, args, kwargs) -> TypeError:
-    if kwargs:
-        return TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return TypeError(f"{cls.__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
-
-
-def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=None, copy=False):
-    """(device, dtype, non_blocking, memory_format) of the forms ``to`` takes; also ``to(other_tensor)``."""
-    rest = list(args)
-    if rest and isinstance(rest[0], Tensor):
-        other = rest.pop(0)
-        device, dtype = other.device, other.dtype
-    else:
-        if rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))) and not isinstance(rest[0], bool):
-            device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
-            dtype = rest.pop(0)
-    if rest and isinstance(rest[0], bool):
-        non_blocking = rest.pop(0)
-    if len(rest) and isinstance(rest[0], bool):  # copy: a module is always converted in place
-        rest.pop(0)
-    if rest:
-        raise TypeError(
-            "to() received an invalid combination of arguments - got "
-            f"({', '.join(type(a).__name__ for a in args)}), but expected one of: (device, dtype, non_blocking), "
-            "(dtype, non_blocking), (tensor, non_blocking)"
-        )
-    return None if device is None else Device(device), dtype, non_blocking, memory_format
-
-
-def _no_device(name: str):
-    raise AssertionError(f"Torch not compiled with {name.upper()} enabled: rushlight runs on cpu, xla, cuda and tpu")
-
-
-def _positional_state_dict(args, destination, prefix, keep_vars):
-    warnings.warn(
-        "Positional args are being deprecated, use kwargs instead. Refer to "
-        "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
-        FutureWarning,
-        stacklevel=3,
-    )
-    given = dict(zip(("destination", "prefix", "keep_vars"), args))
-    return (
-        destination if destination is not None else given.get("destination"),
-        prefix or given.get("prefix", ""),
-        keep_vars or given.get("keep_vars", False),
-    )
 
 
 def _addindent(text: str, spaces: int) -> str:

@@ -1,0 +1,83 @@
+"""How an attribute of a module becomes a member: the names allowed, the tables it leaves, how it is read fast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
+
+__all__: list[str] = []
+
+
+class Reader:
+    """Finds a registered name in its table, for ``self.weight``.
+
+    Without it Python first searches class and instance, builds an AttributeError, drops it and calls ``__getattr__``:
+    five times the time. The table stays the only truth; what is not there goes the long way. Having no ``__set__``,
+    it gives way to an instance attribute of the same name, as PyTorch's lookup does.
+    """
+
+    __slots__ = ("name", "table")
+
+    def __init__(self, table: str, name: str):
+        self.table, self.name = table, name
+
+    def __get__(self, module, owner=None):
+        if module is None:
+            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
+        try:
+            return module.__dict__[self.table][self.name]
+        except KeyError:
+            raise AttributeError(self.name) from None  # on to __getattr__
+
+
+def read_fast(cls: type[Module], table: str, name: str) -> None:
+    """Give ``cls`` a reader for ``name``, unless the class has something under that name, or its names are data."""
+    if name in cls.__dict__ or not cls._names_are_code or not name.isidentifier():
+        return
+    if not any(name in base.__dict__ for base in cls.__mro__):
+        setattr(cls, name, Reader(table, name))
+
+
+def class_names(cls: type):
+    return (name for base in cls.__mro__ for name, value in vars(base).items() if type(value) is not Reader)
+
+
+def remove(name: str, *tables) -> None:
+    for table in tables:
+        if name in table:
+            if isinstance(table, dict):
+                del table[name]
+            else:
+                table.discard(name)
+
+
+def check_name(kind: str, name) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+
+
+def cannot_assign(value, rest: str) -> TypeError:
+    return TypeError(f"cannot assign '{typename(value)}' {rest}")
+
+
+def typename(value) -> str:
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.char}"
+    kind = type(value)
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def unexpected_arguments(cls, args, kwargs) -> TypeError:
+    if kwargs:
+        return TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return TypeError(f"{cls.__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
