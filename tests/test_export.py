@@ -50,3 +50,81 @@ def test_wrong_shape_and_wrong_file(tmp_path):
         archive.writestr("x", "y")
     with pytest.raises(RuntimeError, match="not a file written by"):
         torch.jit.load(tmp_path / "other.zip")
+
+
+# -- files from anybody, saves that are interrupted ------------------------------------------------------------------
+
+
+def repacked(source, target, change) -> None:
+    """A copy of an exported program's file with some of its parts changed."""
+    import zipfile
+
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+
+
+def test_a_failing_save_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model.rl"
+    traced = torch.jit.trace(model(), torch.ones(1, 3))
+    traced.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(np.lib.format, "write_array", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        traced.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.rl"]
+
+
+def test_calls_that_are_not_ours_are_refused(tmp_path):
+    path, bad = tmp_path / "good.rl", tmp_path / "bad.rl"
+    traced = torch.jit.trace(lambda x: torch.linalg.cholesky(x), torch.eye(3))
+    traced.save(path)
+    assert torch.jit.load(path)(torch.eye(3)).tolist() == torch.eye(3).tolist()
+    for name in (b"evil_function_ffi", b"xla_python_cpu_ca"):  # as long as the real name
+        repacked(path, bad, lambda _, data, name=name: data.replace(b"lapack_spotrf_ffi", name))
+        with pytest.raises(RuntimeError, match=name.decode()):
+            torch.jit.load(bad)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "match"),
+    [
+        ("meta.json", lambda data: data.replace(b'{"tensor": 0}', b'{"tensor": 7}'), "damaged"),
+        ("meta.json", lambda data: b"[" * 100000, "damaged"),
+        ("meta.json", lambda data: data.replace(b'"format": 1', b'"format": 9'), "another version"),
+        ("meta.json", lambda data: data.replace(b"float32", b"__doc__"), "damaged"),
+        ("program", lambda data: data[:-1000], "damaged"),
+        ("weights/0.npy", lambda data: data.replace(b"(4, 3)", b"(4,33)"), "damaged"),
+        ("weights/0.npy", lambda data: data.replace(b"<f4", b"|O "), "damaged"),
+        ("weights/0.npy", lambda data: data[:-4], "damaged"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, part, change, match):
+    path, bad = tmp_path / "good.rl", tmp_path / "bad.rl"
+    torch.jit.trace(model(), torch.ones(1, 3)).save(path)
+    repacked(path, bad, lambda name, data: change(data) if name == part else data)
+    assert bad.read_bytes() != path.read_bytes()
+    with pytest.raises(RuntimeError, match=match):
+        torch.jit.load(bad)
+
+
+def test_packed_parts_are_refused(tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "bomb.rl", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("meta.json", " " * (64 << 20))
+    with pytest.raises(RuntimeError, match="is packed"):
+        torch.jit.load(tmp_path / "bomb.rl")
+
+
+def test_a_user_without_a_home(tmp_path):
+    code = "import rushlight as torch; print(torch.compile(lambda x: x + 1)(torch.ones(2)).tolist())"
+    patch = (
+        "import pathlib; pathlib.Path.home = classmethod(lambda _: (_ for _ in ()).throw(RuntimeError('no home')))\n"
+    )
+    environment = {k: v for k, v in __import__("os").environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
+    done = subprocess.run(
+        [sys.executable, "-c", patch + code], env=environment, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[2.0, 2.0]"

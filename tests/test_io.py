@@ -347,7 +347,6 @@ def test_loading_needs_no_second_copy(tmp_path, how):
     values = {str(i): torch.ones(1 << 19) for i in range(32)}  # 64 MiB
     torch.save(1, tmp_path / "small.pt")
     if how == "safetensors":
-        pytest.importorskip("safetensors")
         from rushlight.io import safetensors
 
         safetensors.save_file(values, tmp_path / "a.safetensors")
@@ -803,7 +802,6 @@ def state():
 
 
 def test_safetensors_round_trip(tmp_path):
-    pytest.importorskip("safetensors")
     from rushlight.io import safetensors
 
     safetensors.save_file(state(), tmp_path / "a.safetensors", {"k": "v"})
@@ -827,7 +825,6 @@ def test_safetensors_round_trip(tmp_path):
 
 
 def test_safetensors_refuses(tmp_path):
-    pytest.importorskip("safetensors")
     from rushlight.io import safetensors
 
     t = torch.ones(4)
@@ -845,7 +842,6 @@ def test_safetensors_refuses(tmp_path):
 
 
 def test_safetensors_models_with_shared_weights(tmp_path):
-    pytest.importorskip("safetensors")
     from rushlight.io import safetensors
 
     def build():
@@ -861,10 +857,105 @@ def test_safetensors_models_with_shared_weights(tmp_path):
         safetensors.load_model(nn.Linear(2, 2), tmp_path / "m.safetensors")
 
 
+def test_an_open_safetensors_file_stays_one_file(tmp_path):
+    from rushlight.io import safetensors
+
+    path = tmp_path / "a.safetensors"
+    safetensors.save_file({"a": torch.zeros(3), "b": torch.zeros(3)}, path, {"which": "old"})
+    with safetensors.safe_open(path) as file:
+        first, part = file.get_tensor("a"), file.get_slice("b")
+        safetensors.save_file({"a": torch.ones(3), "b": torch.ones(3)}, path, {"which": "new"})
+        assert first.tolist() == file.get_tensor("b").tolist() == part[:].tolist() == [0, 0, 0]
+        assert file.metadata() == {"which": "old"}
+    assert safetensors.load_file(path)["b"].tolist() == [1, 1, 1]
+
+
+def test_safetensors_are_synced_and_locked_as_other_files(tmp_path, monkeypatch):
+    """What reaches the disk is the file that gets the name, and what a killed save leaves the next one deletes."""
+    from rushlight.io import safetensors
+
+    synced, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file)))
+    path = tmp_path / "a.safetensors"
+    safetensors.save_file({"a": torch.zeros(3)}, path)
+    assert path.stat().st_ino in synced
+    code = f"""
+import os, rushlight as torch
+from rushlight.io import safetensors
+os.fsync = lambda file: os._exit(9)
+safetensors.save_file({{"a": torch.ones(3)}}, {str(path)!r})
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 9
+    assert len(os.listdir(tmp_path)) == 2 and safetensors.load_file(path)["a"].tolist() == [0, 0, 0]
+    safetensors.save_file({"a": torch.ones(3)}, path)
+    assert os.listdir(tmp_path) == ["a.safetensors"]
+
+
+HEADERS = [
+    b"[]", b"{", b"\xff\xff", b"[" * 100000, b'{"a":3}', b'{"a":{"dtype":"F32","shape":[1]}}',
+    b'{"__metadata__":{"a":1}}', b'{"a":{"dtype":"F77","shape":[1],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}',
+    b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,-4]}}',
+    b'{"a":{"dtype":"F32","shape":[9223372036854775807,9223372036854775807],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
+    b'{"a":{"dtype":"F32","shape":[0,1000000000000],"data_offsets":[0,0]}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_safetensors_headers_that_lie(tmp_path, header):
+    from rushlight.io import safetensors, safetensors_format
+
+    data = len(header).to_bytes(8, "little") + header + b"1234"
+    (tmp_path / "a").write_bytes(data)
+    for read in (lambda: safetensors.load(data), lambda: safetensors.load_file(tmp_path / "a")):
+        with pytest.raises(type(safetensors_format.damaged("")), match="Error while deserializing"):
+            read()
+
+
+def test_safetensors_lengths_that_lie():
+    from rushlight.io import safetensors, safetensors_format
+
+    for data in (b"", b"123", (1 << 63).to_bytes(8, "little"), (100).to_bytes(8, "little") + b"{}"):
+        with pytest.raises(type(safetensors_format.damaged("")), match="header"):
+            safetensors.load(data)
+
+
+def test_a_sharded_checkpoint_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
+    from rushlight.io import sharded
+
+    tensors = {str(i): torch.full((10,), float(i)) for i in range(4)}
+    save_sharded(tensors, tmp_path, 80)
+    read, replaced = sharded._read, []
+
+    def read_and_replace(*args):
+        result = read(*args)
+        if not replaced:
+            replaced.append(save_sharded({n: t + 100 for n, t in tensors.items()}, tmp_path, 80))
+        return result
+
+    monkeypatch.setattr(sharded, "_read", read_and_replace)
+    assert [t[0].item() for t in load_sharded(tmp_path).values()] == [100, 101, 102, 103]
+    os.unlink(next(tmp_path.glob("*00002-of-*.safetensors")))
+    with pytest.raises(FileNotFoundError):  # missing, not replaced
+        load_sharded(tmp_path)
+
+
+def test_a_read_only_checkpoint_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "a.pt"
+    torch.save(1, path)
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda file, mode: bool(os.stat(file).st_mode & 0o200))  # the tests may be root
+    with pytest.raises(PermissionError):
+        torch.save(2, path)
+    assert torch.load(path) == 1 and os.listdir(tmp_path) == ["a.pt"]
+
+
 @pytest.mark.parametrize("safe", [True, False])
 def test_shards(tmp_path, safe):
-    if safe:
-        pytest.importorskip("safetensors")
     tensors = {str(i): torch.full((10,), float(i)) for i in range(5)}
     index = save_sharded(tensors, tmp_path, max_shard_size=80, safe_serialization=safe)
     table = json.loads(pathlib.Path(index).read_text())

@@ -1,14 +1,19 @@
 """A model as a file: StableHLO by ``jax.export`` and the weights, runnable without the model's source.
 
 The file is a zip with ``program`` (the serialized StableHLO), ``weights/<n>.npy`` and ``meta.json`` (argument shapes,
-and where in the result each output belongs). Nothing in it is executed as Python.
+and where in the result each output belongs). Nothing in it is executed as Python, and what the program calls is looked
+at before it runs.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
+import os
+import re
 import zipfile
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,6 +22,7 @@ from .. import dtypes
 from ..autograd.mode import no_grad
 from ..device import cpu
 from ..engine.xla.devices import place_of
+from ..io.atomic import replacing
 from ..tensor import Tensor, wrap
 from .discover import Watch
 from .residence import current
@@ -67,8 +73,15 @@ class ExportedProgram:
         return str(self._program.mlir_module())
 
     def save(self, f) -> None:
-        """Write to a path or a binary file."""
-        with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+        """Write to a path, which is replaced only when the new file is whole, or to a binary file."""
+        if isinstance(f, (str, os.PathLike)):
+            with replacing(f) as file, io.BufferedWriter(_Lent(file)) as buffered:  # type: ignore[type-var]
+                self._write(buffered)
+        else:
+            self._write(f)
+
+    def _write(self, file) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("meta.json", json.dumps(self._meta))
             archive.writestr("program", bytes(self._program.serialize()))
             for i, array in enumerate(self._weights):
@@ -111,20 +124,108 @@ def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None) -> E
 
 
 def load(f) -> ExportedProgram:
-    """Read what ``save`` wrote; needs JAX, but not the model's source."""
-    with zipfile.ZipFile(f) as archive:
-        try:
-            meta = json.loads(archive.read("meta.json"))
-            program = jax.export.deserialize(bytearray(archive.read("program")))
-        except KeyError as error:
-            raise RuntimeError(f"not a file written by rushlight.export: {error.args[0]}") from None
-        if meta.get("format") != _FORMAT:
-            raise RuntimeError(f"exported by another version of rushlight (format {meta.get('format')})")
-        weights = []
-        for i, name in enumerate(meta["weights"]):
-            raw = np.lib.format.read_array(io.BytesIO(archive.read(f"weights/{i}.npy")), allow_pickle=False)
-            weights.append(raw.view(getattr(dtypes, name if name != "bool" else "bool_").numpy))
+    """Read what ``save`` wrote; needs JAX, but not the model's source.
+
+    The file is checked before anything of it runs: its parts are as large as they say, and the program calls nothing
+    outside XLA but the linear algebra that JAX brings along.
+    """
+    try:
+        with zipfile.ZipFile(f) as archive:
+            parts = _Parts(archive)
+            meta = json.loads(parts.read("meta.json"))
+            if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
+                raise RuntimeError("exported by another version of rushlight, or not by rushlight.export")
+            program = jax.export.deserialize(bytearray(parts.read("program")))
+            _check_calls(str(program.mlir_module()))
+            weights = [_weight(parts.read(f"weights/{i}.npy"), name) for i, name in enumerate(meta["weights"])]
+            _check_result(meta["result"], len(program.out_avals))
+    except Exception as error:  # whatever libraries say of bytes that make no sense
+        if isinstance(error, (RuntimeError, OSError)) and not isinstance(error, RecursionError):
+            raise
+        raise RuntimeError(f"not a file written by rushlight.export, or damaged: {str(error)[:200]}") from None
     return ExportedProgram(program, weights, meta)
+
+
+class _Parts:
+    """The parts of an exported program's file. None is packed, so all of them are no larger than the file."""
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self.archive = archive
+        file: Any = archive.fp
+        self.left = file.seek(0, 2)
+
+    def read(self, name: str) -> bytes:
+        info = self.archive.getinfo(name)
+        self.left -= info.file_size
+        if info.compress_type != zipfile.ZIP_STORED or self.left < 0:
+            raise RuntimeError(f"part '{name}' of the exported program is packed, or larger than the file: damaged")
+        return self.archive.read(info)
+
+
+def _weight(data: bytes, name: str) -> np.ndarray:
+    """The array in an .npy file, if it is of the dtype called ``name`` and as large as it says."""
+    dtype = next(d for d in dtypes.ALL if d.name == name).numpy
+    file = io.BytesIO(data)
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, fortran, stored = read(file)
+    rest = len(data) - file.tell()
+    if fortran or stored != _storable(dtype) or math.prod(shape) * dtype.itemsize != rest:
+        raise RuntimeError(f"a weight of {rest} bytes says it is {stored} of shape {shape}: the file is damaged")
+    return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape).copy()
+
+
+def _check_calls(text: str) -> None:
+    """Refuse a program that leaves XLA: Python callbacks, kernels of its own, or waiting for somebody to feed it."""
+    for found in _LEAVES.finditer(text):
+        name = (found[2] or "").strip('"')
+        if found[1] != "custom_call" or not _CALLS.fullmatch(name):
+            raise RuntimeError(
+                f"the exported program calls {(name or found[1])[:100]!r}, which rushlight.export does not write; it "
+                "was not loaded"
+            )
+
+
+_LEAVES = re.compile(r'stablehlo\.(custom_call|infeed|outfeed|send|recv)\b"?(?: @("[^"]*"|[\w$.\-]+))?')
+_CALLS = re.compile(
+    r"(lapack|cusolver|cusparse|hipsolver|cu|hip)_\w+_ffi|(cu|hip)_lu_pivots_to_permutation|Eigh|Qr|LuDecomposition|"
+    r"ProductOfElementaryHouseholderReflectors|ApproxTopK|Sharding|SPMD\w+|annotate_device_placement|shape_assertion|"
+    r"stablehlo\.dynamic_\w+"
+)
+
+
+def _check_result(value, count: int) -> None:
+    """The result is containers of the program's outputs and of plain values."""
+    pending = [value]
+    while pending:
+        ((kind, content),) = pending.pop().items()
+        if kind == "tensor" and not (type(content) is int and 0 <= content < count):
+            raise RuntimeError(f"the file's result has tensor {content!r:.50} of {count}: damaged")
+        if kind == "dict":
+            pending.extend(part for _, part in content)
+        elif kind in ("tuple", "list"):
+            pending.extend(content)
+        elif kind not in ("tensor", "value"):
+            raise RuntimeError(f"the file's result has a {kind!r:.50}: damaged")
+
+
+class _Lent(io.RawIOBase):
+    """A raw file that stays open when what is wrapped around it is closed."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def write(self, data) -> int:
+        return self.file.write(data)
+
+    def seek(self, *place) -> int:
+        return self.file.seek(*place)
 
 
 def _storable(dtype):

@@ -37,5 +37,8 @@ def _known(platform: str) -> dict:
 def use_cache() -> None:
     """Keep compiled programs in the user's cache folder, unless JAX was told otherwise."""
     if jax.config.values["jax_compilation_cache_dir"] is None and os.environ.get("RUSHLIGHT_CACHE") != "0":
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        try:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        except RuntimeError:  # a user without a home: nothing is kept
+            return
         jax.config.update("jax_compilation_cache_dir", str(base / "rushlight" / "xla"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import io
 import os
@@ -33,6 +34,8 @@ def replacing(path):
         with open(path, "wb", buffering=0) as file:  # a pipe or a device: nothing to keep
             yield file
         return
+    if os.path.exists(path) and not os.access(path, os.W_OK):  # renaming would not ask
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")

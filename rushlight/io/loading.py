@@ -25,7 +25,7 @@ from .locations import restore_function
 from .names import ours
 from .rebuild import LoadedStorage, StorageType, constructors, rebuild_functions, safe_globals, set_attributes
 from .unpickler import Unpickler, UnpicklingError
-from .zipformat import Damaged, Reader, fill
+from .zipformat import Damaged, Reader, fill_at
 
 __all__ = ["load", "unsafe_globals"]
 
@@ -155,7 +155,7 @@ class ZipStorages:
             from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a small file to load
 
             self.pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
-        self.pending.append(self.pool.submit(_fill_from, file.fileno(), record, memory))
+        self.pending.append(self.pool.submit(fill_at, file, record, memory))
 
     def _byte_order(self) -> str:
         if "byteorder" in self.reader:
@@ -174,18 +174,6 @@ def _blank(size: int) -> np.ndarray:
     with contextlib.suppress(OSError):  # a kernel without them
         memory.madvise(mapping.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8)
-
-
-def _fill_from(descriptor: int, record, memory: np.ndarray) -> None:
-    place = record.offset
-
-    def read_into(part):
-        nonlocal place
-        count = os.preadv(descriptor, [part], place)
-        place += count
-        return count
-
-    fill(memory.data, record, read_into)
 
 
 # -- the older format ------------------------------------------------------------------------------------------------

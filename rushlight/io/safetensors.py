@@ -1,34 +1,27 @@
-"""safetensors files, by the ``safetensors`` library: the functions of its PyTorch helper, for tensors of this package.
+"""safetensors files: the functions of the safetensors library's PyTorch helper, for tensors of this package.
 
-The library checks and writes files; the bytes of a tensor are read straight into its memory.
+The format is in ``safetensors_format.py``; the library itself is not needed. The bytes of a tensor are read straight
+into its memory, all from the one file that was opened: whoever replaces it meanwhile does not mix two of them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import struct
+import weakref
 from collections import defaultdict
 
 import numpy as np
 
-from .. import dtypes
 from ..device import device as Device
 from ..nn.module import Module
 from ..ops.creation import on_device
-from ..storage import pointer
 from ..tensor import Tensor, wrap
 from .atomic import replacing
-from .zipformat import Record, fill
+from .safetensors_format import Entry, dtype_of, read_header, written_header
+from .zipformat import Record, fill_at, write_all
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
-
-_DTYPES = {
-    "BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "I16": dtypes.int16, "U16": dtypes.uint16,
-    "I32": dtypes.int32, "U32": dtypes.uint32, "I64": dtypes.int64, "U64": dtypes.uint64, "F16": dtypes.float16,
-    "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64,
-}  # fmt: skip
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -37,14 +30,18 @@ _DTYPES = {
 def save_file(tensors: dict[str, Tensor], filename, metadata: dict[str, str] | None = None) -> None:
     """Write named tensors; they must be contiguous and must not share memory. The file is replaced when whole."""
     arrays = _arrays(tensors)
+    header, order = written_header(arrays, metadata)
     with replacing(filename) as file:
-        _library().serialize_file(_specs(arrays), file.name, metadata=metadata)
+        write_all(file, header)
+        for name in order:
+            write_all(file, _bytes(arrays[name]))
 
 
 def save(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The bytes that ``save_file`` would write."""
-    arrays = _arrays(tensors)  # the library has only their addresses
-    return bytes(_library().serialize(_specs(arrays), metadata=metadata))
+    arrays = _arrays(tensors)
+    header, order = written_header(arrays, metadata)
+    return b"".join([header, *(_bytes(arrays[name]) for name in order)])
 
 
 def save_model(model: Module, filename, metadata: dict[str, str] | None = None, force_contiguous: bool = True) -> None:
@@ -88,13 +85,8 @@ def _arrays(tensors) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _specs(arrays: dict[str, np.ndarray]) -> dict:
-    """What the library wants to know of each array."""
-    kind = _library().TensorSpec
-    return {
-        name: kind(dtype=a.dtype.name, shape=a.shape, data_ptr=pointer(a), data_len=a.nbytes)
-        for name, a in arrays.items()
-    }
+def _bytes(array: np.ndarray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
 # -- sharing ---------------------------------------------------------------------------------------------------------
@@ -151,27 +143,30 @@ def _duplicates(state) -> dict[str, list[str]]:
 def load_file(filename, device="cpu", *, backend: str = "mmap") -> dict[str, Tensor]:
     """All tensors of a file, by name."""
     with safe_open(filename, "pt", device) as file:
-        return {name: file.get_tensor(name) for name in file.offset_keys()}
+        return file.get_tensors(file.offset_keys())
 
 
 def load(data: bytes) -> dict[str, Tensor]:
     """The tensors of a file's bytes."""
-    _library().deserialize(data)  # checks
-    entries, begin = _header(data[:8], lambda n: data[8 : 8 + n])
-    made = {}
-    for name, entry in entries.items():
-        array = np.empty(entry["shape"], _dtype(name, entry).numpy)
-        start, end = entry["data_offsets"]
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, end - start, begin + start)
+    view, place = memoryview(data), 0
+
+    def read(count):
+        nonlocal place
+        place += count
+        return view[place - count : place]
+
+    header, made = read_header(len(data), read), {}
+    for name, entry in header.entries.items():
+        array = np.empty(entry.shape, dtype_of(name, entry).numpy)
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, array.nbytes, header.begin + entry.start)
         made[name] = wrap(array)
     return made
 
 
 def load_model(model: Module, filename, strict: bool = True, device="cpu", *, backend: str = "mmap"):
     """Load a file into a model; returns the names (missing, unexpected)."""
-    state = load_file(filename, device)
-    with safe_open(filename, "pt") as file:
-        notes = file.metadata() or {}
+    with safe_open(filename, "pt", device) as file:
+        state, notes = file.get_tensors(file.offset_keys()), file.metadata() or {}
     own = model.state_dict()
     shared = {name: kept for kept, names in _duplicates(own).items() for name in names}
     incompatible = model.load_state_dict(state, strict=False)
@@ -198,85 +193,77 @@ class safe_open(contextlib.AbstractContextManager):
 
     def __init__(self, filename, framework: str = "pt", device="cpu", *, backend: str = "mmap"):
         self.device = Device(device)
-        self._checked = _library().safe_open(os.fspath(filename), framework="np")  # refuses a damaged header
-        self._path = os.fspath(filename)
-        with open(self._path, "rb", buffering=0) as file:
-            self._entries, self._begin = _header(file.read(8), file.read)
+        self._file = open(filename, "rb", buffering=0)  # noqa: SIM115 - closed by the finalizer, also without ``with``
+        self._close = weakref.finalize(self, self._file.close)
+        try:
+            self._header = read_header(os.fstat(self._file.fileno()).st_size, self._file.read)
+        except BaseException:
+            self._close()
+            raise
 
     def keys(self) -> list[str]:
-        return list(self._checked.keys())
+        return list(self._header.entries)
 
     def offset_keys(self) -> list[str]:
         """The names in the order of the file."""
-        return sorted(self._entries, key=lambda name: self._entries[name]["data_offsets"])
+        entries = self._header.entries
+        return sorted(entries, key=lambda name: (entries[name].start, entries[name].end))
 
     def metadata(self) -> dict[str, str] | None:
-        return self._checked.metadata()
+        return self._header.metadata
 
     def get_tensor(self, name: str) -> Tensor:
-        dtype, shape, place = self._entry(name)
-        array = np.empty(shape, dtype.numpy)
-        with open(self._path, "rb", buffering=0) as file:
-            file.seek(place)
-            fill(array.reshape(-1).view(np.uint8).data, Record(name, place, array.nbytes, None), file.readinto)
-        return wrap(on_device(array, self.device))
+        entry = self._entry(name)
+        return wrap(on_device(self._rows(name, entry, 0, None), self.device))
 
     def get_tensors(self, names: list[str]) -> dict[str, Tensor]:
         return {name: self.get_tensor(name) for name in names}
 
     def get_slice(self, name: str) -> Slice:
-        """The tensor, to take a part of: only that is read."""
+        """The tensor, to take a part of: only the rows that has are read."""
         return Slice(self, name)
 
-    def _entry(self, name: str) -> tuple[dtypes.dtype, list[int], int]:
-        if name not in self._entries:
+    def _entry(self, name: str) -> Entry:
+        if name not in self._header.entries:
             raise KeyError(f"the file has no tensor '{name}'; its tensors are file.keys()")
-        entry = self._entries[name]
-        return _dtype(name, entry), entry["shape"], self._begin + entry["data_offsets"][0]
+        return self._header.entries[name]
+
+    def _rows(self, name: str, entry: Entry, start: int, stop: int | None) -> np.ndarray:
+        """The rows from ``start`` to ``stop`` of a tensor; all of one that may have none, without ``stop``."""
+        shape = entry.shape if stop is None else (stop - start, *entry.shape[1:])
+        array = np.empty(shape, dtype_of(name, entry).numpy)
+        if array.size:
+            place = self._header.begin + entry.start + (start * (array.nbytes // shape[0]) if stop is not None else 0)
+            fill_at(self._file, Record(name, place, array.nbytes, None), array.reshape(-1).view(np.uint8))
+        return array
 
     def __exit__(self, *_):
-        self._checked = None
+        self._close()
 
 
 class Slice:
     """A tensor in a file: ``file.get_slice("weight")[:10]`` reads ten rows of it."""
 
     def __init__(self, file: safe_open, name: str):
-        self.file, self.name = file, name
-        self.dtype, self.shape, self.place = file._entry(name)
+        self.file, self.name, self.entry = file, name, file._entry(name)
 
     def get_shape(self) -> list[int]:
-        return list(self.shape)
+        return list(self.entry.shape)
 
     def get_dtype(self) -> str:
         """As safetensors files call it: ``F32``."""
-        return self.file._entries[self.name]["dtype"]
+        return self.entry.dtype
 
     def __getitem__(self, index) -> Tensor:
-        if 0 in self.shape:  # nothing to map
-            return self.file.get_tensor(self.name)[index]
-        mapped = np.memmap(self.file._path, self.dtype.numpy, "r", self.place, tuple(self.shape))
-        return wrap(on_device(np.array(mapped[index]), self.file.device))
+        first, *rest = index if isinstance(index, tuple) and index else (index,)
+        if not isinstance(first, slice) or not self.entry.shape:
+            whole = self.file._rows(self.name, self.entry, 0, None)
+            return self._made(whole[index])
+        start, stop, step = first.indices(self.entry.shape[0])
+        rows = range(start, stop, step)
+        low, high = (min(rows[0], rows[-1]), max(rows[0], rows[-1]) + 1) if rows else (0, 0)
+        array = self.file._rows(self.name, self.entry, low, high)
+        return self._made(array[(slice(None, None, step), *rest)])
 
-
-def _header(length: bytes, read):
-    size = struct.unpack("<Q", length)[0]
-    entries = json.loads(bytes(read(size)))
-    entries.pop("__metadata__", None)
-    return entries, 8 + size
-
-
-def _dtype(name: str, entry: dict) -> dtypes.dtype:
-    if entry["dtype"] not in _DTYPES:
-        raise TypeError(f"tensor '{name}' is of type {entry['dtype']}, which rushlight does not have")
-    return _DTYPES[entry["dtype"]]
-
-
-def _library():
-    try:
-        import safetensors
-    except ImportError:
-        raise ImportError(
-            "safetensors files need the safetensors library: pip install 'rushlight[safetensors]'"
-        ) from None
-    return safetensors
+    def _made(self, part) -> Tensor:
+        return wrap(on_device(np.array(part), self.file.device))

@@ -46,17 +46,32 @@ def save_sharded(
 
 
 def load_sharded(path, map_location="cpu", *, names=None, mmap: bool = False) -> dict[str, Tensor]:
-    """Read a state dict from an index file, or from the folder that has one; only ``names``, where given."""
+    """Read a state dict from an index file, or from the folder that has one; only ``names``, where given.
+
+    One that is replaced meanwhile is read again: the result is one checkpoint or the other.
+    """
     index = _index_in(os.fspath(path))
+    while True:
+        weight_map = _weight_map(index)
+        try:
+            return _load_shards(index, weight_map, names, map_location, mmap)
+        except FileNotFoundError:
+            if _weight_map(index) == weight_map:  # nobody replaced it: the file is missing
+                raise
+
+
+def _load_shards(index: str, weight_map: dict[str, str], names, map_location, mmap: bool) -> dict[str, Tensor]:
     folder = os.path.dirname(index)
-    weight_map = _weight_map(index)
     wanted = weight_map.keys() if names is None else set(names)
     missing = wanted - weight_map.keys()
     if missing:
         raise KeyError(f"{index} has no tensor {sorted(missing)[0]!r}")
     state: dict[str, Tensor] = {}
-    for file in dict.fromkeys(weight_map[name] for name in weight_map if name in wanted):
-        mine = [name for name in weight_map if weight_map[name] == file and name in wanted]
+    files: dict[str, list[str]] = {}
+    for name, file in weight_map.items():
+        if name in wanted:
+            files.setdefault(file, []).append(name)
+    for file, mine in files.items():
         state.update(_read(os.path.join(folder, file), mine, map_location, mmap))
     return {name: state[name] for name in weight_map if name in wanted}
 

@@ -7,6 +7,7 @@ directory and the headers it points to, and refuses records that overlap, leave 
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from .checksum import crc32
 
-__all__ = ["Damaged", "Reader", "Record", "Writer", "fill", "write_all"]
+__all__ = ["Damaged", "Reader", "Record", "Writer", "fill", "fill_at", "write_all"]
 
 ALIGNMENT = 64
 CHUNK = 1 << 21  # read and checked in parts: what was read is still in the cache when its checksum is taken
@@ -296,6 +297,23 @@ def fill(memory: memoryview, record: Record, read_into) -> None:
         raise Damaged(
             f"the bytes of record '{record.name}' are not those that were saved (checksum): the file is corrupted"
         )
+
+
+def fill_at(file, record: Record, memory: np.ndarray) -> None:
+    """``fill`` from the record's place in a raw file; threads may share the file where the system has ``preadv``."""
+    if not hasattr(os, "preadv"):
+        file.seek(record.offset)
+        fill(memory.data, record, file.readinto)
+        return
+    place = record.offset
+
+    def read_into(part):
+        nonlocal place
+        count = os.preadv(file.fileno(), [part], place)
+        place += count
+        return count
+
+    fill(memory.data, record, read_into)
 
 
 def _zip64(extra: bytes, count: int) -> tuple[int, ...]:
