@@ -253,17 +253,15 @@ def _count_parameters(model, rows: list[Row]) -> None:
     for row in rows:
         first.setdefault(id(row.module), row)
     counted: set[int] = set()
-
-    def count(module, holder):
+    pending: list[tuple] = [(model, None)]
+    while pending:
+        module, holder = pending.pop()
         row = first.get(id(module), holder)
         for p in module._parameters.values():
             if p is not None and id(p) not in counted and row is not None and not is_lazy(p):
                 counted.add(id(p))
                 row.parameters += p.numel()
-        for child in module.children():
-            count(child, row)
-
-    count(model, None)
+        pending.extend((child, row) for child in reversed([*module.children()]))
 
 
 # -- multiply-adds -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _compat_pickle
 import contextlib
+import functools
 import io
 import mmap as mapping
 import os
@@ -125,8 +126,12 @@ class ZipStorages:
             raise UnpicklingError("the file makes far more of its bytes than it has: corrupted or malicious")
 
     def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
+        """Let go of everything: storages know this object and it knows them, and memory is not to wait for that."""
+        pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+        self.made.clear()
+        self.pending.clear()
 
     def _read(self, kind: StorageType, key: str, count: int) -> LoadedStorage:
         record = self.reader.find(f"data/{key}")
@@ -207,6 +212,7 @@ def _load_legacy(data, restore, unpickling):
     if storages.moving:  # values were needed before they had been read: make everything again
         read.place = start
         result = read()
+    storages.close()
     return result, end
 
 
@@ -240,6 +246,10 @@ class LegacyStorages:
         self.copies -= nbytes
         if self.copies < 0:
             raise UnpicklingError("the file makes far more of its bytes than it has: corrupted or malicious")
+
+    def close(self) -> None:
+        self.made.clear()
+        self.restored.clear()
 
     def fill(self, keys, data, place: int) -> int:
         if not isinstance(keys, list) or len(keys) != len(self.made) or {*keys} != {*self.made}:
@@ -458,6 +468,7 @@ class _FullSequence:
         return self.unpickling._unpickler(self.file, self.persistent).load()
 
 
+@functools.cache
 def _unpickler_class(base):
     class FullUnpickler(base):
         def find_class(self, module, name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -152,11 +153,11 @@ def register_parametrization(
     elif tensor_name in module._buffers or tensor_name in module._parameters:
         made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
         delattr(module, tensor_name)
+        base = type_before_parametrizations(module)
         if not is_parametrized(module):
-            _become_parametrized(module)
             module.parametrizations = ModuleDict()
-        _add_property(module, tensor_name)
         module.parametrizations[tensor_name] = made
+        module.__class__ = _parametrized_class(base, tuple(sorted(module.parametrizations)))
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
@@ -191,12 +192,13 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
             "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
             "sequence of tensors."
         )
-    delattr(type(module), tensor_name)
+    base = type_before_parametrizations(module)
     del module.parametrizations[tensor_name]
-    _register(module, tensor_name, original)
-    if not is_parametrized(module):
+    names = tuple(sorted(module.parametrizations))
+    module.__class__ = _parametrized_class(base, names) if names else base
+    if not names:
         delattr(module, "parametrizations")
-        module.__class__ = type(module).__bases__[0]
+    _register(module, tensor_name, original)
     return module
 
 
@@ -230,21 +232,21 @@ def transfer_parametrizations_and_params(
 # -- how a module becomes parametrized -------------------------------------------------------------------------------
 
 
-def _become_parametrized(module: Module) -> None:
-    """A class of the module's own, for the properties."""
-    cls = type(module)
-
-    def getstate(self):
-        raise RuntimeError(
-            "Serialization of parametrized modules is only supported through state_dict(). See:\n"
-            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
-        )
-
-    body: dict[str, Any] = {"__getstate__": getstate}
+@functools.lru_cache(maxsize=1024)
+def _parametrized_class(cls: type, names: tuple[str, ...]) -> Any:
+    """A subclass that computes the tensors called ``names``; shared, for a class is never freed at once."""
+    body: dict[str, Any] = {"__getstate__": _getstate, **{name: _property(name) for name in names}}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = _deepcopy
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+    return type(f"Parametrized{cls.__name__}", (cls,), body)
+
+
+def _getstate(self):
+    raise RuntimeError(
+        "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+        "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+        "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+    )
 
 
 def _deepcopy(self, memo):
@@ -255,7 +257,7 @@ def _deepcopy(self, memo):
     return replica
 
 
-def _add_property(module: Module, name: str) -> None:
+def _property(name: str) -> property:
     def get(self):
         if not _caching:
             return self.parametrizations[name]()
@@ -267,7 +269,7 @@ def _add_property(module: Module, name: str) -> None:
     def put(self, value):
         self.parametrizations[name].right_inverse(value)
 
-    setattr(type(module), name, property(get, put))
+    return property(get, put)
 
 
 def _register(module: Module, name: str, value: Tensor) -> None:
