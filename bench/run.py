@@ -82,7 +82,7 @@ def _machine(theirs) -> dict:
         "processor": _processor(),
         "python": platform.python_version(),
         "numpy": numpy.__version__,
-        "rushlight": rushlight.__version__,
+        "rushlight": rushlight.version.rushlight,
         "torch": theirs.__version__ if theirs else None,
     }
 

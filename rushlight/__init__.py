@@ -1,13 +1,14 @@
 """PyTorch's ``nn.Module`` and all it stands on, in readable Python: ``import rushlight as torch``."""
 
 # ruff: noqa: E402 (this file is the list of public names; the warning filter comes first)
+import sys
 import warnings
 from typing import TYPE_CHECKING
 
 # NumPy warns where PyTorch silently gives inf or nan. Only warnings raised inside rushlight are hushed.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from . import autograd, ops
+from . import autograd, ops, torch_version, version
 from . import utils
 from ._printing import set_printoptions
 from .config import (
@@ -70,7 +71,7 @@ from .autograd.mode import (
     set_grad_enabled,
 )
 
-__version__ = "0.1.0"
+__version__ = torch_version.TorchVersion(version.__version__)  # ours is version.rushlight
 
 from math import e, inf, nan, pi
 
@@ -108,7 +109,6 @@ _LATER = (
     "special",
     "testing",
     "types",
-    "version",
     "vision",
 )
 _LATER_NAMES = {
@@ -128,12 +128,14 @@ def _later(name):
     import importlib
 
     if name in _LATER:
-        module = importlib.import_module(f"{__name__}.{name}")
+        module = importlib.import_module(f"{__package__}.{name}")
         compat.tell_nearest_names(module)
         return module
     if name in _LATER_NAMES:
         value = globals()[name] = getattr(_later(_LATER_NAMES[name]), name)
         return value
+    if name == "torch":  # torch.torch is torch
+        return sys.modules[__package__]
     if name.startswith("__"):
         return None
     _later("nn")  # nn.functional adds names that PyTorch has here too, such as celu
@@ -146,7 +148,10 @@ def __dir__():
     return sorted({*globals(), *ops.PUBLIC, *_LATER, *_LATER_NAMES})
 
 
-from . import compat
+from . import absent, compat
+from .compat import install
+
+sys.meta_path.append(absent.Finder)  # last: modules that are files come before those that are only names
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
 for _module in (autograd, linalg, utils):

@@ -1,13 +1,14 @@
 """``import torch`` means rushlight: the import hook behind ``rushlight run``, and what is said about a missing name.
 
-After ``install()``, ``torch`` and its submodules are rushlight's own module objects, and ``torchvision`` is
-``rushlight.vision``; started processes have the hook too. A name that is not there raises an error that lists the
-nearest names there are.
+After ``install()``, ``torch`` and its submodules are rushlight's own module objects, ``torchvision`` is
+``rushlight.vision``, and ``importlib.metadata`` knows versions of both; started processes have the hook too. A name
+that is not there raises an error that lists the nearest names there are.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import importlib
 import importlib.machinery
 import sys
@@ -24,6 +25,7 @@ def install() -> None:
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
         _install_in_spawned_processes()
+        _name_classes()
 
 
 class Finder:
@@ -34,10 +36,12 @@ class Finder:
         if ours is None:
             return None
         if not _exists(ours):
+            if _is_only_asked():
+                return None
             parent, _, name = fullname.rpartition(".")
             close = nearest(sys.modules.get(parent), name)
             raise ModuleNotFoundError(f"No module named '{fullname}': rushlight lacks it{close}", name=fullname)
-        return importlib.machinery.ModuleSpec(fullname, self)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname in NAMES)
 
     def create_module(self, spec):
         module = importlib.import_module(our_name(spec.name))
@@ -49,11 +53,45 @@ class Finder:
         """Nothing to run; the import system has just given the module ``torch``'s spec: it keeps its own."""
         module.__spec__ = self._specs.pop(module.__spec__.name)
 
+    def find_distributions(self, context=None):
+        """What ``importlib.metadata`` is told of ``torch`` and ``torchvision``; nothing on disk is touched."""
+        name, path = getattr(context, "name", None), getattr(context, "path", sys.path)
+        if name is None and path is not sys.path and _home() not in path:  # pip asks folder by folder
+            return []
+        return [distribution()(package) for package in NAMES if name is None or _normal(name) == package]
+
 
 def our_name(name: str) -> str | None:
     """``torch.nn.functional`` -> ``rushlight.nn.functional``; ``None`` for what is not PyTorch's."""
     package, dot, rest = name.partition(".")
     return NAMES[package] + dot + rest if package in NAMES else None
+
+
+@functools.cache
+def distribution():
+    """The class of a distribution that is rushlight under another name (made when asked: its import is slow)."""
+    import importlib.metadata
+
+    class Distribution(importlib.metadata.Distribution):
+        def __init__(self, package: str):
+            self.package = package
+
+        def read_text(self, filename: str) -> str | None:
+            if filename == "top_level.txt":
+                return self.package
+            if filename == "INSTALLER":
+                return "rushlight"
+            if filename != "METADATA":
+                return None
+            version = importlib.import_module(NAMES[self.package]).__version__
+            return f"Metadata-Version: 2.1\nName: {self.package}\nVersion: {version}\nSummary: rushlight\n"
+
+        def locate_file(self, path):
+            import pathlib
+
+            return pathlib.Path(_home(), path)
+
+    return Distribution
 
 
 # -- names that are not there ----------------------------------------------------------------------------------------
@@ -67,9 +105,8 @@ class MissingName(AttributeError):
         self._module, self._missing = module, name
 
     def __str__(self) -> str:
-        return (
-            f"module '{self._module.__name__}' has no attribute '{self._missing}'{lacking(self._module, self._missing)}"
-        )
+        close = lacking(self._module, self._missing)
+        return f"module '{_own_name(self._module)}' has no attribute '{self._missing}'{close}"
 
     def __reduce__(self):
         return AttributeError, (str(self),)
@@ -85,8 +122,16 @@ def missing(module_name: str, find=None):
     def __getattr__(name: str):
         if find is not None and (found := find(name)) is not None:
             return found
-        module = sys.modules[module_name]
         caller = sys._getframe(1)
+        # `from .. import x` looks here before it looks for a file x: the table comes after files.
+        importing = caller.f_code.co_name == "_handle_fromlist"
+        if not importing and (not name.startswith("__") or name in ABSENT_DUNDERS):
+            from . import absent
+
+            found = absent.find(module_name, name)
+            if found is not absent.UNKNOWN:
+                return found
+        module = sys.modules[module_name]
         # After `from torch import x` Python drops this error for one of its own, without our words.
         if caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] == dis.opmap["IMPORT_FROM"]:
             raise ImportError(
@@ -97,13 +142,16 @@ def missing(module_name: str, find=None):
     return __getattr__
 
 
+ABSENT_DUNDERS = ("__config__",)
+
+
 def tell_nearest_names(module: types.ModuleType) -> None:
     """Give a module that has no ``__getattr__`` of its own the one of ``missing``."""
     module.__dict__.setdefault("__getattr__", missing(module.__name__))
 
 
 def lacking(module: types.ModuleType, name: str) -> str:
-    path = module.__name__.removeprefix("rushlight").replace(".vision", "vision", 1)
+    path = _own_name(module).removeprefix("rushlight").replace(".vision", "vision", 1)
     return f": rushlight lacks torch{path}.{name}{nearest(module, name)}"
 
 
@@ -123,7 +171,12 @@ def nearest(module: types.ModuleType | None, name: str) -> str:
 
 
 def _is_foreign(module) -> bool:
-    return module is not None and module.__name__.partition(".")[0] in NAMES
+    return module is not None and _own_name(module).partition(".")[0] in NAMES
+
+
+def _own_name(module: types.ModuleType) -> str:
+    """What a module was imported as: ``rushlight``, also when its ``__name__`` says ``torch``."""
+    return module.__spec__.name if module.__spec__ else module.__name__
 
 
 def _exists(name: str) -> bool:
@@ -135,6 +188,39 @@ def _exists(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ModuleNotFoundError, ValueError):  # the parent is no package, or a module without a spec
         return False
+
+
+def _is_only_asked() -> bool:
+    """Did ``importlib.util.find_spec`` ask? It wants ``None`` where an import wants an error."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "find_spec" and "util" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == "find_spec" and frame.f_globals["__name__"] == "importlib.util"
+
+
+def _home() -> str:
+    """The folder that rushlight is imported from."""
+    import os
+
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _name_classes() -> None:
+    """Packages tell a tensor by its class' module, and PyTorch by its name: from now on both are ``torch``."""
+    from .device import device
+    from .dtypes import dtype, finfo, iinfo
+    from .layout import layout, memory_format
+    from .tensor import Size, Tensor
+
+    for kind in (Tensor, Size, device, dtype, finfo, iinfo, layout, memory_format):
+        kind.__module__ = "torch"
+    sys.modules[__package__].__name__ = "torch"
 
 
 class _Installed:

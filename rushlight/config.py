@@ -31,13 +31,13 @@ def show() -> str:
 
     import numpy
 
+    from . import version
     from .engine import native
-    from .version import __version__
 
     kernels = native.reason or f"in C, for {native.library.instructions}"
     return "\n".join(
         [
-            f"rushlight {__version__}",
+            f"rushlight {version.rushlight}",
             f"Python {platform.python_version()}, NumPy {numpy.__version__}, {platform.machine()}",
             f"threads: {get_num_threads()}",
             f"kernels: {kernels}",

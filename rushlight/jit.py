@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import export as _export
+from .compat import missing
 
 __all__ = [
     "freeze",
@@ -58,3 +59,7 @@ def is_tracing() -> bool:
     from .compiler import is_compiling
 
     return is_compiling()
+
+
+__getattr__ = missing(__name__)
+__path__: list[str] = []  # a package to the import system, whose parts are only names

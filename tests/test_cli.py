@@ -69,11 +69,11 @@ def test_run(script, first):
 
 def test_run_a_module(script, tmp_path):
     script("import torch; print(torch.__name__)", "program.py")
-    assert rushlight_command("run", "-m", "program", cwd=tmp_path).stdout == "rushlight\n"
+    assert rushlight_command("run", "-m", "program", cwd=tmp_path).stdout == "torch\n"
     (tmp_path / "package").mkdir()
     script("from .inner import name; import sys; print(name, __package__, sys.argv[1:])", "package/__main__.py")
     script("import torch; name = torch.__name__", "package/inner.py")
-    assert rushlight_command("run", "-m", "package", "-v", cwd=tmp_path).stdout == "rushlight package ['-v']\n"
+    assert rushlight_command("run", "-m", "package", "-v", cwd=tmp_path).stdout == "torch package ['-v']\n"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_mistake_is_one_line(arguments, message, tmp_path):
 
 def test_help_and_version():
     assert "quickstart" in rushlight_command().stdout
-    assert rushlight_command("--version").stdout == f"rushlight {rushlight.__version__}\n"
+    assert rushlight_command("--version").stdout == f"rushlight {rushlight.version.rushlight}\n"
 
 
 # -- summary, bench, quickstart --------------------------------------------------------------------------------------

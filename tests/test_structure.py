@@ -11,7 +11,7 @@ from rushlight.engine.numpy import namespace as numpy_namespace
 ROOT = pathlib.Path(rushlight.__file__).parent
 # From the ground up; what is named in one line may import each other. See docs/design/index.md.
 LAYERS = [
-    "config device dtypes errors layout storage backends version compat __future__",
+    "config device dtypes errors layout storage backends version torch_version compat absent __future__",
     "engine",
     "tensor random _printing",
     "autograd utils.hooks",
@@ -20,7 +20,7 @@ LAYERS = [
     "optim io serialization hub utils multiprocessing vision",
     "compiler export jit cuda accelerator distributions testing",
     "inspect",
-    "cli __main__ __init__",
+    "cli __main__ __init__ pytest_plugin",
 ]
 LEVEL = {part: level for level, line in enumerate(LAYERS) for part in line.split()}
 

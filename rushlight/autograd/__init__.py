@@ -1,5 +1,6 @@
 """Automatic differentiation: the tape, the ops' declaration, and the ways to start a backward pass."""
 
+from ..compat import missing
 from . import functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, is_anomaly_check_nan_enabled, set_detect_anomaly
 from .function import Function
@@ -11,11 +12,4 @@ from .op import differentiable, op
 
 Variable = Tensor
 
-
-def __getattr__(name):
-    if name in ("forward_ad", "profiler"):
-        raise AttributeError(
-            f"rushlight.autograd has no {name}: rushlight differentiates backwards only. For a Jacobian-vector product "
-            "use autograd.functional.jvp."
-        )
-    raise AttributeError(f"module 'rushlight.autograd' has no attribute '{name}'")
+__getattr__ = missing(__name__)

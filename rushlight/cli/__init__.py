@@ -39,10 +39,10 @@ def fail(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from .. import __version__
+    from .. import version
 
     parser = _Parser(prog="rushlight", description="PyTorch programs on NumPy and XLA.")
-    parser.add_argument("--version", action="version", version=f"rushlight {__version__}")
+    parser.add_argument("--version", action="version", version=f"rushlight {version.rushlight}")
     commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
     for name, command in COMMANDS.items():
         text = str(command.__doc__).splitlines()[0].replace("``", "")

@@ -6,6 +6,7 @@ import contextlib
 import functools
 
 from .. import config
+from ..compat import missing
 from ..device import device as Device
 from ..errors import OutOfMemoryError
 from . import amp, nvtx
@@ -312,3 +313,6 @@ def _generator():
     from ..random import default_generator
 
     return default_generator
+
+
+__getattr__ = missing(__name__)

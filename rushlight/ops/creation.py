@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import os
+import typing
 import warnings
 
 import numpy as np
@@ -244,6 +245,12 @@ class tensortype:
 
     def __instancecheck__(self, value) -> bool:
         return isinstance(value, Tensor) and value.dtype is self.dtype and value.device.type == "cpu"
+
+    def __or__(self, other):
+        return typing.Union[self, other]  # noqa: UP007 (this is what `|` of an annotation calls)
+
+    def __ror__(self, other):
+        return typing.Union[other, self]  # noqa: UP007
 
     def __repr__(self) -> str:
         return f"<class 'torch.{self.__name__}'>"

@@ -1,0 +1,562 @@
+"""The table of names that stand for parts which are not here. A part built for real takes its lines out."""
+
+from __future__ import annotations
+
+import datetime
+import typing
+from dataclasses import dataclass, field
+
+from ..layout import layout
+
+__all__ = ["PARTS", "Part"]
+
+
+@dataclass
+class Part:
+    """The names of one module by what they do; ``instead`` is said to who calls a class or function."""
+
+    instead: str
+    no: str = ""  # functions that answer False
+    nothing: str = ""  # functions that do nothing
+    keeps: str = ""  # decorators that give back what they decorate
+    blocks: str = ""  # context managers that do nothing
+    classes: str = ""
+    errors: str = ""
+    functions: str = ""
+    enums: dict = field(default_factory=dict)
+    values: dict = field(default_factory=dict)
+    here: dict = field(default_factory=dict)  # what is here, under another name
+
+
+class _Settings:
+    """Options of a part that is not here: set and read back, without effect."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return
+
+
+_ONE_PROCESS = (
+    "rushlight.distributed is not built yet, and is_available() says so; a program of one process runs without it"
+)
+_EAGER = "rushlight.compile traces Python itself: there is no graph of instructions to look at or change"
+_SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export take the module as it is"
+_PROFILE = "use rushlight.inspect.watch, or Python's cProfile: eager code here is Python"
+_QUANTIZED = "there are no quantized tensors here; use float16 or bfloat16"
+_NO_DEVICE = "there is no such device here; is_available() says so"
+_ONNX = "use rushlight.export, whose file holds the program and its weights"
+_CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes one program of a step"
+_TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
+_INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
+
+_HALF_AN_HOUR = datetime.timedelta(minutes=30)
+
+PARTS = {
+    "": Part(
+        _INTERNAL,
+        nothing="_assert_async _sync",
+        classes="SymInt SymFloat SymBool ScriptObject ScriptModule Stream Event DispatchKey",
+        functions="quantize_per_tensor quantize_per_channel sym_not",
+        keeps="_disable_dynamo",
+        values={
+            name: layout(name)
+            for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+        },
+        here={"_dynamo_is_compiling": "compiler.is_compiling"},
+    ),
+    "__config__": Part(_INTERNAL, here={"show": "config.show", "parallel_info": "config.show"}),
+    "_C": Part(
+        _INTERNAL,
+        no="_is_tracing _are_functorch_transforms_active _has_mkldnn _cuda_isCurrentStreamCapturing "
+        "_is_any_autocast_enabled _get_cudnn_allow_tf32",
+        nothing="_log_api_usage_once _get_tracing_state _cuda_clearCublasWorkspaces _jit_set_profiling_mode "
+        "_jit_set_profiling_executor _jit_override_can_fuse_on_gpu _jit_override_can_fuse_on_cpu "
+        "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _set_grad_enabled _dynamo_is_compiling",
+        classes="ScriptFunction ScriptModule Graph Node Value Type TensorType ListType Future _TensorBase "
+        "PyTorchFileReader PyTorchFileWriter DispatchKey DispatchKeySet _VariableFunctions ScriptMethod",
+        here={
+            "Generator": "Generator",
+            "TensorBase": "Tensor",
+            "Size": "Size",
+            "dtype": "dtype",
+            "device": "device",
+            "memory_format": "memory_format",
+            "layout": "layout",
+            "default_generator": "default_generator",
+        },
+    ),
+    "_C._nn": Part(
+        _INTERNAL,
+        here={"gelu": "nn.functional.gelu", "linear": "nn.functional.linear", "_parse_to": "nn.conversion._parse_to"},
+    ),
+    "_C._functorch": Part(
+        _INTERNAL, no="is_functorch_wrapped_tensor is_batchedtensor is_gradtrackingtensor", nothing="maybe_get_level"
+    ),
+    "_C._autograd": Part(_INTERNAL, classes="DeviceType ProfilerActivity"),
+    "_C._distributed_c10d": Part(_ONE_PROCESS, classes="ProcessGroup ReduceOp Work Store"),
+    "_utils": Part(_INTERNAL, no="is_compiling"),
+    "_utils_internal": Part(_INTERNAL, nothing="log_torchscript_usage log_export_usage"),
+    "_dynamo": Part(
+        _TRACED,
+        keeps="disable allow_in_graph disallow_in_graph forbid_in_graph assume_constant_result run nonstrict_trace "
+        "substitute_in_graph dont_skip_tracing",
+        nothing="reset graph_break mark_dynamic mark_static mark_static_address maybe_mark_dynamic mark_unbacked "
+        "skip_frame",
+        blocks="set_stance patch_dynamo_config error_on_graph_break",
+        functions="export explain optimize optimize_assert lookup_backend register_backend",
+        here={
+            "is_compiling": "compiler.is_compiling",
+            "list_backends": "compiler.list_backends",
+            "OptimizedModule": "compiler.module.OptimizedModule",
+        },
+    ),
+    "_dynamo.config": Part(
+        "",
+        values={
+            "cache_size_limit": 8,
+            "recompile_limit": 8,
+            "suppress_errors": False,
+            "verbose": False,
+            "capture_scalar_outputs": False,
+            "capture_dynamic_output_shape_ops": False,
+            "optimize_ddp": True,
+            "assume_static_by_default": True,
+            "automatic_dynamic_shapes": True,
+            "accumulated_cache_size_limit": 256,
+            "compiled_autograd": False,
+            "inline_inbuilt_nn_modules": True,
+            "allow_unspec_int_on_nn_module": False,
+        },
+    ),
+    "_dynamo.eval_frame": Part(
+        _TRACED, keeps="disable", here={"OptimizedModule": "compiler.module.OptimizedModule"}, functions="optimize"
+    ),
+    "_dynamo.decorators": Part(
+        _TRACED, keeps="disable allow_in_graph", nothing="mark_static_address mark_dynamic mark_static"
+    ),
+    "_dynamo.external_utils": Part(_TRACED, here={"is_compiling": "compiler.is_compiling"}),
+    "_dynamo.utils": Part(_TRACED, nothing="compile_times is_compile_supported", values={"counters": {}}),
+    "_dynamo.testing": Part(_TRACED, classes="CompileCounter"),
+    "_dynamo.exc": Part(_TRACED, errors="TorchDynamoException Unsupported BackendCompilerFailed UserError"),
+    "_dynamo._trace_wrapped_higher_order_op": Part(_TRACED, classes="TransformGetItemToIndex"),
+    "_inductor": Part(_TRACED, functions="compile aoti_compile_and_package"),
+    "_inductor.config": Part(
+        "",
+        values={
+            "triton": _Settings(),
+            "cpp": _Settings(),
+            "coordinate_descent_tuning": False,
+            "fx_graph_cache": True,
+            "max_autotune": False,
+            "conv_1x1_as_mm": False,
+            "epilogue_fusion": True,
+            "force_fuse_int_mm_with_mul": False,
+            "use_mixed_mm": True,
+            "freezing": False,
+            "cpp_wrapper": False,
+        },
+    ),
+    "_guards": Part(_TRACED, classes="Source TracingContext"),
+    "_higher_order_ops": Part(_TRACED, functions="cond while_loop scan map"),
+    "_higher_order_ops.associative_scan": Part(_TRACED, functions="associative_scan"),
+    "_higher_order_ops.flex_attention": Part(_TRACED, functions="flex_attention"),
+    "_functorch": Part(_TRACED),
+    "_functorch.config": Part("", values={"activation_memory_budget": 1.0, "donated_buffer": False}),
+    "_functorch.aot_autograd": Part(_TRACED, functions="aot_function aot_module"),
+    "_subclasses": Part(
+        _TRACED,
+        classes="FakeTensor FakeTensorMode CrossRefFakeMode",
+        errors="DynamicOutputShapeException UnsupportedFakeTensorException",
+    ),
+    "_subclasses.fake_tensor": Part(
+        _TRACED, classes="FakeTensor FakeTensorMode", nothing="maybe_get_fake_mode", no="is_fake"
+    ),
+    "_prims_common": Part(_TRACED, classes="TensorMeta"),
+    "_decomp": Part(_TRACED, functions="get_decompositions register_decomposition core_aten_decompositions"),
+    "_export": Part(_TRACED),
+    "_jit_internal": Part(
+        _SCRIPT,
+        keeps="ignore unused export _overload _overload_method",
+        no="is_scripting is_final",
+        functions="boolean_dispatch",
+        classes="FunctionModifiers",
+        values={
+            "Final": typing.Final,
+            "BroadcastingList1": list,
+            "BroadcastingList2": list,
+            "BroadcastingList3": list,
+            "Optional": typing.Optional,
+            "List": list,
+            "Dict": dict,
+            "Tuple": tuple,
+        },
+    ),
+    "_logging": Part(_TRACED, nothing="set_logs _init_logs warning_once"),
+    "_ops": Part(_INTERNAL, classes="OpOverload OpOverloadPacket HigherOrderOperator"),
+    "_weights_only_unpickler": Part(_INTERNAL, functions="load"),
+    "ao": Part(_QUANTIZED),
+    "ao.nn": Part(_QUANTIZED),
+    "ao.nn.quantized": Part(_QUANTIZED, classes="Linear Conv2d Embedding"),
+    "ao.quantization": Part(
+        _QUANTIZED,
+        classes="QConfig QConfigMapping QuantStub DeQuantStub QuantWrapper ObserverBase FakeQuantize FakeQuantizeBase "
+        "MinMaxObserver HistogramObserver MovingAverageMinMaxObserver",
+        functions="quantize quantize_dynamic quantize_qat prepare prepare_qat convert fuse_modules fuse_modules_qat "
+        "get_default_qconfig get_default_qat_qconfig get_default_qconfig_mapping",
+    ),
+    "ao.quantization.fake_quantize": Part(_QUANTIZED, classes="FakeQuantize FakeQuantizeBase"),
+    "ao.quantization.observer": Part(_QUANTIZED, classes="ObserverBase MinMaxObserver HistogramObserver"),
+    "quantization": Part(
+        _QUANTIZED,
+        classes="QConfig QuantStub DeQuantStub",
+        functions="quantize quantize_dynamic prepare prepare_qat convert fuse_modules get_default_qconfig",
+    ),
+    "autograd.forward_ad": Part(
+        "rushlight differentiates backwards only; for a Jacobian-vector product use autograd.functional.jvp",
+        functions="dual_level make_dual unpack_dual enter_dual_level exit_dual_level",
+    ),
+    "autograd.profiler": Part(
+        _PROFILE,
+        blocks="record_function emit_nvtx emit_itt",
+        classes="profile EventList FunctionEvent KinetoStepTracker",
+        functions="load_nvprof parse_nvprof_trace",
+    ),
+    "profiler": Part(
+        _PROFILE,
+        no="kineto_available",
+        blocks="record_function",
+        classes="profile ExecutionTraceObserver",
+        functions="schedule tensorboard_trace_handler",
+        enums={
+            "ProfilerActivity": "CPU XPU MTIA CUDA HPU PrivateUse1",
+            "ProfilerAction": "NONE WARMUP RECORD RECORD_AND_SAVE",
+        },
+        values={"supported_activities": set},
+    ),
+    "profiler.profiler": Part(_PROFILE, classes="profile"),
+    "backends.cpu": Part("", values={"get_cpu_capability": lambda: "DEFAULT"}),
+    "cpu": Part(
+        "",
+        nothing="synchronize set_device",
+        classes="Stream StreamContext Event",
+        values={
+            "is_available": lambda: True,
+            "is_initialized": lambda: True,
+            "device_count": lambda: 1,
+            "current_device": lambda: "cpu",
+        },
+    ),
+    "cuda.graphs": Part(
+        _CUDA,
+        no="is_current_stream_capturing",
+        classes="CUDAGraph graph",
+        functions="graph_pool_handle make_graphed_callables",
+    ),
+    "cuda": Part(
+        _CUDA,
+        classes="CUDAGraph graph ExternalStream MemPool CUDAPluggableAllocator CudaError",
+        functions="graph_pool_handle make_graphed_callables use_mem_pool change_current_allocator memory_snapshot "
+        "caching_allocator_alloc caching_allocator_delete cudart current_blas_handle utilization list_gpu_processes "
+        "set_per_process_memory_fraction",
+        values={
+            "default_generators": (),
+            "has_half": True,
+            "get_sync_debug_mode": lambda: 0,
+            "get_allocator_backend": lambda: "xla",
+        },
+        nothing="set_sync_debug_mode reset_accumulated_memory_stats _lazy_init _lazy_call",
+    ),
+    "cuda.memory": Part(
+        _CUDA,
+        functions="caching_allocator_alloc memory_snapshot _record_memory_history _dump_snapshot",
+        here={
+            "memory_allocated": "cuda.memory_allocated",
+            "max_memory_allocated": "cuda.max_memory_allocated",
+            "memory_reserved": "cuda.memory_reserved",
+            "empty_cache": "cuda.empty_cache",
+            "memory_stats": "cuda.memory_stats",
+            "mem_get_info": "cuda.mem_get_info",
+            "reset_peak_memory_stats": "cuda.reset_peak_memory_stats",
+        },
+    ),
+    "cuda.random": Part(
+        _CUDA,
+        here={
+            name: f"cuda.{name}"
+            for name in (
+                "get_rng_state",
+                "set_rng_state",
+                "get_rng_state_all",
+                "set_rng_state_all",
+                "manual_seed",
+                "manual_seed_all",
+                "seed",
+                "initial_seed",
+            )
+        },
+    ),
+    "cuda.nccl": Part(_ONE_PROCESS, no="is_available", functions="version all_reduce broadcast"),
+    "cuda.tunable": Part(_CUDA, no="is_enabled"),
+    "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
+    "distributed": Part(
+        _ONE_PROCESS,
+        no="is_available is_initialized is_nccl_available is_gloo_available is_mpi_available is_ucc_available "
+        "is_xccl_available is_torchelastic_launched is_backend_available",
+        classes="ProcessGroup ProcessGroupGloo ProcessGroupNCCL Store TCPStore FileStore HashStore PrefixStore Work "
+        "Backend BackendConfig DeviceMesh GradBucket P2POp GroupMember Reducer Logger BuiltinCommHookType "
+        "AllreduceOptions",
+        errors="DistError DistBackendError DistNetworkError DistStoreError",
+        functions="init_process_group destroy_process_group new_group new_subgroups get_rank get_world_size "
+        "get_backend get_backend_config get_global_rank get_group_rank get_process_group_ranks get_node_local_rank "
+        "get_default_backend_for_device all_reduce all_gather all_gather_object all_gather_into_tensor all_to_all "
+        "all_to_all_single all_gather_coalesced all_reduce_coalesced barrier monitored_barrier broadcast "
+        "broadcast_object_list gather gather_object scatter scatter_object_list reduce reduce_scatter "
+        "reduce_scatter_tensor send recv isend irecv send_object_list recv_object_list batch_isend_irecv "
+        "init_device_mesh rendezvous split_group _all_gather_base _reduce_scatter_base",
+        enums={"ReduceOp": "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM", "DebugLevel": "OFF INFO DETAIL"},
+        values={"default_pg_timeout": _HALF_AN_HOUR},
+        here={"group": "distributed.distributed_c10d.group", "reduce_op": "distributed.ReduceOp"},
+    ),
+    "distributed.distributed_c10d": Part(
+        _ONE_PROCESS,
+        classes="ProcessGroup Work Store GroupMember group",
+        no="is_initialized",
+        functions="_get_default_group get_rank get_world_size broadcast_object_list all_gather_object "
+        "_get_pg_default_device _find_pg_by_ranks_and_tag",
+        here={"ReduceOp": "distributed.ReduceOp"},
+        values={"default_pg_timeout": _HALF_AN_HOUR, "_world": None},
+    ),
+    "distributed.constants": Part(_ONE_PROCESS, values={"default_pg_timeout": _HALF_AN_HOUR}),
+    "distributed.utils": Part(_ONE_PROCESS, functions="_verify_param_shape_across_processes _sync_module_states"),
+    "distributed.run": Part(_ONE_PROCESS, functions="run main get_args_parser config_from_args"),
+    "distributed.launcher": Part(_ONE_PROCESS),
+    "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
+    "distributed.elastic": Part(_ONE_PROCESS),
+    "distributed.elastic.multiprocessing": Part(_ONE_PROCESS, classes="DefaultLogsSpecs Std"),
+    "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, keeps="record", errors="ChildFailedError"),
+    "distributed.rpc": Part(
+        _ONE_PROCESS, no="is_available", functions="init_rpc shutdown rpc_sync rpc_async remote", classes="RRef"
+    ),
+    "distributed.autograd": Part(_ONE_PROCESS, classes="context"),
+    "distributed.nn": Part(_ONE_PROCESS, functions="all_reduce all_gather reduce_scatter all_to_all broadcast"),
+    "distributed.nn.functional": Part(
+        _ONE_PROCESS, functions="all_reduce all_gather reduce_scatter all_to_all broadcast"
+    ),
+    "distributed._functional_collectives": Part(
+        _ONE_PROCESS,
+        functions="all_reduce all_gather_tensor wait_tensor reduce_scatter_tensor all_to_all_single",
+        classes="AsyncCollectiveTensor",
+    ),
+    "distributed.optim": Part(
+        _ONE_PROCESS, classes="ZeroRedundancyOptimizer PostLocalSGDOptimizer DistributedOptimizer"
+    ),
+    "distributed.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
+    "distributed.tensor": Part(
+        _ONE_PROCESS,
+        classes="DTensor Shard Replicate Partial Placement",
+        functions="distribute_tensor distribute_module ones zeros empty full rand randn",
+    ),
+    "distributed.tensor.placement_types": Part(_ONE_PROCESS, classes="Shard Replicate Partial Placement"),
+    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="local_map context_parallel implicit_replication"),
+    "distributed.tensor._utils": Part(_ONE_PROCESS, functions="compute_local_shape_and_global_offset"),
+    "distributed.tensor.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
+    "distributed.tensor._dtensor_spec": Part(_ONE_PROCESS, classes="DTensorSpec TensorMeta"),
+    "distributed.tensor.parallel": Part(
+        _ONE_PROCESS,
+        functions="parallelize_module loss_parallel",
+        classes="ColwiseParallel RowwiseParallel SequenceParallel ParallelStyle PrepareModuleInput PrepareModuleOutput "
+        "PrepareModuleInputOutput",
+    ),
+    "distributed._tensor": Part(
+        _ONE_PROCESS, classes="DTensor Shard Replicate Partial Placement DeviceMesh", functions="distribute_tensor"
+    ),
+    "distributed._composable": Part(_ONE_PROCESS, functions="fully_shard replicate checkpoint"),
+    "distributed._composable.fsdp": Part(
+        _ONE_PROCESS, functions="fully_shard", classes="FSDPModule MixedPrecisionPolicy CPUOffloadPolicy"
+    ),
+    "distributed._shard": Part(_ONE_PROCESS),
+    "distributed._shard.sharded_tensor": Part(_ONE_PROCESS, classes="ShardedTensor Shard"),
+    "distributed.fsdp": Part(
+        _ONE_PROCESS,
+        classes="FullyShardedDataParallel BackwardPrefetch CPUOffload MixedPrecision ShardingStrategy StateDictType "
+        "StateDictConfig FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig "
+        "ShardedOptimStateDictConfig LocalStateDictConfig OptimStateDictConfig StateDictSettings OptimStateKeyType "
+        "FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy UnshardHandle",
+        functions="fully_shard register_fsdp_forward_method",
+    ),
+    "distributed.fsdp.fully_sharded_data_parallel": Part(
+        _ONE_PROCESS,
+        classes="FullyShardedDataParallel BackwardPrefetch CPUOffload MixedPrecision ShardingStrategy "
+        "StateDictType FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig OptimStateKeyType",
+    ),
+    "distributed.fsdp.api": Part(
+        _ONE_PROCESS, classes="ShardingStrategy BackwardPrefetch MixedPrecision CPUOffload StateDictType"
+    ),
+    "distributed.fsdp._fully_shard": Part(_ONE_PROCESS, classes="FSDPModule"),
+    "distributed.fsdp.wrap": Part(
+        _ONE_PROCESS,
+        blocks="enable_wrap",
+        keeps="wrap",
+        classes="ModuleWrapPolicy _FSDPPolicy CustomPolicy",
+        functions="size_based_auto_wrap_policy transformer_auto_wrap_policy lambda_auto_wrap_policy "
+        "always_wrap_policy _or_policy _module_wrap_policy",
+    ),
+    "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
+    "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
+    "distributed.algorithms": Part(_ONE_PROCESS, classes="Join Joinable JoinHook"),
+    "distributed.algorithms.join": Part(_ONE_PROCESS, classes="Join Joinable JoinHook"),
+    "distributed.algorithms.model_averaging": Part(_ONE_PROCESS),
+    "distributed.algorithms.model_averaging.averagers": Part(
+        _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"
+    ),
+    "distributed.algorithms.ddp_comm_hooks": Part(_ONE_PROCESS),
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": Part(
+        _ONE_PROCESS,
+        functions="allreduce_hook fp16_compress_hook bf16_compress_hook fp16_compress_wrapper bf16_compress_wrapper",
+    ),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": Part(
+        _ONE_PROCESS, classes="PowerSGDState", functions="powerSGD_hook batched_powerSGD_hook"
+    ),
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": Part(
+        _ONE_PROCESS, classes="PostLocalSGDState", functions="post_localSGD_hook"
+    ),
+    "distributed.algorithms._checkpoint": Part(_ONE_PROCESS),
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": Part(
+        _ONE_PROCESS,
+        classes="CheckpointImpl CheckpointWrapper OffloadWrapper",
+        functions="checkpoint_wrapper apply_activation_checkpointing",
+    ),
+    "distributed.checkpoint": Part(
+        _ONE_PROCESS,
+        classes="FileSystemReader FileSystemWriter DefaultSavePlanner DefaultLoadPlanner StorageReader "
+        "StorageWriter LoadPlan SavePlan",
+        functions="save load async_save save_state_dict load_state_dict",
+    ),
+    "distributed.checkpoint.state_dict": Part(
+        _ONE_PROCESS,
+        classes="StateDictOptions",
+        functions="get_model_state_dict set_model_state_dict get_optimizer_state_dict set_optimizer_state_dict "
+        "get_state_dict set_state_dict",
+    ),
+    "distributed.checkpoint.format_utils": Part(
+        _ONE_PROCESS, functions="dcp_to_torch_save torch_save_to_dcp", classes="_EmptyStateDictLoadPlanner"
+    ),
+    "distributed.checkpoint.default_planner": Part(
+        _ONE_PROCESS, classes="DefaultSavePlanner DefaultLoadPlanner _EmptyStateDictLoadPlanner"
+    ),
+    "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
+    "distributed.checkpoint.metadata": Part(_ONE_PROCESS, classes="Metadata TensorStorageMetadata"),
+    "distributed.checkpoint.planner": Part(_ONE_PROCESS, classes="LoadPlan LoadPlanner SavePlanner"),
+    "distributed.checkpoint.stateful": Part(_ONE_PROCESS, classes="Stateful"),
+    "distributed.checkpoint.state_dict_loader": Part(_ONE_PROCESS, functions="_load_state_dict load"),
+    "distributed.pipelining": Part(
+        _ONE_PROCESS, classes="PipelineStage Schedule1F1B ScheduleGPipe SplitPoint", functions="pipeline pipe_split"
+    ),
+    "nn.parallel": Part(_ONE_PROCESS, classes="DistributedDataParallel"),
+    "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink", here={}),
+    "fx": Part(
+        _EAGER,
+        keeps="wrap has_side_effect",
+        classes="Tracer Graph GraphModule Node Proxy Interpreter Transformer CodeGen",
+        functions="symbolic_trace replace_pattern map_arg",
+    ),
+    "fx.graph_module": Part(_EAGER, classes="GraphModule"),
+    "fx.graph": Part(_EAGER, classes="Graph CodeGen"),
+    "fx.node": Part(_EAGER, classes="Node", functions="map_arg"),
+    "fx.proxy": Part(_EAGER, classes="Proxy TracerBase ParameterProxy Attribute", errors="TraceError"),
+    "fx._symbolic_trace": Part(_EAGER, classes="Tracer", keeps="wrap", no="is_fx_tracing is_fx_symbolic_tracing"),
+    "fx._compatibility": Part(_EAGER, keeps="compatibility"),
+    "fx.interpreter": Part(_EAGER, classes="Interpreter Transformer"),
+    "fx.traceback": Part(_EAGER, blocks="annotate preserve_node_meta"),
+    "fx.passes": Part(_EAGER),
+    "fx.passes.shape_prop": Part(_EAGER, classes="ShapeProp"),
+    "fx.experimental": Part(_EAGER),
+    "fx.experimental.proxy_tensor": Part(
+        _EAGER, nothing="get_proxy_mode", functions="make_fx", classes="ProxyTorchDispatchMode"
+    ),
+    "fx.experimental.symbolic_shapes": Part(
+        _EAGER,
+        no="is_symbolic free_symbols",
+        classes="ShapeEnv",
+        functions="guard_size_oblivious statically_known_true",
+    ),
+    "futures": Part(_ONE_PROCESS, classes="Future", functions="collect_all wait_all"),
+    "jit": Part(
+        _SCRIPT,
+        keeps="_overload _overload_method interface script_if_tracing export_opnames _script_if_tracing",
+        nothing="set_fusion_strategy enable_onednn_fusion",
+        no="onednn_fusion_enabled",
+        blocks="fuser optimized_execution strict_fusion",
+        classes="ScriptModule ScriptFunction RecursiveScriptModule TracedModule TopLevelTracedModule Attribute "
+        "CompilationUnit Future",
+        errors="Error TracerWarning TracingCheckError",
+        functions="fork wait trace_module jit_module_from_flatbuffer",
+        values={
+            "Final": typing.Final,
+            "annotate": lambda the_type, the_value: the_value,
+            "isinstance": isinstance,
+        },
+    ),
+    "jit._script": Part(_SCRIPT, classes="ScriptModule RecursiveScriptModule"),
+    "jit._trace": Part(_SCRIPT, classes="TopLevelTracedModule TracedModule", here={"is_tracing": "jit.is_tracing"}),
+    "jit.annotations": Part(_SCRIPT, values={"List": list, "Dict": dict, "Optional": typing.Optional, "Tuple": tuple}),
+    "onnx": Part(
+        _ONNX,
+        no="is_in_onnx_export is_onnxrt_backend_supported",
+        errors="OnnxExporterError",
+        functions="export dynamo_export register_custom_op_symbolic unregister_custom_op_symbolic "
+        "select_model_mode_for_export",
+        classes="ONNXProgram JitScalarType ExportOptions",
+        enums={"OperatorExportTypes": "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK", "TrainingMode": "EVAL PRESERVE TRAINING"},
+    ),
+    "onnx.symbolic_helper": Part(
+        _ONNX, keeps="parse_args quantized_args", functions="_get_tensor_sizes _maybe_get_const _unimplemented"
+    ),
+    "onnx.symbolic_opset9": Part(_ONNX),
+    "onnx.symbolic_opset11": Part(_ONNX),
+    "onnx.operators": Part(_ONNX, functions="shape_as_tensor"),
+    "onnx.utils": Part(_ONNX, functions="export"),
+    "mps": Part(
+        _NO_DEVICE,
+        no="is_available",
+        nothing="synchronize empty_cache manual_seed seed",
+        functions="get_rng_state set_rng_state current_allocated_memory driver_allocated_memory recommended_max_memory",
+        values={"device_count": lambda: 0},
+    ),
+    "xpu": Part(
+        _NO_DEVICE,
+        no="is_available is_initialized is_bf16_supported",
+        nothing="synchronize empty_cache manual_seed manual_seed_all seed reset_peak_memory_stats",
+        functions="current_device get_device_name get_device_properties get_device_capability get_rng_state "
+        "set_rng_state get_rng_state_all set_rng_state_all set_device current_stream mem_get_info stream device",
+        values={
+            "device_count": lambda: 0,
+            "memory_allocated": lambda device=None: 0,
+            "max_memory_allocated": lambda device=None: 0,
+            "memory_reserved": lambda device=None: 0,
+        },
+        classes="Stream Event",
+    ),
+    "mtia": Part(
+        _NO_DEVICE,
+        no="is_available is_initialized",
+        nothing="synchronize empty_cache manual_seed",
+        functions="current_device get_rng_state set_rng_state",
+        values={"device_count": lambda: 0},
+    ),
+    "package": Part(_INTERNAL, classes="PackageImporter PackageExporter"),
+    "monitor": Part(_INTERNAL),
+    "utils.cpp_extension": Part(
+        "nothing is compiled against PyTorch's headers here",
+        functions="load load_inline include_paths library_paths",
+        classes="BuildExtension CppExtension CUDAExtension",
+        values={"CUDA_HOME": None, "ROCM_HOME": None},
+    ),
+    "utils._triton": Part(_NO_DEVICE, no="has_triton has_triton_package"),
+    "utils._cxx_pytree": Part(_INTERNAL),
+    "utils._stats": Part(_INTERNAL),
+    "utils.mobile_optimizer": Part(_SCRIPT, functions="optimize_for_mobile"),
+    "utils.bundled_inputs": Part(_SCRIPT),
+    "utils.collect_env": Part(_INTERNAL, functions="get_pretty_env_info main"),
+}

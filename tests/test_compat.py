@@ -1,0 +1,157 @@
+"""Everything that asks for torch finds rushlight; names of parts that are not here answer and explain."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import rushlight
+from rushlight import absent
+from rushlight.absent.table import PARTS
+from rushlight.torch_version import TorchVersion
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def python(*arguments, cwd=None):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+ASKING = """
+import importlib.metadata, importlib.util
+assert importlib.util.find_spec("torch") and importlib.util.find_spec("torch.nn.functional")
+assert importlib.util.find_spec("torch.fx") and importlib.util.find_spec("torch.no_such_part") is None
+assert importlib.metadata.version("torch").startswith("2.13.0+rushlight")
+assert importlib.metadata.version("torchvision").startswith("0.28.0+rushlight")
+assert importlib.metadata.packages_distributions()["torch"][0] == "torch"
+assert "torch" in {d.metadata["Name"] for d in importlib.metadata.distributions()}
+import torch, torch.distributed as dist, pickle
+assert torch.__name__ == "torch" and torch.torch is torch and importlib.util.find_spec("torch")
+assert torch.__version__ >= "2.9" and torch.__version__ > (2, 13) and torch.version.__version__ == torch.__version__
+assert torch.Tensor.__module__ == "torch" and torch.dtype.__module__ == "torch"
+assert pickle.loads(pickle.dumps(torch.Tensor)) is torch.Tensor
+assert dist.is_available() is False and torch.distributed is dist
+"""
+
+
+def test_everybody_who_asks_finds_it(tmp_path):
+    (tmp_path / "asking.py").write_text(ASKING + "print('found')\n")
+    (tmp_path / "notebook.py").write_text(f"import rushlight\nrushlight.install()\n{ASKING}print('found')\n")
+    (tmp_path / "spawning.py").write_text(
+        "import multiprocessing, runpy\n"
+        "if __name__ == '__main__':\n"
+        "    p = multiprocessing.get_context('spawn').Process(target=runpy.run_path, args=('asking.py',))\n"
+        "    p.start(); p.join(); print(p.exitcode)\n"
+    )
+    assert python("-m", "rushlight", "run", "asking.py", cwd=tmp_path) == "found\n"
+    assert python("-m", "rushlight", "asking.py", cwd=tmp_path) == "found\n"
+    assert python("notebook.py", cwd=tmp_path) == "found\n"
+    assert python("-m", "rushlight", "spawning.py", cwd=tmp_path) == "found\n0\n"
+
+
+def test_pytest_plugin(tmp_path):
+    (tmp_path / "conftest.py").write_text("import torch\nassert torch.__name__ == 'torch'\nimport rushlight\n")
+    (tmp_path / "test_it.py").write_text(
+        "import torch, rushlight\ndef test_it():\n    assert torch is rushlight and torch.ones(2).sum() == 2\n"
+    )
+    out = python("-m", "pytest", "-q", "-p", "rushlight.pytest_plugin", "-p", "no:cacheprovider", tmp_path)
+    assert "1 passed" in out
+
+
+def test_pip_takes_it_for_torch():
+    out = python("-m", "rushlight", "run", "-m", "pip", "list", "--format", "freeze")
+    assert f"torch=={rushlight.__version__}" in out.splitlines()
+
+
+def test_versions_compare_by_their_numbers():
+    v = TorchVersion("2.13.0+cpu")
+    assert v > "2.9" and v >= (2, 13) and v < (3,) and v > "2.13.0rc1" and v < "2.13.1.dev2" and v > "2.13.0"
+    assert not v < "2.13.0" and not v <= "2.13" and max("2.9", v) is v
+    assert v == "2.13.0+cpu" and v != "2.13.0" and v != (2, 13) and v != 2 and v > "abc"[:0]
+    assert v.split("+") == ["2.13.0", "cpu"] and {v: 1}["2.13.0+cpu"] == 1
+    with pytest.raises(TypeError):
+        v > 2  # noqa: B015
+    assert v >= pytest.importorskip("packaging.version").Version("2.13.0")
+
+
+# -- names of parts that are not here --------------------------------------------------------------------------------
+
+
+def entries():
+    for path in PARTS:
+        for name in absent._kinds(path):
+            yield path, name
+
+
+@pytest.mark.parametrize("path", list(PARTS))
+def test_every_entry_can_be_had(path):
+    import importlib
+
+    module = importlib.import_module(f"rushlight.{path}".rstrip("."))
+    for name in absent._kinds(path):
+        assert getattr(module, name, absent) is not absent, name
+
+
+def test_no_entry_stands_before_what_is_here():
+    """An entry for a name that exists is dead: it is taken out when the part is built."""
+    import importlib
+
+    found = []
+    for path, name in entries():
+        module = importlib.import_module(f"rushlight.{path}".rstrip("."))
+        if isinstance(module.__spec__ and module.__spec__.loader, type):
+            continue  # a module of the table itself
+        if name in vars(module) and not absent.is_absent(vars(module)[name], path, name):
+            found.append(f"{path}.{name}")
+    assert not found
+
+
+def test_what_is_called_says_what_to_use():
+    with pytest.raises(NotImplementedError, match=r"torch\.distributed\.all_reduce is only a name here: "):
+        rushlight.distributed.all_reduce(rushlight.ones(2))
+    with pytest.raises(NotImplementedError, match=r"torch\.jit\.ScriptModule is only a name here: there is no Torch"):
+        rushlight.jit.ScriptModule()
+
+    class Mine(rushlight.fx.Tracer):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"torch\.fx\.Tracer is only a name here"):
+        Mine()
+    assert not isinstance(rushlight.nn.Linear(1, 1), (rushlight.jit.ScriptModule, rushlight.fx.GraphModule))
+    assert not isinstance(rushlight.ones(2), rushlight.distributed.tensor.DTensor)
+
+
+def test_guards_answer():
+    assert not rushlight.distributed.is_available() and not rushlight.distributed.is_initialized()
+    assert not rushlight.xpu.is_available() and rushlight.mps.is_available() is False
+    assert rushlight.distributed.ReduceOp.SUM is not rushlight.distributed.ReduceOp.MAX
+    with rushlight.profiler.record_function("step"), rushlight.autograd.profiler.record_function("inner"):
+        pass
+
+    @rushlight._dynamo.disable
+    def f(x):
+        return x
+
+    @rushlight.jit._overload_method
+    def g(x):
+        return x
+
+    assert f(1) == g(1) == 1 and rushlight.fx.wrap(f) is f
+    assert rushlight.__config__.show().startswith("rushlight")
+
+
+def test_annotations():
+    assert str(rushlight.FloatTensor | None) == "typing.Optional[<class 'torch.FloatTensor'>]"
+    assert (None | rushlight.LongTensor) and (rushlight.SymInt | int) and rushlight.jit.Final[int]
+
+
+def test_import_stays_light():
+    out = python("-c", "import sys, rushlight; print('rushlight.absent.table' in sys.modules, 'enum' in sys.modules)")
+    assert out.startswith("False")
