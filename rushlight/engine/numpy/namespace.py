@@ -27,10 +27,11 @@ from ..special import (
     polygamma,
     zeta,
 )
-from .kernels import activations, losses, norms
+from .kernels import activations, losses, norms, products
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.products import matmul
 from .kernels.select import where
 from .kernels.softmax import log_softmax, log_softmax_backward_data, softmax, softmax_backward_data
 from .kernels.windows import (
@@ -244,48 +245,12 @@ def matrix_transpose(x):
     return x.mT
 
 
-def matmul(x, w):
-    if w.ndim == 2:
-        if x.ndim == 2:
-            return x.dot(w)  # half the overhead of np.matmul
-        if x.ndim > 2:  # one product, where np.matmul would loop over the batch
-            return _rows(x).dot(w).reshape(*x.shape[:-1], w.shape[1])
-    return np.matmul(x, w)
-
-
-def _linear(xp, x, w, b):
-    if x.ndim == 2:
-        y = x.dot(w.T)
-        if b is not None:
-            y += b
-        return y
-    y = _rows(x).dot(w.T)
-    if b is not None:
-        y += b
-    return y.reshape(*x.shape[:-1], w.shape[0])
-
-
-def _linear_backward(g, edges, saved):
-    to_x, to_w, to_b = edges
-    rows = g if g.ndim == 2 else _rows(g)
-    gx = gw = None
-    if to_x is not None:
-        w = saved["w"]
-        gx = rows.dot(conj(w))
-        if g.ndim != 2:
-            gx = gx.reshape(*g.shape[:-1], w.shape[1])
-    if to_w is not None:
-        x = saved["x"]
-        gw = rows.T.dot(conj(x if x.ndim == 2 else _rows(x)))
-    return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
-
-
 for _family in (activations, losses, norms):
     BODIES.update(_family.BODIES)
     BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = _max_windows_backward
 BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
-BODIES["linear"], BACKWARD["linear"] = _linear, _linear_backward
+BODIES["linear"], BACKWARD["linear"] = products.linear, products.linear_backward
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 

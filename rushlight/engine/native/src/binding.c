@@ -31,6 +31,7 @@ typedef struct {
     Py_buffer few[FEW], *buffers;
     void *few_arrays[FEW], **arrays;
     long few_sizes[FEW], *sizes;
+    const Py_ssize_t *few_shapes[FEW], **shapes, *few_strides[FEW], **strides;
     long integers[MOST], lists[MOST];
     double numbers[MOST];
     int count, integer_count, number_count, list_count;
@@ -71,14 +72,17 @@ static int fits(arguments *a, char kind, const char *format, Py_ssize_t itemsize
 
 static int take_array(arguments *a, const char *name, Py_ssize_t position, char letter, PyObject *object)
 {
-    int writes = letter == 'y' || letter == 'Q' || letter == 'U' || letter == 'B';
-    char kind = letter == 'y' ? 'x' : (char)(writes ? letter + 32 : letter);
+    int writes = letter == 'y' || letter == 'S' || letter == 'Q' || letter == 'U' || letter == 'B';
+    int anyhow = letter == 's' || letter == 'S';
+    char kind = letter == 'y' || anyhow ? 'x' : (char)(writes ? letter + 32 : letter);
     Py_buffer *buffer = &a->buffers[a->count];
-    if (PyObject_GetBuffer(object, buffer, PyBUF_ND | PyBUF_FORMAT | (writes ? PyBUF_WRITABLE : 0))) {
+    int flags = (anyhow ? PyBUF_STRIDES : PyBUF_ND) | PyBUF_FORMAT | (writes ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object, buffer, flags)) {
         PyErr_Clear();
         return refuse(name, position, writes ? "is no writable array in C order" : "is no array in C order");
     }
     a->arrays[a->count] = buffer->buf;
+    a->shapes[a->count] = buffer->shape, a->strides[a->count] = buffer->strides;
     a->sizes[a->count] = (long)(buffer->len / (buffer->itemsize ? buffer->itemsize : 1));
     a->bytes += (long)buffer->len;
     a->count++;
@@ -93,6 +97,7 @@ static int take_none(arguments *a)
 {
     memset(&a->buffers[a->count], 0, sizeof(Py_buffer)); /* nothing to release */
     a->arrays[a->count] = NULL;
+    a->shapes[a->count] = a->strides[a->count] = NULL;
     a->sizes[a->count] = 0;
     a->count++;
     return 0;
@@ -127,6 +132,7 @@ static int take(arguments *a, const char *name, Py_ssize_t position, char letter
 static int make_room(arguments *a, const char *name, const char *takes, PyObject *const *args, Py_ssize_t count)
 {
     a->buffers = a->few, a->arrays = a->few_arrays, a->sizes = a->few_sizes;
+    a->shapes = a->few_shapes, a->strides = a->few_strides;
     if (!strpbrk(takes, "XY"))
         return 0;
     size_t total = (size_t)count;
@@ -135,14 +141,15 @@ static int make_room(arguments *a, const char *name, const char *takes, PyObject
             total += (size_t)PyList_Size(args[i]);
     if (total <= FEW)
         return 0;
-    a->buffers = PyMem_Malloc(total * (sizeof(Py_buffer) + sizeof(void *) + sizeof(long)));
+    a->buffers = PyMem_Malloc(total * (sizeof(Py_buffer) + 3 * sizeof(void *) + sizeof(long)));
     if (!a->buffers) {
         a->buffers = a->few;
         PyErr_NoMemory();
         return -1;
     }
     a->arrays = (void **)(a->buffers + total);
-    a->sizes = (long *)(a->arrays + total);
+    a->shapes = (const Py_ssize_t **)(a->arrays + total), a->strides = a->shapes + total;
+    a->sizes = (long *)(a->strides + total);
     return 0;
 }
 
@@ -179,7 +186,7 @@ static int take_all(arguments *a, const entry *e, PyObject *const *args, Py_ssiz
 
 static int run(const arguments *a, const entry *e)
 {
-    rl_call call = {a->arrays, a->sizes, a->integers, a->numbers, a->lists};
+    rl_call call = {a->arrays, a->sizes, a->shapes, a->strides, a->integers, a->numbers, a->lists};
     int (*kernel)(const rl_call *) = e->kernel[a->dtype == 1]->run;
     int status;
     if (a->bytes < 1 << 15) /* done sooner than another thread could use the time */

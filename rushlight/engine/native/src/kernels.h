@@ -14,13 +14,16 @@
        y  an array of reals to write        u  uint32 to read, U to write
        X  a list of arrays to read          b  bool or uint8 to read, B to write
        Y  a list of arrays to write         i  a whole number       d  a number
+       s  reals to read in any layout       S  reals to write in any layout
        ?  after a letter: may be None, and is NULL then
 
-   All arrays lie in memory in C order; all reals of a call have one dtype. The caller, in Python, vouches for shapes. */
+   All arrays but s and S lie in memory in C order; all reals of a call have one dtype. The caller, in Python, vouches
+   for shapes. */
 #ifndef RL_KERNELS_H
 #define RL_KERNELS_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,7 @@
 typedef struct {
     void *const *array;    /* all arrays, those of lists one after the other */
     const long *size;      /* the number of elements of each */
+    const ptrdiff_t *const *shape, *const *stride; /* of each; strides, in bytes, of s and S only */
     const long *integer;   /* the i arguments */
     const double *number;  /* the d arguments */
     const long *list;      /* how many arrays each list has */
@@ -52,11 +56,13 @@ typedef struct {
 #define RL_JOIN(family, set, dtype) RL_JOIN_(family, set, dtype)
 
 #ifdef RL_DOUBLE
+#define RL_OWN(name) RL_JOIN(name, RL_SET, f64) /* a name that families share, of this instruction set and dtype */
 typedef double real;
 typedef int64_t whole; /* an integer as wide as a real */
 #define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f64)[]
 #define REAL_MAX DBL_MAX
 #else
+#define RL_OWN(name) RL_JOIN(name, RL_SET, f32)
 typedef float real;
 typedef int32_t whole;
 #define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f32)[]

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { MOST_THREADS = 256 };
@@ -196,3 +197,26 @@ void rl_set_threads(int threads)
 }
 
 int rl_get_threads(void) { return wanted; }
+
+/* -- scratch memory ------------------------------------------------------------------------------------------------ */
+
+static pthread_key_t owned; /* its value is freed with its thread */
+static pthread_once_t keyed = PTHREAD_ONCE_INIT;
+static _Thread_local void *scratch;
+static _Thread_local size_t scratch_bytes;
+
+static void make_key(void) { pthread_key_create(&owned, free); }
+
+void *rl_scratch(size_t bytes)
+{
+    if (bytes <= scratch_bytes)
+        return scratch;
+    pthread_once(&keyed, make_key);
+    free(scratch);
+    scratch_bytes = (bytes + bytes / 4) / 4096 * 4096 + 4096;
+    scratch = aligned_alloc(4096, scratch_bytes);
+    if (!scratch)
+        scratch_bytes = 0;
+    pthread_setspecific(owned, scratch);
+    return scratch;
+}

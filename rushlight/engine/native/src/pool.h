@@ -2,6 +2,8 @@
 #ifndef RL_POOL_H
 #define RL_POOL_H
 
+#include <stddef.h>
+
 /* Call body(context, begin, end) for pieces of [0, count): piece i is [i * grain, (i + 1) * grain), the last one may
    be shorter. Where pieces begin does not depend on the number of threads, so a sum over pieces in their order does
    not either. Pieces run in any order, at once; a call from inside a body, or while another thread's loop is running,
@@ -11,5 +13,9 @@ void rl_parallel(void (*body)(void *context, long begin, long end), void *contex
 /* How many threads a loop may use, the caller's included. */
 void rl_set_threads(int threads);
 int rl_get_threads(void);
+
+/* Memory that the calling thread keeps, so that a piece of work need not ask the system for it: at least so many bytes,
+   aligned for vectors. What an earlier call gave on this thread is gone. NULL if there is none. */
+void *rl_scratch(size_t bytes);
 
 #endif

@@ -1,0 +1,230 @@
+/* C = A B + bias, of one matrix or of many.
+
+   C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block packs the
+   strips of B it needs into its thread's scratch memory, a slice of k at a time, so that they stay in the second-level
+   cache, and goes over them with the tiles of gemm.h. A is read where it lies if its rows are contiguous.
+
+   Where A and B both have k as the inner index (x Wᵀ of a linear layer) one of them is transposed on its way: the
+   smaller one. If that is A, what is computed is Cᵀ = Bᵀ Aᵀ. */
+#include "gemm.h"
+
+/* -- the tiles, see gemm.h ------------------------------------------------------------------------------------------ */
+
+/* For a tile that is not whole vectors in memory. */
+static void store_elements(int rows, int width, const real *tile, target c)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < width; j++) {
+            real *place = c.at + i * c.row + j * c.col, value = tile[i * COLS + j];
+            if (c.add)
+                value += *place;
+            if (c.row_bias)
+                value += c.row_bias[i];
+            if (c.col_bias)
+                value += c.col_bias[j];
+            *place = value;
+        }
+}
+
+RL_INLINE void store_vector(vec value, real *place, int i, int j, target c)
+{
+    if (c.add)
+        value += *(vec *)place;
+    if (c.row_bias)
+        value += c.row_bias[i];
+    if (c.col_bias)
+        value += *(const vec *)(c.col_bias + j);
+    *(vec *)place = value;
+}
+
+/* rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
+RL_INLINE void tile_body(const int rows, const int vecs, int width, long k, matrix a, const real *b, long b_row,
+                         target c)
+{
+    vec sum[ROWS][VECS];
+    const real *line[ROWS];
+    for (int i = 0; i < rows; i++) {
+        line[i] = a.at + i * a.row;
+        for (int j = 0; j < vecs; j++)
+            sum[i][j] = (vec){0};
+    }
+    for (long p = 0, at = 0; p < k; p++, at += a.col, b += b_row) {
+        vec row[VECS];
+        for (int j = 0; j < vecs; j++)
+            row[j] = *(const vec *)(b + j * LANES);
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < vecs; j++)
+                sum[i][j] += line[i][at] * row[j];
+    }
+    if (c.col == 1 && width == vecs * LANES) {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < vecs; j++)
+                store_vector(sum[i][j], c.at + i * c.row + j * LANES, i, j * LANES, c);
+        return;
+    }
+    real tile[ROWS * COLS];
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vecs; j++)
+            *(vec *)(tile + i * COLS + j * LANES) = sum[i][j];
+    store_elements(rows, width, tile, c);
+}
+
+#define TILE(rows, vecs)                                                                                               \
+    static void tile_##rows##_##vecs(int width, long k, matrix a, const real *b, long b_row, target c)                 \
+    {                                                                                                                  \
+        tile_body(rows, vecs, width, k, a, b, b_row, c);                                                               \
+    }
+#define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
+#define NAMES(rows) {tile_##rows##_1, tile_##rows##_2, tile_##rows##_3}
+
+TILES(1) TILES(2) TILES(3) TILES(4)
+#if ROWS == 8
+TILES(5) TILES(6) TILES(7) TILES(8)
+tile_function *const tile_table[ROWS][VECS] = {NAMES(1), NAMES(2), NAMES(3), NAMES(4),
+                                                      NAMES(5), NAMES(6), NAMES(7), NAMES(8)};
+#else
+tile_function *const tile_table[ROWS][VECS] = {NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
+#endif
+
+/* -- products ------------------------------------------------------------------------------------------------------ */
+
+enum {
+    SLICE = 384,          /* of k */
+    BLOCK_ROWS = 256,     /* of C */
+    BLOCK_COLS = 6 * COLS,
+    FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B */
+    ENOUGH = 8,           /* blocks that keep some threads busy */
+    WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
+};
+
+typedef struct {
+    long m, n, k, outer, inner; /* outer x inner products of m x k by k x n */
+    matrix a, b;
+    target c;
+    long a_outer, a_inner, b_outer, b_inner, c_outer, c_inner; /* strides from one product to the next */
+    long rows, cols, row_blocks, col_blocks;
+    int out_of_memory;
+} product;
+
+static int block(long rows, long cols, long k, matrix a, matrix b, target c)
+{
+    long slice = most(1, parts(k, most(1, parts(k, SLICE)))), wide = parts(cols, COLS) * COLS;
+    int turn = c.col != 1 && c.row == 1, pack_a = a.col != 1;
+    long strips_size = wide * slice, rows_size = pack_a ? (rows + ROWS) * slice : 0, aside_size = turn ? rows * wide : 0;
+    real *strips = rl_scratch((size_t)(strips_size + rows_size + aside_size) * sizeof(real));
+    if (!strips)
+        return RL_NO_MEMORY;
+    real *packed = strips + strips_size, *aside = packed + rows_size;
+    target to = turn ? (target){aside, wide, 1, 0, c.row_bias, c.col_bias} : c;
+    for (long p = 0; p == 0 || p < k; p += slice) {
+        long some = least(slice, k - p);
+        if (p)
+            to.add = 1, to.row_bias = to.col_bias = NULL;
+        matrix here = part(a, 0, p);
+        if (pack_a)
+            pack_rows(rows, some, here, packed), here.at = packed;
+        pack_strips(some, cols, part(b, p, 0), strips);
+        multiply(rows, cols, some, here, pack_a, strips, to);
+    }
+    if (turn)
+        transpose(rows, cols, aside, wide, c.at, c.col);
+    return RL_OK;
+}
+
+static void blocks(void *context, long begin, long end)
+{
+    product *w = context;
+    for (long which = begin; which < end; which++) {
+        long j = which % w->col_blocks * w->cols, rest = which / w->col_blocks;
+        long i = rest % w->row_blocks * w->rows, one = rest / w->row_blocks;
+        long outer = one / w->inner, inner = one % w->inner;
+        matrix a = part(w->a, i, 0), b = part(w->b, 0, j);
+        target c = target_part(w->c, i, j);
+        a.at += outer * w->a_outer + inner * w->a_inner;
+        b.at += outer * w->b_outer + inner * w->b_inner;
+        c.at += outer * w->c_outer + inner * w->c_inner;
+        if (block(least(w->rows, w->m - i), least(w->cols, w->n - j), w->k, a, b, c))
+            w->out_of_memory = 1;
+    }
+}
+
+/* Blocks that fit the caches, halved until there are enough of them or they become too small. */
+static void cut(product *w)
+{
+    long row_blocks = parts(w->m, BLOCK_ROWS), col_blocks = parts(w->n, BLOCK_COLS);
+    double work = (double)w->m * (double)w->n * (double)w->k;
+    while (w->outer * w->inner * row_blocks * col_blocks < ENOUGH && work / (double)(row_blocks * col_blocks) > WORTH) {
+        long rows = parts(w->m, row_blocks), cols = parts(w->n, col_blocks);
+        if (cols >= 4 * COLS)
+            col_blocks *= 2;
+        else if (rows >= 2 * FEW_ROWS)
+            row_blocks *= 2;
+        else if (cols >= 2 * COLS)
+            col_blocks *= 2;
+        else
+            break;
+    }
+    w->rows = parts(parts(w->m, row_blocks), ROWS) * ROWS;
+    w->cols = parts(parts(w->n, col_blocks), COLS) * COLS;
+    w->row_blocks = parts(w->m, w->rows), w->col_blocks = parts(w->n, w->cols);
+}
+
+static void turn(product *w)
+{
+    product before = *w;
+    w->m = before.n, w->n = before.m;
+    w->a = turned(before.b), w->b = turned(before.a);
+    w->a_outer = before.b_outer, w->a_inner = before.b_inner;
+    w->b_outer = before.a_outer, w->b_inner = before.a_inner;
+    w->c.row = before.c.col, w->c.col = before.c.row;
+    w->c.row_bias = before.c.col_bias, w->c.col_bias = before.c.row_bias;
+}
+
+static int run(product *w)
+{
+    if (!w->m || !w->n || !w->outer || !w->inner)
+        return RL_OK;
+    int thin = w->a.col == 1 && w->b.row == 1 && 4 * w->m <= w->n;
+    if (w->c.row == 1 ? w->c.col != 1 : thin)
+        turn(w);
+    cut(w);
+    double each = (double)w->rows * (double)w->cols * (double)most(1, w->k);
+    rl_parallel(blocks, w, w->outer * w->inner * w->row_blocks * w->col_blocks, most(1, (long)(WORTH / each)));
+    return w->out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+static long stride(const rl_call *c, int array, int axis) { return c->stride[array][axis] / (long)sizeof(real); }
+
+/* matmul(a, b, bias, c): a is (outer, inner, m, k), b (outer, inner, k, n), c (outer, inner, m, n) with n contiguous. */
+static int matmul(const rl_call *c)
+{
+    const ptrdiff_t *shape = c->shape[3];
+    product w = {
+        .outer = shape[0], .inner = shape[1], .m = shape[2], .n = shape[3], .k = c->shape[0][3],
+        .a = {c->array[0], stride(c, 0, 2), stride(c, 0, 3)},
+        .b = {c->array[1], stride(c, 1, 2), stride(c, 1, 3)},
+        .c = {c->array[3], stride(c, 3, 2), stride(c, 3, 3), 0, NULL, c->array[2]},
+        .a_outer = stride(c, 0, 0), .a_inner = stride(c, 0, 1),
+        .b_outer = stride(c, 1, 0), .b_inner = stride(c, 1, 1),
+        .c_outer = stride(c, 3, 0), .c_inner = stride(c, 3, 1),
+    };
+    return run(&w);
+}
+
+/* product(a, b, bias, c): the same for single matrices. */
+static int single(const rl_call *c)
+{
+    product w = {
+        .outer = 1, .inner = 1, .m = c->shape[3][0], .n = c->shape[3][1], .k = c->shape[0][1],
+        .a = {c->array[0], stride(c, 0, 0), stride(c, 0, 1)},
+        .b = {c->array[1], stride(c, 1, 0), stride(c, 1, 1)},
+        .c = {c->array[3], stride(c, 3, 0), stride(c, 3, 1), 0, NULL, c->array[2]},
+    };
+    return run(&w);
+}
+
+RL_FAMILY(matmul) = {
+    {"matmul", "ssx?S", matmul},
+    {"product", "ssx?S", single},
+    RL_END,
+};

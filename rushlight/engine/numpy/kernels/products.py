@@ -1,0 +1,95 @@
+"""Matrix products: large ones by the library in C, where it is there, others by NumPy's BLAS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...native import library
+
+_SMALL = 1 << 11  # elements of a matrix that needs no further question
+_FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
+_WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
+
+
+def matmul(x, w):
+    """Products of the last two dimensions; the others are those of a batch, and broadcast."""
+    if w.ndim == 2 and x.ndim >= 2:  # one product, where np.matmul would loop over the batch
+        return product(x, w) if x.ndim == 2 else product(_rows(x), w).reshape(*x.shape[:-1], w.shape[1])
+    if x.ndim > 2 and w.ndim > 2 and x.size * w.shape[-1] > _WORTH and _serves(x, w):
+        return _batch(x, w)
+    return np.matmul(x, w)
+
+
+def product(x, w, bias=None):
+    """``x @ w + bias`` of two matrices."""
+    if w.size > _SMALL and x.size * w.shape[1] > _WORTH and _serves(x, w):
+        return _native(x, w, bias)
+    y = x.dot(w)  # half the overhead of np.matmul
+    if bias is not None:
+        y += bias
+    return y
+
+
+def _native(x, w, bias):
+    y = np.empty((x.shape[0], w.shape[1]), x.dtype)
+    fused = bias is not None and bias.shape == w.shape[1:] and bias.flags.c_contiguous and bias.dtype is x.dtype
+    library.product(x, w, bias if fused else None, y)
+    if not fused and bias is not None:
+        y += bias
+    return y
+
+
+def linear(xp, x, w, b):
+    if x.ndim == 2:
+        return product(x, w.T, b)
+    return product(_rows(x), w.T, b).reshape(*x.shape[:-1], w.shape[0])
+
+
+def linear_backward(g, edges, saved):
+    to_x, to_w, to_b = edges
+    rows = g if g.ndim == 2 else _rows(g)
+    gx = gw = None
+    if to_x is not None:
+        w = saved["w"]
+        gx = product(rows, _conj(w))
+        if g.ndim != 2:
+            gx = gx.reshape(*g.shape[:-1], w.shape[1])
+    if to_w is not None:
+        x = saved["x"]
+        gw = product(rows.T, _conj(x if x.ndim == 2 else _rows(x)))
+    return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
+
+
+def _serves(x, w) -> bool:
+    """Is the library there, and are these for it? Shapes that do not fit are left to NumPy, which says so."""
+    if library is None or x.dtype.char not in "fd" or x.dtype is not w.dtype or x.shape[-1] != w.shape[-2]:
+        return False
+    return x.shape[-2] >= _FEW and w.shape[-1] >= _FEW
+
+
+def _batch(x, w):
+    batch = np.broadcast_shapes(x.shape[:-2], w.shape[:-2])
+    y = np.empty((*batch, x.shape[-2], w.shape[-1]), x.dtype)
+    library.matmul(*[_four(a, batch) for a in (x, w)], None, _four(y, batch))
+    return y
+
+
+def _four(x, batch):
+    """``x`` with its batch in two dimensions; a copy only where that cannot be a view."""
+    matrices = x.shape[-2:]
+    if x.shape[:-2] != batch:
+        x = np.broadcast_to(x, (*batch, *matrices))
+    if len(batch) == 2:
+        return x
+    return x.reshape(1, *batch, *matrices) if len(batch) == 1 else x.reshape(math.prod(batch[:-1]), *x.shape[-3:])
+
+
+def _rows(x):
+    """All axes but the last as one."""
+    return x.reshape(-1 if x.size else int(np.prod(x.shape[:-1])), x.shape[-1])
+
+
+def _conj(x):
+    return x.conj() if x.dtype.kind == "c" else x

@@ -1,0 +1,123 @@
+"""Matrix products in C: as exact as BLAS's, for any layout, the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.engine import native
+from rushlight.engine.numpy.kernels import products
+
+library = native.library
+pytestmark = pytest.mark.skipif(library is None, reason=f"the kernels in C are not there: {native.reason}")
+
+SHAPES = [(1, 300, 500), (7, 129, 257), (64, 784, 512), (33, 1, 400), (200, 1000, 3), (3, 1000, 200), (65, 385, 97)]
+EMPTY = [(0, 5, 7), (5, 0, 7), (5, 7, 0)]
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "every second column": lambda a: np.repeat(a, 2, 1)[:, ::2],
+    "backwards": lambda a: np.ascontiguousarray(a[::-1, ::-1])[::-1, ::-1],
+}
+
+
+def numbers(*shape, dtype=np.float32, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def native_product(x, w, bias=None):
+    y = np.full((x.shape[0], w.shape[1]), np.nan, x.dtype)
+    library.product(x, w, bias, y)
+    return y
+
+
+def assert_exact(y, x, w, bias=0):
+    """Within a few roundings of each of the sums, which grow like a random walk."""
+    truth = x.astype(np.float64) @ w + bias
+    size = np.sqrt((x.astype(np.float64) ** 2) @ (w.astype(np.float64) ** 2)) + np.abs(bias)
+    steps = 2 + np.sqrt(x.shape[1])
+    assert (np.abs(y - truth) <= 2 * steps * np.finfo(y.dtype).eps * size).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES + EMPTY, ids=str)
+def test_a_product_is_exact(shape, layout, dtype):
+    m, k, n = shape
+    x, w, bias = (numbers(*s, dtype=dtype, seed=i) for i, s in enumerate([(m, k), (k, n), (n,)]))
+    for other in LAYOUTS.values():
+        assert_exact(native_product(LAYOUTS[layout](x), other(w), bias), x, w, bias)
+
+
+def test_the_result_may_have_any_layout():
+    x, w = numbers(40, 70), numbers(70, 90, seed=1)
+    for y in (np.empty((40, 90), np.float32, order="F"), np.zeros((40, 180), np.float32)[:, ::2]):
+        library.product(x, w, None, y)
+        assert_exact(y, x, w)
+
+
+@pytest.mark.parametrize("shape", [(64, 784, 512), (1000, 130, 300), (9, 2000, 700)], ids=str)
+def test_the_number_of_threads_does_not_change_a_bit(shape):
+    m, k, n = shape
+    x, w = numbers(m, k), numbers(n, k, seed=1)
+    before, results = rushlight.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            rushlight.set_num_threads(threads)
+            results.append([native_product(x, w.T), native_product(x.T, x), native_product(w, x.T)])
+    finally:
+        rushlight.set_num_threads(before)
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other))
+
+
+def test_nan_and_infinities_stay_in_their_rows_and_columns():
+    x, w = numbers(30, 50), numbers(50, 70, seed=1)
+    x[3, 4], w[7, 60] = np.nan, np.inf
+    y = native_product(x, w)
+    with np.errstate(invalid="ignore"):
+        expected = x @ w
+    assert np.array_equal(np.isnan(y), np.isnan(expected)) and np.array_equal(np.isinf(y), np.isinf(expected))
+    assert np.isnan(y[3]).all() and np.isinf(y[:3, 60]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ((5, 40, 60), (5, 60, 50)),
+        ((3, 4, 40, 60), (3, 4, 60, 50)),
+        ((3, 1, 40, 60), (4, 60, 50)),
+        ((2, 3, 4, 40, 60), (2, 3, 4, 60, 50)),
+        ((3, 0, 40, 60), (1, 60, 50)),
+        ((5, 40, 0), (5, 0, 50)),
+    ],
+    ids=str,
+)
+def test_a_batch_is_its_products(left, right, dtype):
+    x, w = numbers(*left, dtype=dtype), numbers(*right, dtype=dtype, seed=1)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-12
+    for a, b in ((x, w), (x.swapaxes(-1, -2).copy().swapaxes(-1, -2), w.swapaxes(-1, -2).copy().swapaxes(-1, -2))):
+        np.testing.assert_allclose(products._batch(a, b), np.matmul(x, w), rtol=tolerance, atol=tolerance)
+
+
+def test_heads_that_are_slices_of_one_array_are_read_where_they_lie():
+    """As in attention: (batch, time, heads, size), of which (batch, heads, time, size) is a view."""
+    both = numbers(3, 50, 2, 4, 20)
+    q, k = both[:, :, 0].swapaxes(1, 2), both[:, :, 1].swapaxes(1, 2)
+    np.testing.assert_allclose(
+        products._batch(q, k.swapaxes(2, 3)), np.matmul(q, k.swapaxes(2, 3)), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_linear_layer_uses_them_and_its_gradients_agree():
+    x, w, b = numbers(6, 20, 300), numbers(400, 300, seed=1), numbers(400, seed=2)
+    tensors = [rushlight.tensor(a, requires_grad=True) for a in (x, w, b)]
+    y = rushlight.nn.functional.linear(*tensors)
+    g = numbers(6, 20, 400, seed=3)
+    y.backward(rushlight.tensor(g))
+    rows, flat = x.reshape(-1, 300).astype(np.float64), g.reshape(-1, 400).astype(np.float64)
+    expected = [rows @ w.T + b, flat @ w, flat.T @ rows, flat.sum(0)]
+    for found, truth in zip([y.detach(), *[t.grad for t in tensors]], expected):
+        np.testing.assert_allclose(found.numpy().reshape(truth.shape), truth, rtol=1e-4, atol=2e-4)
