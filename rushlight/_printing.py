@@ -79,8 +79,13 @@ def tensor_text(t, contents: str | None = None) -> str:
             notes.append(f"dtype={t.dtype}")
         if contents is None:
             contents = _values_text(_host_values(t), len(prefix))
-    if t.grad_fn is not None:
-        notes.append(f"grad_fn=<{t.grad_fn.name().rpartition('::')[2]}>")
+    try:
+        node = t.grad_fn
+        name = None if node is None else node.name().rpartition("::")[2]
+    except RuntimeError:  # a view whose base was written in a way that it cannot follow
+        name = "Invalid"
+    if name is not None:
+        notes.append(f"grad_fn=<{name}>")
     elif t.requires_grad:
         notes.append("requires_grad=True")
     return _with_notes(prefix + contents, notes, len(prefix))

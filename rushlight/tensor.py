@@ -50,7 +50,9 @@ class View:
 
     def __init__(self, base, path, seen, recorded):
         self.base, self.path, self.seen = base, path, seen
-        self.recorded = recorded  # made with gradients on: part of the graph; None for one that only shares values
+        # True: made with gradients on, part of the graph; "no_grad" or "inference": made without;
+        # None: no view as PyTorch has them, it only shares values.
+        self.recorded = recorded
         self.node = base._node
 
 
@@ -247,15 +249,28 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         self._sync()
-        return self._node is not None
+        if self._node is not None and not self._node.lost:
+            return True
+        # A view requires grad with its base, even if it was made before that did, or without gradients.
+        view = self._view
+        if view is None or view.recorded is None or view.base is None or view.base._node is None:
+            return False
+        return self._array.dtype.kind not in "biu"
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and self._array.dtype.kind in "biu":
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) collecting gradients for this leaf, in place."""
-        from .autograd.tape import AccumulateGrad
+        from .autograd.mode import state
+        from .autograd.tape import AccumulateGrad, Nowhere
 
         if not self.is_leaf:
             if requires_grad:
@@ -267,10 +282,10 @@ class Tensor:
         epoch.value += 1
         if not requires_grad:
             self._node = None
-        elif self._node is None:
+        elif self._node is None or type(self._node) is Nowhere:
             if self._array.dtype.kind in "biu":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            if self._storage is not None and self._storage.inference:
+            if self._storage is not None and self._storage.inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
@@ -286,10 +301,10 @@ class Tensor:
     def grad_fn(self):
         from .autograd.tape import Output
 
+        if self._view is not None and self._view.seen != self._storage.version:
+            self._refresh("always")
         if self.is_leaf:
             return None
-        if self._view is not None and self._view.seen != self._storage.version:
-            self._refresh()
         return (self._node.parent if type(self._node) is Output else self._node).shown()
 
     @property
@@ -317,6 +332,11 @@ class Tensor:
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return self._node._hooks().add("tensor", hook)
+
+    @property
+    def _backward_hooks(self):
+        """The hooks that ``register_hook`` added, by handle; None before the first."""
+        return None if self._node is None or self._node.hooks is None else self._node.hooks.tensor or None
 
     def register_post_accumulate_grad_hook(self, hook):
         """``hook(tensor)``, each time a gradient was added into this leaf's ``.grad``."""
@@ -372,6 +392,8 @@ class Tensor:
         if self._array.__class__ is not _ndarray:
             t._storage = self._counted()
             self._share_values(t)
+        elif self._storage is not None and self._storage.inference:
+            t._storage = self._storage
         return t
 
     @data.setter
@@ -379,6 +401,8 @@ class Tensor:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         value._sync()
+        if self._node is not None and value._array.dtype.kind in "biu":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array, self._view, self._storage = value._array, None, None
 
     def _share_values(self, t: Tensor) -> None:
@@ -407,6 +431,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._storage is None else self._storage.version
 
     @property
@@ -421,7 +447,7 @@ class Tensor:
         if self._view is not None and self._view.seen != self._storage.version:
             self._refresh(for_graph=False)
 
-    def _refresh(self, for_graph: bool = True) -> None:
+    def _refresh(self, for_graph: bool | str = True) -> None:
         """Catch up with in-place changes made to the memory this tensor is a view of; ``for_graph``, or raise."""
         from .autograd import views
 

@@ -78,7 +78,8 @@ def _general_caller(o: Op, plans: Plans, operator=False):
         if xp is not numpy_engine and len(arrays) > 1:
             xp.check_same_device(arrays)
         compute = final = auxiliary = None
-        if not (plain and (common is _F32 or common is _F64)) and not is_view:
+        odd = not (plain and (common is _F32 or common is _F64)) and not is_view
+        if odd:
             if operator and not all(isinstance(a, _OPERANDS) for a in args):
                 return NotImplemented
             if common is None and args:
@@ -118,8 +119,10 @@ def _general_caller(o: Op, plans: Plans, operator=False):
             return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
         if final is not None:
             out = cast_back(xp, out, compute, final)
-        if out.__class__ is not _ndarray and xp is numpy_engine:
-            out = np.asarray(out)
+        if xp is numpy_engine:
+            out = out if out.__class__ is _ndarray else np.asarray(out)
+            if odd and any(out is a for a in arrays):
+                out = out.copy()  # floor of integers, say: what is no view has memory of its own
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
         if is_view:

@@ -23,6 +23,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     tensor(6.)
     """
     tensors = _tuple(tensors)
+    inputs = tuple(inputs.values()) if isinstance(inputs, dict) else inputs
     if inputs is not None and not _tuple(inputs):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
@@ -62,7 +63,16 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    if isinstance(inputs, dict):
+        values = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, values))
     outputs, inputs = _tuple(outputs), _tuple(inputs)
+    for each in outputs:
+        if not isinstance(each, (Tensor, GradientEdge)):
+            raise AssertionError("Expected output to be a torch.Tensor")
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), create_graph)
@@ -115,7 +125,7 @@ def _tuple(value, count: int = 0):
 def _target(place, index: int):
     node = node_of(place)
     if node is None:
-        raise RuntimeError(f"The differentiated Tensor at index {index} does not require grad")
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
     return node
 
 

@@ -8,11 +8,13 @@ from typing import NamedTuple
 from ..tensor import Tensor
 from . import mode
 from .mode import state
+from .mutation import allow_mutation_on_saved_tensors
 from .tape import Node, Output
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import LOW_PRECISION
 from ..tensor import Storage, Tensor, wrap
+from . import flat
 from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 class Details:
     """What an OpNode keeps beyond saved values, when there is anything: most nodes have none."""
 
-    __slots__ = ("residuals", "compute", "outputs", "packed")
+    __slots__ = ("residuals", "compute", "outputs", "packed", "kept_output")
 
     def __init__(self, residuals=None, compute=None):
         self.residuals = residuals
         self.compute = compute  # the dtype forward computed in, where that was not the inputs' own
         self.outputs = None  # of several: (weak reference to its node, shape, dtype) each
         self.packed = False  # saved-tensor hooks hold what was saved
+        self.kept_output = None  # the output, where the residuals or aux hold it too
 
 
 class OpNode(Node):
@@ -38,7 +40,7 @@ class OpNode(Node):
     saved: Any
     static: dict | None  # as given; a default may be missing
     versions: Any  # (storage, version), or None if it was never written, of each saved input; () if none ever was
-    guard: Any  # (storage, version) of an output that was saved, once somebody might write to it
+    guard: Any  # ((storage, version, which of several), …) of outputs that were saved, once one might be written to
     details: Details | None
 
     @property
@@ -60,9 +62,14 @@ class OpNode(Node):
             self.__class__ = _named(self.plan.node)
         return self
 
-    def watch(self, storage: Storage) -> None:
-        if self.plan.output and (self.details is None or not self.details.packed):
-            self.guard = (storage, storage.version)
+    def watch(self, storage: Storage, index: int | None = None) -> None:
+        details, uses = self.details, self.plan.op.uses
+        if index is not None and uses is not None and index not in uses:
+            return
+        kept = self.plan.output or (details is not None and details.kept_output is not None)
+        if kept and (details is None or not details.packed):
+            others = [] if self.guard is None else [entry for entry in self.guard if entry[2] != index]
+            self.guard = (*others, (storage, storage.version, index))
 
     def apply(self, xp, g, graph, keep):
         saved, plan, details = self.saved, self.plan, self.details
@@ -75,8 +82,10 @@ class OpNode(Node):
             values, g = self._values(xp, graph), self._incoming(xp, g, graph)
         backward = None if graph else xp.BACKWARD.get(plan.op.name)
         known = None if backward is None else self._known(values)
-        if not keep and saved:
+        if not keep and plan.frees:
             self.saved = None
+            if details is not None:
+                details.residuals = None
         if known is not None:
             return backward(g, self.edges, known)
         if plan.op.derive:
@@ -86,14 +95,14 @@ class OpNode(Node):
             grads[i] = rule(xp, g, *[values[p] for p in places])
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
-        return grads
+        return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads
 
     def _check_versions(self, saved) -> None:
         """Raise if something saved was written in place since."""
         if self.guard is not None:
-            storage, version = self.guard
-            if storage.version != version:
-                raise RuntimeError(modified_in_place(wrap(saved[self.plan.count]), self, storage.version, version))
+            for storage, version, index in self.guard:
+                if storage.version != version:
+                    raise RuntimeError(self._output_modified(saved, index, storage.version, version))
         versions = self.versions
         for i in range(self.plan.count):
             value = saved[i]
@@ -102,9 +111,17 @@ class OpNode(Node):
                 if storage is not None and storage.version != version:
                     raise RuntimeError(modified_in_place(value, value._node, storage.version, version))
 
+    def _output_modified(self, saved, index, version, expected) -> str:
+        value: Any = saved[self.plan.count] if self.plan.output else self.details and self.details.kept_output
+        if index is None:
+            return modified_in_place(wrap(value), self, version, expected)
+        return modified_in_place(wrap(value[index]), self.output(index), version, expected)
+
     def _known(self, values):
         """What an engine's backward gets, by name; None where the fused forward left backward to the rules."""
         known = dict(zip(self.plan.names, values))
+        for name in self.plan.unasked:
+            known[name] = self._static(name)
         if self.plan.op.residuals:
             known["aux"] = self._unpacked(self.details.residuals)
             if known["aux"] is None:

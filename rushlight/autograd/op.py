@@ -62,6 +62,7 @@ def op(
     derive=False,
     aux=None,
     residuals=False,
+    uses=None,
     **rules,
 ):
     """Declare an operator; see the module's text.
@@ -73,11 +74,14 @@ def op(
     view:     the output shares memory with the first input (where the engine can).
     write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
     exact:    moves elements without arithmetic, so half precision needs no float32 detour.
+    uses:     which of several outputs the rules look at, by number, if not all: the others may be written to.
     wide:     half precision is computed in float32 on every engine, and of several outputs only the first goes back.
     """
 
     def declare(forward):
-        declared = Op(forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, rules)
+        declared = Op(
+            forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, uses, rules
+        )
         call = caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = (
             declared,
@@ -97,7 +101,9 @@ def op(
 class Op:
     """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
 
-    def __init__(self, forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, rules):
+    def __init__(
+        self, forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, uses, rules
+    ):
         self.name = forward.__name__.strip("_")
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
@@ -106,7 +112,7 @@ class Op:
         self.label = self.name  # what error messages call it: PyTorch's name, where that is another
         self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)
         self.aux_names = names_of(aux)[1:] if aux else ()
-        self.derive, self.residuals = derive, residuals
+        self.derive, self.residuals, self.uses = derive, residuals, uses
         if derive:
             rules = dict.fromkeys(self.arrays, _needs(*self.arrays, *self.static))
         self.rules = {argument: Rule(argument, rule) for argument, rule in rules.items()}

@@ -39,7 +39,20 @@ class Plan:
     A node saves all but the static arguments, which it has anyway.
     """
 
-    __slots__ = ("op", "node", "names", "rules", "count", "pick", "output", "others", "many", "saves_more")
+    __slots__ = (
+        "op",
+        "node",
+        "names",
+        "rules",
+        "count",
+        "pick",
+        "output",
+        "others",
+        "many",
+        "saves_more",
+        "frees",
+        "unasked",
+    )
 
     def __init__(self, op: Op, node: str, needs: int):
         self.op, self.node = op, node
@@ -62,6 +75,9 @@ class Plan:
         self.pick = itemgetter(*inputs) if len(inputs) > 1 else itemgetter(slice(first, first + len(inputs)))
 
         self.saves_more = any(kind != "static" for kind, _ in self.others)
+        self.unasked = tuple(name for name in op.static if name not in self.names)  # an engine's backward may want it
+        # Values are let go of after backward; shapes alone are not worth it, and allow another backward.
+        self.frees = bool(inputs) or self.output or any(kind in ("inputs", "aux") for kind, _ in self.others)
 
     def keep(self, args, out, aux=None) -> tuple:
         """What a node of this plan saves of one call."""

@@ -12,7 +12,7 @@ from . import mode
 from .mode import state
 from .node import Details, OpNode
 from .promotion import cast_back
-from .tape import Output, _sequence
+from .tape import Nowhere, Output, _sequence
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -41,6 +41,9 @@ def record(plan, args, edges, xp, out, auxiliary, static, compute):
         node.shape = node.dtype = None
     if several or compute is not None or op.residuals:
         node.details = Details(auxiliary if op.residuals else None, compute)
+    if auxiliary.__class__ is tuple and any(kept is out for kept in auxiliary):
+        node.details = node.details or Details(compute=compute)
+        node.details.kept_output = out
     if mode.active and (state.saved_hooks or state.anomaly):
         from .graph import pack
 
@@ -78,6 +81,8 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
                 made.append((weakref.ref(t._node), t._array.shape, t._array.dtype))
             else:
                 made.append(None)
+                if node.plan.output:
+                    node.watch(t._counted(), i)
         node.details.outputs = tuple(made)
     return tensors
 
@@ -91,10 +96,16 @@ def link_view(o, base, t, static, index=None):
     if storage.views is not None:
         storage.views.append(t)
     step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
+    recorded = True if state.grad else "inference" if state.inference else "no_grad"
+    if not state.grad:
+        if base._node is not None and array.dtype.kind not in "biu":
+            t._node = Nowhere()
+    elif index is not None and base._node is None:
+        recorded = "no_grad"  # there is no node that could refuse a write to one of several views
     if base._view is None or base._view.recorded is None:
-        t._view = View(base, (step,), storage.version, state.grad)
+        t._view = View(base, (step,), storage.version, recorded)
     else:
-        t._view = View(base._view.base, (*base._view.path, step), storage.version, state.grad)
+        t._view = View(base._view.base, (*base._view.path, step), storage.version, recorded)
 
 
 def _aliases(array, whole) -> bool:

@@ -55,8 +55,13 @@ class Node:
         """This node, ready for a user's eyes."""
         return self
 
-    def watch(self, storage: Storage) -> None:
-        """The tensor that this node made might be written to from now on: notice it, if its values are needed."""
+    lost = False  # no gradient arrives here, see ``Nowhere``
+
+    def watch(self, storage: Storage, index: int | None = None) -> None:
+        """The tensor that this node made might be written to from now on: notice it, if its values are needed.
+
+        ``index`` says which one, of several.
+        """
 
     def output(self, index: int) -> Node:
         """The node where the gradient of one of the outputs arrives: itself, unless there are several."""
@@ -97,7 +102,7 @@ class Node:
 
 
 def _as_function(edge):
-    if edge is None:
+    if edge is None or type(edge) is Nowhere:
         return (None, 0)
     return (edge.parent.shown(), edge.index) if type(edge) is Output else (edge.shown(), 0)
 
@@ -130,7 +135,8 @@ class AccumulateGrad(Node):
 
     @property
     def xp(self):
-        return namespace_of(self._variable()._array)
+        v = self._variable()
+        return None if v is None else namespace_of(v._array)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
@@ -142,7 +148,7 @@ class AccumulateGrad(Node):
     def take(self, g) -> None:
         """A raw gradient, complete and without hooks to run: straight from the rule into ``.grad``."""
         variable = self._variable()
-        if variable is not None:
+        if variable is not None and variable._node is not None:
             array = variable._array
             if g.shape != array.shape or g.dtype != array.dtype:
                 g = _fit(g, array.shape, array.dtype, graph=False)
@@ -150,7 +156,7 @@ class AccumulateGrad(Node):
 
     def apply(self, xp, g, graph, keep, holders=3):
         variable = self._variable()
-        if variable is None:
+        if variable is None or variable._node is None:  # gone, or frozen since
             return ()
         with self._lock:
             old = variable._grad
@@ -179,6 +185,21 @@ class AccumulateGrad(Node):
         return ()
 
 
+class Nowhere(AccumulateGrad):
+    """The node of a view that was made without gradients: it requires grad as its base does, but gradients get lost."""
+
+    __slots__ = ()
+    lost = True
+
+    def __init__(self):
+        self.edges, self.hooks, self.sequence = (), None, _SOON
+        self._variable = _nothing  # as of a leaf that is gone
+
+
+def _nothing():
+    return None
+
+
 def _recorded_copy(g: Tensor) -> Tensor:
     """A copy that is part of the graph: two leaves' gradients must not be one tensor."""
     global _copy
@@ -200,6 +221,9 @@ class Output(Node):
     def __init__(self, parent: Node, index: int, shape, dtype):
         super().__init__((parent,), shape, dtype, parent.xp)
         self.parent, self.index = parent, index
+
+    def watch(self, storage, index=None):
+        self.parent.watch(storage, self.index)
 
     def apply(self, xp, g, graph, keep):
         return (Slot(g, self.index),)
@@ -324,6 +348,8 @@ def _deliver(node, g, pending, owned, graph):
     shape = node.shape
     if shape is None:  # a leaf that is gone
         return
+    if g.__class__ is not np.ndarray and not graph and isinstance(g, np.generic):
+        g = np.asarray(g)  # of 0-dim arrays NumPy makes scalars
     array = g._array if graph else g
     if array.shape != shape or array.dtype != node.dtype:
         g = _fit(g, shape, node.dtype, graph)
@@ -331,7 +357,7 @@ def _deliver(node, g, pending, owned, graph):
         pending[node] = g
     elif graph or g.__class__ is not np.ndarray:
         pending[node] = pending[node] + g
-        owned.discard(node)  # NumPy adds 0-dim arrays to scalars, which cannot be added to in place
+        owned.discard(node)
     elif node in owned:
         np.add(pending[node], g, out=pending[node])
     else:
@@ -424,7 +450,7 @@ def _tensor_hooks(hooks, g, graph):
         t = _checked(hook, hook(t), t)
     keeper = hooks.retain and hooks.retain()
     if keeper is not None:
-        keeper._grad = t if keeper._grad is None else keeper._grad + t
+        keeper._grad = t.clone() if keeper._grad is None else keeper._grad + t
     return _to_raw(t, graph)
 
 

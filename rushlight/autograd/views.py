@@ -19,7 +19,7 @@ from ..engine import namespace_of
 from ..tensor import Storage, Tensor, wrap
 from . import mode
 from .mode import state
-from .tape import AccumulateGrad, Node, Output
+from .tape import AccumulateGrad, Node, Nowhere, Output
 
 _ndarray = np.ndarray
 
@@ -89,11 +89,11 @@ def layout(t: Tensor) -> np.ndarray:
     return read(numpy, np.empty(view.base._array.shape, np.int8), view.path)
 
 
-def refresh(t: Tensor, for_graph: bool = True) -> None:
+def refresh(t: Tensor, for_graph: bool | str = True) -> None:
     """Bring a view up to date with its storage's version.
 
-    One of several views from one call cannot have its history made anew: ``for_graph`` that raises, else only its
-    values are read and it stays stale.
+    One of several views from one call, or one made without gradients, cannot have its history made anew: ``for_graph``
+    that raises while gradients are on, or "always"; else only its values are read and it stays stale.
     """
     view, base = t._view, t._view.base
     if base is None:  # not a view: its values are with a compiled program
@@ -104,10 +104,10 @@ def refresh(t: Tensor, for_graph: bool = True) -> None:
         view.base = base = base._view.base
     if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
-    if view.recorded and (base._node is not None or view.node is not None):
-        if _one_of_several(t):
-            if for_graph and state.grad:
-                raise RuntimeError(f"{_output_name(t)} {_BASE_WRITTEN}")
+    if view.recorded is not None and (base._node is not None or (view.node is not None and view.recorded is True)):
+        if view.recorded is not True or _one_of_several(t):
+            if for_graph == "always" or (for_graph and state.grad):
+                raise RuntimeError(_refused(t, "its base or another view of its base has been modified inplace"))
             return
         _regenerate(t)
     view.seen = t._storage.version
@@ -145,8 +145,8 @@ def _regenerate(t: Tensor) -> None:
 
 def check_writable(t: Tensor, values: bool = True) -> None:
     """Raise PyTorch's error if ``t`` may not be written in place now; not ``values``: only its shape is to change."""
-    if state.grad and t._node is not None and _one_of_several(t):
-        raise RuntimeError(f"{_output_name(t)} is a view and is being modified inplace. {_ONE_OF_SEVERAL}")
+    if state.grad and t._node is not None and (_one_of_several(t) or type(t._node) is Nowhere):
+        raise RuntimeError(_refused(t, "is being modified inplace"))
     t._sync()
     storage = t._storage
     if storage is not None and storage.inference and not state.inference:
@@ -168,10 +168,10 @@ def check_writable(t: Tensor, values: bool = True) -> None:
     if type(source) is Output and source.parent.aliases_inputs:
         raise RuntimeError(_alias_written(source))
     if view is not None and view.path:
-        if type(view.base._node) is AccumulateGrad and view.recorded:
+        if type(view.base._node) is AccumulateGrad and view.recorded is True:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if view.recorded is False and view.base._node is not None:
-            raise RuntimeError(_MADE_WITHOUT_GRAD)
+        if view.base._node is not None:
+            _check_history(t)
 
 
 def _overlaps(t: Tensor) -> bool:
@@ -186,18 +186,33 @@ def _overlaps(t: Tensor) -> bool:
     return any(step == 0 and n > 1 for n, step in zip(where.shape, where.strides))
 
 
-_MADE_WITHOUT_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
-    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
-    "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace to be tracked)."
-)
+def _check_history(t: Tensor) -> None:
+    """Raise if a write that counts for the graph may not go through this view."""
+    if t._view.recorded.__class__ is str:
+        raise RuntimeError(_refused(t, "is being modified inplace"))
 
+
+def _refused(t: Tensor, what: str) -> str:
+    """PyTorch's words for a view of which, or of whose base, a write cannot be recorded."""
+    how = t._view.recorded
+    if how is True:
+        return f"{_output_name(t)} is a view and {what}. {_ONE_OF_SEVERAL}"
+    mode = "inference mode" if how == "inference" else "no_grad mode"
+    where = "in normal mode" if how == "inference" else "with grad mode enabled"
+    block = "inference_mode" if how == "inference" else "no_grad"
+    reason = _ONE_OF_SEVERAL if how == "no_grad" and _one_of_several(t) else _AMBIGUOUS.format(block=block)
+    return f"A view was created in {mode} and {what} {where}. {reason}"
+
+
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or "
+    "both outside (if you want the inplace to be tracked)."
+)
 _ONE_OF_SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
-_BASE_WRITTEN = f"is a view and its base or another view of its base has been modified inplace. {_ONE_OF_SEVERAL}"
 
 
 def _one_of_several(t: Tensor) -> bool:
@@ -260,9 +275,11 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
     new = function(source, *args, **kwargs)
     if t._storage is None:
         t._storage = source._counted()
-    t._array, t._node, t._view = new._array, new._node, new._view
-    if t._node is not None:
-        t._node.rename(node)
+    t._array, t._view = new._array, new._view
+    if state.grad:
+        t._node = new._node
+        if t._node is not None:
+            t._node.rename(node)
     t._storage.version += 1
     if t._view is not None:
         t._view.seen = t._storage.version
@@ -289,6 +306,8 @@ def _check_assign(t: Tensor, result: Tensor) -> None:
         raise RuntimeError(f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(result.shape)}")
     if result._array.dtype != t._array.dtype:
         _check_cast(result.dtype, t.dtype)
+    if result._node is not None and state.grad and t._view is not None and t._view.path:
+        _check_history(t)
 
 
 def _guard_output(t: Tensor, result: Tensor) -> None:
@@ -318,14 +337,14 @@ def put(t: Tensor, array) -> None:
             view = base._view  # a detached tensor's views write to it, and it to what it was detached from
         view = t._view
     storage.version += 1
-    if view is not None:
+    if view is not None and not (view.recorded.__class__ is str and view.base._node is not None):
         view.seen = storage.version
 
 
 def rebase(t: Tensor, node) -> None:
     """Give a written tensor its new history; for a view, through its base."""
     view, old = t._view, t._node
-    if view is None or not view.path or not view.recorded:
+    if view is None or not view.path or view.recorded is not True:
         t._node = node
     else:
         base, base_old = view.base, view.base._node

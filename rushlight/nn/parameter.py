@@ -121,7 +121,7 @@ class UninitializedTensorMixin(Tensor):
             "before calling `module.share_memory()`."
         )
 
-    def _refresh(self, for_graph: bool = True) -> None:
+    def _refresh(self, for_graph: bool | str = True) -> None:
         raise ValueError(
             "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
             "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "

@@ -94,7 +94,7 @@ def multiply(xp, x, w):
     node="DivBackward0",
     promote="float",
     x=lambda xp, g, w: g / xp.conj(w),
-    w=lambda xp, g, w, y: -g * xp.conj(y / w),
+    w=lambda xp, g, x, w: -g * xp.conj(x / w / w),  # not from the quotient, which may be written to
 )
 def divide(xp, x, w):
     return xp.divide(x, w)
@@ -209,6 +209,8 @@ def add(input, other, *, alpha=1):
     if alpha is True or alpha == 1:
         return xp_.add(input, other)
     _check_alpha(alpha, input, other)
+    if not isinstance(other, Tensor):
+        return xp_.add(input, other * alpha)
     return xp_.add_scaled(input, other, alpha=alpha)
 
 
@@ -220,6 +222,8 @@ def sub(input, other, *, alpha=1):
     if alpha is True or alpha == 1:
         return subtract(input, other)
     _check_alpha(alpha, input, other)
+    if not isinstance(other, Tensor):
+        return subtract(input, other * alpha)
     return subtract_scaled(input, other, alpha=alpha)
 
 
@@ -274,7 +278,7 @@ def positive(input):
 @public(inplace=True)
 def addcmul(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 * tensor2``."""
-    if isinstance(value, float) and is_integral(input):
+    if isinstance(value, float) and all(map(is_integral, (input, tensor1, tensor2))):
         value = int(value)
     return addcmul_(input, tensor1, tensor2, value=value)
 

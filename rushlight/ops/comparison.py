@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..autograd import views
 from ..autograd.op import differentiable as xp_
-from ..autograd.op import op
-from .common import binary, complex_dtype, is_complex, is_integral, refuse, type_word, unary
+from ..autograd.op import op, variant
+from ..engine.fallback import FORWARDS
+from ..tensor import Tensor
+from .common import binary, complex_dtype, is_complex, is_integral, refuse, type_word, unary, zero
 from .public import public
 
 
@@ -62,12 +65,19 @@ def isfinite(xp, x):
 
 @op
 def isposinf(xp, x):
+    _refuse_complex("isposinf", x)
     return x == math.inf
 
 
 @op
 def isneginf(xp, x):
+    _refuse_complex("isneginf", x)
     return x == -math.inf
+
+
+def _refuse_complex(name, x):
+    if is_complex(x):
+        raise RuntimeError(f"{name} does not support complex inputs.")
 
 
 @op
@@ -95,12 +105,33 @@ def logical_not(xp, x):
     return xp.logical_not(x)
 
 
-binary(equal_, "eq")
-binary(not_equal, "ne", aliases=("not_equal",))
-binary(less, "lt", aliases=("less",))
-binary(less_equal, "le", aliases=("less_equal",))
-binary(greater, "gt", aliases=("greater",))
-binary(greater_equal, "ge", aliases=("greater_equal",))
+@op(promote="common", x=zero, w=zero)
+def compared(xp, x, w, *, how):
+    """A comparison as numbers of the operands' dtype: what an in-place one leaves, which is flat, not out of graph."""
+    return xp.astype(FORWARDS[how](xp, x, w), dtype=x.dtype)
+
+
+def _comparison(call, name, aliases=()):
+    binary(call, name, aliases=aliases)
+    plain, how = getattr(Tensor, name + "_"), call.__name__
+    recorded = [variant(compared, f"{name.capitalize()}Backward{i}") for i in range(2)]
+
+    def method(self, other):
+        if self._node is None and getattr(other, "_node", None) is None:
+            return plain(self, other)
+        return views.inplace(self, recorded[isinstance(other, Tensor)], other, how=how)
+
+    method.__name__, method.__doc__ = name + "_", plain.__doc__
+    for each in (name, *aliases):
+        setattr(Tensor, each + "_", method)
+
+
+_comparison(equal_, "eq")
+_comparison(not_equal, "ne", aliases=("not_equal",))
+_comparison(less, "lt", aliases=("less",))
+_comparison(less_equal, "le", aliases=("less_equal",))
+_comparison(greater, "gt", aliases=("greater",))
+_comparison(greater_equal, "ge", aliases=("greater_equal",))
 for _name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal"):
     unary(getattr(xp_, _name), inplace=False)
 for _name in ("logical_and", "logical_or", "logical_xor"):

@@ -149,7 +149,7 @@ def _frexp_rule(xp, g, y):
     return g[0] / xp.exp2(y[1])
 
 
-@op(x=_frexp_rule)
+@op(uses=(1,), x=_frexp_rule)
 def frexp_(xp, x):
     return xp.frexp(x)
 

@@ -158,6 +158,14 @@ def _shallow_copy(self):
     return made
 
 
+def _copy(self):
+    """The same memory under a leaf of its own."""
+    made = _shallow_copy(self)
+    made._view = None
+    made._node = AccumulateGrad(made) if self.requires_grad else None
+    return made
+
+
 def _fill_slots(made, array, requires_grad) -> None:
     made._array, made._node, made._grad, made._storage, made._view = array, None, None, None, None
     if requires_grad:
@@ -166,10 +174,6 @@ def _fill_slots(made, array, requires_grad) -> None:
 
 def _reduce(self, protocol):
     """Pickle the owning array and where this tensor lies in it: tensors that share memory share it when loaded."""
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) can be pickled; use tensor.detach() first"
-        )
     self._sync()
     extra = (self.requires_grad, self.__dict__ or None)
     if self._array.__class__ is not _ndarray:
@@ -203,7 +207,7 @@ def _restored(cls, array, requires_grad, attributes):
     return made
 
 
-Tensor.__deepcopy__, Tensor.__copy__, Tensor.__reduce_ex__ = _deepcopy, _shallow_copy, _reduce
+Tensor.__deepcopy__, Tensor.__copy__, Tensor.__reduce_ex__ = _deepcopy, _copy, _reduce
 
 
 # -- subclasses ------------------------------------------------------------------------------------------------------

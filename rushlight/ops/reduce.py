@@ -308,12 +308,12 @@ def picked(xp, x, index, axis, keepdims):
     return (values, index) if keepdims else (xp.squeeze(values, axis=axis), xp.squeeze(index, axis=axis))
 
 
-@op(node="MaxBackward0", x=picked_gradient)
+@op(node="MaxBackward0", uses=(1,), x=picked_gradient)
 def _max_and_index(xp, x, *, axis, keepdims=False):
     return xp.max(x, axis=axis, keepdims=keepdims), xp.argmax(x, axis=axis, keepdims=keepdims)
 
 
-@op(node="MinBackward0", x=picked_gradient)
+@op(node="MinBackward0", uses=(1,), x=picked_gradient)
 def _min_and_index(xp, x, *, axis, keepdims=False):
     return xp.min(x, axis=axis, keepdims=keepdims), xp.argmin(x, axis=axis, keepdims=keepdims)
 

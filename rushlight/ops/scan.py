@@ -74,12 +74,12 @@ def _running_gradient(xp, g, y, axis, x_shape):
     return xp.add_along_axis(g[0], y[1], axis=axis, size=x_shape[axis])
 
 
-@op(node="CummaxBackward0", x=_running_gradient)
+@op(node="CummaxBackward0", uses=(1,), x=_running_gradient)
 def _cummax_and_index(xp, x, *, axis):
     return _running(xp, x, xp.cummax(x, axis=axis), axis)
 
 
-@op(node="CumminBackward0", x=_running_gradient)
+@op(node="CumminBackward0", uses=(1,), x=_running_gradient)
 def _cummin_and_index(xp, x, *, axis):
     return _running(xp, x, xp.cummin(x, axis=axis), axis)
 

@@ -77,6 +77,10 @@ def masked_fill(input, mask, value):
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.ndim} dimension(s)."
             )
+        if is_complex(value) and not is_complex(input):
+            raise RuntimeError("value cannot be converted to type float without overflow")
+        if value.dtype is not input.dtype:
+            value = value.to(input.dtype)
         return masked_fill_(input, mask, value)
     if isinstance(value, complex) and not is_complex(input):
         raise RuntimeError("value cannot be converted to type float without overflow")

@@ -185,8 +185,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @public
 def ravel(input):
-    """One dimension; a view where the memory allows it."""
-    return _reshape(input, shape=(input._array.size,))
+    """One dimension; a view if the memory is in order."""
+    return _reshape(input.contiguous(), shape=(input._array.size,))
 
 
 @public

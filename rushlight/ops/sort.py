@@ -54,7 +54,7 @@ def _sorted_gradient(xp, g, y, axis, x_shape):
     return xp.add_along_axis(g[0], y[1], axis=axis, size=x_shape[axis], unique=True)
 
 
-@op(node="SortBackward0", x=_sorted_gradient)
+@op(node="SortBackward0", uses=(1,), x=_sorted_gradient)
 def _sort_and_index(xp, x, *, axis, descending=False):
     order = _order(xp, x, axis, descending)
     return xp.take_along_axis(x, order, axis=axis), order
@@ -65,7 +65,7 @@ def _argsort(xp, x, *, axis=-1, descending=False):
     return _order(xp, x, axis, descending)
 
 
-@op(node="TopkBackward0", x=_sorted_gradient)
+@op(node="TopkBackward0", uses=(1,), x=_sorted_gradient)
 def _topk(xp, x, *, k, axis, largest=True):
     if largest and 0 < k < x.shape[axis]:
         found = xp.top_order(x, k=k, axis=axis)
@@ -80,17 +80,17 @@ def _first(x, k, axis, start=0):
     return x[(slice(None),) * axis + (slice(start, start + k),)]
 
 
-@op(x=picked_gradient)
+@op(uses=(1,), x=picked_gradient)
 def _kthvalue(xp, x, *, k, axis, keepdims=False):
     return picked(xp, x, _first(xp.argsort(x, axis=axis), 1, axis, k - 1), axis, keepdims)
 
 
-@op(node="MedianBackward1", x=picked_gradient)
+@op(node="MedianBackward1", uses=(1,), x=picked_gradient)
 def _median_and_index(xp, x, *, axis, keepdims=False):
     return picked(xp, x, _middle(xp, x, axis, False), axis, keepdims)
 
 
-@op(node="NanmedianBackward1", x=picked_gradient)
+@op(node="NanmedianBackward1", uses=(1,), x=picked_gradient)
 def _nanmedian_and_index(xp, x, *, axis, keepdims=False):
     return picked(xp, x, _middle(xp, x, axis, True), axis, keepdims)
 
@@ -118,7 +118,7 @@ def _middle(xp, x, axis, skip_nan):
     return xp.where(xp.any(nan, axis=axis, keepdims=True), first_nan, middle)
 
 
-@op(x=picked_gradient)
+@op(uses=(1,), x=picked_gradient)
 def _mode(xp, x, *, axis, keepdims=False):
     order = xp.argsort(x, axis=axis)
     ordered = xp.take_along_axis(x, order, axis=axis)

@@ -240,7 +240,7 @@ def histc(input, bins=100, min=0, max=0):
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """``(hist, bin_edges)``: the count (or weight, or density) of elements between the edges."""
     x = xp.reshape(tensor_argument(input, "histogram").detach(), shape=(input._array.size, 1))
-    edges = [bins] if isinstance(bins, Tensor) else _even_edges(x, [bins], range)
+    edges = [bins.clone()] if isinstance(bins, Tensor) else _even_edges(x, [bins], range)
     hist = _histogram(x, edges, weight, density)
     return returns.histogram((hist, edges[0]))
 

@@ -214,6 +214,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if size < 1:
         raise RuntimeError(f"kernel size should be greater than zero, but got size {size}")
+    if not input._array.size:
+        return input
     return input / (xp.channel_means(input * input, size=size) * alpha + k) ** beta
 
 

@@ -137,6 +137,8 @@ def interpolate(
     if antialias:
         return _smoothed(input, size, scales, mode, bool(align_corners))
     kind = _KINDS[mode]
+    if mode == "nearest" and dims == 2:  # PyTorch's 2-d kernel does not look at the scale of these
+        scales = tuple(None if out in (n, 2 * n) else scale for n, out, scale in zip(shape[2:], size, scales))
     options = () if kind.startswith("nearest") else (bool(align_corners),)
     same = (lambda n, out, scale: n == out) if kind == "linear" else (lambda n, out, scale: n == out and scale is None)
     maps = tuple(

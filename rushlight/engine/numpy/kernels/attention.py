@@ -35,14 +35,16 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
 
     parallel.rows(heads.count, q.shape[1] * k.shape[1], work)
     result = out.reshape(*shape, *out.shape[1:])
-    return result, ((result, normalizers) if needs else None)
+    # As in PyTorch only attention by heads keeps its result, which then may not be written to.
+    kept = result if result.ndim == 4 else None
+    return result, ((kept, normalizers) if needs else None)
 
 
 def attention_backward(g, edges, known):
     q, k, v, mask, noise, scale = (known[name] for name in ("q", "k", "v", "mask", "noise", "scale"))
     out, normalizers = known["aux"]
     shape, heads = _Heads.common(q, k, v, mask, noise)
-    q, k, v, g, out = (heads.flat(a) for a in (q, k, v, g, out))
+    q, k, v, g, out = (None if a is None else heads.flat(a) for a in (q, k, v, g, out))
     dq, dk, dv = (np.empty_like(a) for a in (q, k, v))
     d_mask = None
     if edges[3] is not None:
@@ -58,7 +60,8 @@ def attention_backward(g, edges, known):
         d_scores = g[block] @ v[block].swapaxes(1, 2)
         if noise is not None:
             d_scores *= heads.part(noise, block)
-        d_scores -= np.vecdot(g[block], out[block])[..., None]
+        along = np.vecdot(d_scores, weights) if out is None else np.vecdot(g[block], out[block])
+        d_scores -= along[..., None]
         d_scores *= weights
         if d_mask is not None:
             d_mask[block] = d_scores
