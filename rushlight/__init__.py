@@ -143,9 +143,25 @@ def _later(name):
     return ops.PUBLIC.get(name)
 
 
+# Not for users; some are here only after something imported them.
+_INSIDE = {
+    "TYPE_CHECKING",
+    "absent",
+    "aliases",
+    "cli",
+    "compat",
+    "config",
+    "dtypes",
+    "engine",
+    "errors",
+    "io",
+    "warnings",
+}
+
+
 def __dir__():
     _later("nn")
-    return sorted({*globals(), *ops.PUBLIC, *_LATER, *_LATER_NAMES})
+    return sorted({*globals(), *ops.PUBLIC, *_LATER, *_LATER_NAMES} - _INSIDE)
 
 
 from . import absent, compat

@@ -45,6 +45,11 @@ __all__ = [
     "synchronize",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 current_device_idx, set_device_idx = current_device_index, set_device_index
 
 

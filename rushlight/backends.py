@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import config
 
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def __dir__():
+    return __all__
+
 
 class _Switches(types.ModuleType):
     """Attributes a program may set and read back; ``is_available`` says whether the thing exists here."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 __all__ = ["export", "load", "save"]
 
 
+def __dir__():
+    return __all__
+
+
 def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None, **torch_options):
     """Compile ``mod`` for arguments like ``args`` into an ``ExportedProgram``."""
     from .compiler.exported import export

@@ -15,6 +15,11 @@ __all__ = [
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
+
+def __dir__():
+    return __all__
+
+
 _function = functools.partial(public, function=False, method=False)  # only out=
 
 # -- one dimension ---------------------------------------------------------------------------------------------------

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 def grad(func, argnums=0, has_aux=False):
     """A function that computes the gradient of the scalar ``func`` with respect to its ``argnums``-th argument(s).
 

@@ -22,6 +22,11 @@ from .io.unpack import Budget
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+
+def __dir__():
+    return __all__
+
+
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # name-<first digits of SHA-256>.ext
 _CHUNK = 128 * 1024
 _dir: str | None = None

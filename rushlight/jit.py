@@ -6,6 +6,7 @@ from . import export as _export
 from .compat import missing
 
 __all__ = [
+    "export",
     "freeze",
     "ignore",
     "is_scripting",
@@ -15,7 +16,12 @@ __all__ = [
     "save",
     "script",
     "trace",
+    "unused",
 ]
+
+
+def __dir__():
+    return __all__
 
 
 def trace(func, example_inputs, **torch_options):

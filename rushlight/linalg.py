@@ -25,6 +25,11 @@ __all__ = [
     "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
+
+def __dir__():
+    return __all__
+
+
 _function = functools.partial(public, function=False, method=False)  # only out=
 
 # -- determinants, inverses, solving ---------------------------------------------------------------------------------

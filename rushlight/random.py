@@ -28,6 +28,11 @@ __all__ = [
     "set_rng_state",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 _DEFAULT_SEED = 67280421310721
 _LENGTH = 624  # words of MT19937's state
 

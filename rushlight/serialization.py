@@ -33,6 +33,11 @@ __all__ = [
     "skip_data",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 DEFAULT_PROTOCOL = 2
 FILE_LIKE = "str | os.PathLike | a binary file"
 MAP_LOCATION = "None | str | device | dict[str, str] | (storage, location) -> storage"

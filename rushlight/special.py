@@ -11,3 +11,7 @@ from .ops.special import published as _published
 _functions = _published()
 globals().update(_functions)
 __all__ = sorted(_functions)
+
+
+def __dir__():
+    return __all__

@@ -11,6 +11,11 @@ from . import dtypes
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
+
+def __dir__():
+    return __all__
+
+
 _LARGEST = 1 << 60  # elements: more could not be addressed, of any dtype
 
 

@@ -11,6 +11,11 @@ import rushlight as torch
 
 __all__ = ["assert_close", "make_tensor"]
 
+
+def __dir__():
+    return __all__
+
+
 # (rtol, atol) when none are given; exact for integers and booleans
 _TOLERANCES = {
     torch.float16: (1e-3, 1e-5),

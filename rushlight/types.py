@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 from .device import device
 from .dtypes import dtype
+from .storage import UntypedStorage as Storage
 from .tensor import Tensor
 
 __all__ = ["Device", "FileLike", "Number", "Storage", "_bool", "_dtype", "_int", "_size"]
-
-from .storage import UntypedStorage as Storage
 
 Number = int | float | bool
 Device = device | str | int | None
@@ -20,3 +19,7 @@ FileLike = str | os.PathLike
 _TensorOrTensors = Tensor | Sequence[Tensor]
 _dtype, _device, _size = dtype, device, Sequence[int]
 _int, _float, _bool = builtins.int, builtins.float, builtins.bool
+
+
+def __dir__():
+    return __all__

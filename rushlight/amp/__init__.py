@@ -1,14 +1,9 @@
 """Mixed precision: ``autocast`` chooses each op's dtype, ``GradScaler`` keeps small gradients from vanishing."""
 
-from .autocast_mode import (
-    autocast,
-    custom_bwd,
-    custom_fwd,
-    get_autocast_dtype,
-    is_autocast_available,
-    is_autocast_enabled,
-    set_autocast_dtype,
-)
+from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
+
+# PyTorch has these at the top, where they are looked up here.
+from .autocast_mode import get_autocast_dtype, is_autocast_enabled, set_autocast_dtype
 from .grad_scaler import GradScaler
 
 __all__ = [
@@ -16,8 +11,9 @@ __all__ = [
     "autocast",
     "custom_bwd",
     "custom_fwd",
-    "get_autocast_dtype",
     "is_autocast_available",
-    "is_autocast_enabled",
-    "set_autocast_dtype",
 ]
+
+
+def __dir__():
+    return __all__

@@ -2,14 +2,37 @@
 
 from ..compat import missing
 from . import functional, graph
-from .anomaly import detect_anomaly, is_anomaly_enabled, is_anomaly_check_nan_enabled, set_detect_anomaly
+from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from ..tensor import Tensor
+from .mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..tensor import Tensor as Variable
 from .op import differentiable, op
 
-Variable = Tensor
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "differentiable",
+    "enable_grad",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "op",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
+
+
+def __dir__():
+    return __all__
+
 
 __getattr__ = missing(__name__)

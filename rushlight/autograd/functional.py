@@ -10,6 +10,10 @@ from .grad import grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
+def __dir__():
+    return __all__
+
+
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """``(func(inputs), vᵀ J)``.
 

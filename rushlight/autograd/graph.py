@@ -24,6 +24,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class GradientEdge(NamedTuple):
     """A place in the graph that stands for a tensor in ``grad`` and ``backward``, without keeping the tensor alive."""
 

@@ -20,10 +20,15 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "is_compiling",
+    "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
     "reset",
 ]
+
+
+def __dir__():
+    return __all__
 
 
 def compile(model=None, *, fallback: bool = False, options: dict | None = None, **torch_options):

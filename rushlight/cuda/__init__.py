@@ -62,8 +62,13 @@ __all__ = [
     "set_rng_state_all",
     "set_stream",
     "stream",
+    "streams",
     "synchronize",
 ]
+
+
+def __dir__():
+    return __all__
 
 
 @functools.cache

@@ -9,6 +9,10 @@ from .. import amp
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
+def __dir__():
+    return __all__
+
+
 class autocast(amp.autocast):
     """``amp.autocast("cuda", …)``."""
 

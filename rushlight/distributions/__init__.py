@@ -49,3 +49,7 @@ __all__ = [
     "Uniform", "Weibull", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
     *transforms.__all__,
 ]  # fmt: skip
+
+
+def __dir__():
+    return __all__

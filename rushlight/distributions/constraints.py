@@ -13,6 +13,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 class Constraint:
     """A region; ``event_dim`` dimensions on the right make up one event."""
 

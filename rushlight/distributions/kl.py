@@ -30,6 +30,11 @@ from .utils import sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 
+
+def __dir__():
+    return __all__
+
+
 _RULES: dict[tuple[type, type], Callable] = {}
 
 

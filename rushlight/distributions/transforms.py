@@ -20,6 +20,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 class Transform:
     """y = transform(x); ``transform.inv(y)`` goes back; ``log_abs_det_jacobian(x, y)`` says how much it stretches.
 

@@ -9,7 +9,11 @@ import rushlight as torch
 
 from . import constraints
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "sum_rightmost"]
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+
+
+def __dir__():
+    return __all__
 
 
 def broadcast_all(*values):

@@ -1,11 +1,11 @@
 """Neural networks: ``Module`` and everything built on it, under PyTorch's names."""
 
+from . import attention as attention
 from . import common_types as common_types
 from . import containers, functional, init, layers, lazy, module, parameter
 from . import grad as grad
 from .containers import *
 from .layers import *
-from .lazy import LazyModuleMixin as LazyModuleMixin
 from .module import Module as Module
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
@@ -18,7 +18,34 @@ from .parallel import DataParallel as DataParallel
 # isort: split
 from . import modules as modules  # PyTorch's import paths; it looks at all of the above
 
-from .. import compat
+from ..compat import tell_nearest_names as _tell_nearest_names
+
+_names = [
+    *containers.__all__,
+    *layers.__dir__(),
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "attention",
+    "common_types",
+    "factory_kwargs",
+    "functional",
+    "grad",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+]
+globals().update(__all__=_names)  # set this way because a type checker takes a computed list for an empty one
+
+
+def __dir__():
+    return _names
+
 
 for _module in (functional, init, utils):
-    compat.tell_nearest_names(_module)
+    _tell_nearest_names(_module)

@@ -8,6 +8,10 @@ from ..ops.dims import for_dims, is_int
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
 
+def __dir__():
+    return __all__
+
+
 def _conv_input(dims, input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
     static = _static(dims, stride, padding, dilation, groups)
     return xp.conv_input(grad_output, weight.conj(), size=tuple(input_size)[2:], **static)

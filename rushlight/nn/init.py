@@ -38,6 +38,11 @@ __all__ = [
     "zeros_",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 _GAINS = dict.fromkeys((*_LINEAR, "sigmoid"), 1) | {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 

@@ -9,7 +9,19 @@ import numpy as np
 from ..dtypes import get_default_dtype
 from ..tensor import Storage, Tensor, wrap
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
+
+
+def __dir__():
+    return __all__
+
 
 _new = object.__new__
 

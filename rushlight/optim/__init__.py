@@ -37,3 +37,7 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+
+def __dir__():
+    return __all__

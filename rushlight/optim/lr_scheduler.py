@@ -35,6 +35,11 @@ __all__ = [
     "StepLR",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 _EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "

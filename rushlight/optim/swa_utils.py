@@ -23,6 +23,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 def get_ema_avg_fn(decay=0.999):
     """``average · decay + current · (1 - decay)``."""
     _check_decay(decay)

@@ -3,3 +3,7 @@
 from . import windows
 
 __all__ = ["windows"]
+
+
+def __dir__():
+    return __all__

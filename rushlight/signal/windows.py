@@ -22,6 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 def _window(make):
     """Give ``make(M, span, line, …)`` the arguments of every window.
 

@@ -1,7 +1,14 @@
 """Helpers around the library: hooks' handles, checkpointing, data loading."""
 
-from ..compat import missing
+from ..compat import missing as _missing
 from . import checkpoint, hooks
+
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard"]
+
+
+def __dir__():
+    return __all__
+
 
 _LATER = ("_pytree", "data", "dlpack", "model_zoo", "tensorboard")  # imported when first named
 
@@ -14,4 +21,4 @@ def _later(name):
     return None
 
 
-__getattr__ = missing(__name__, _later)
+__getattr__ = _missing(__name__, _later)

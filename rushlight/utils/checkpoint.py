@@ -11,7 +11,18 @@ from ..autograd.graph import saved_tensors_hooks
 from ..autograd.mode import enable_grad, state
 from ..tensor import Tensor
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+]
+
+
+def __dir__():
+    return __all__
 
 
 class CheckpointError(RuntimeError):

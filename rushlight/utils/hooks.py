@@ -12,7 +12,11 @@ from ..config import epoch
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 
-__all__ = ["BackwardHook", "RemovableHandle", "epoch", "unserializable_hook", "warn_if_has_hooks"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+
+
+def __dir__():
+    return __all__
 
 
 class RemovableHandle:

@@ -8,6 +8,10 @@ import enum
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
+def __dir__():
+    return __all__
+
+
 class SDPBackend(enum.IntEnum):
     """PyTorch's kernels of ``scaled_dot_product_attention``."""
 

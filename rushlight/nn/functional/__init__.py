@@ -1,5 +1,7 @@
 """Layers as functions, under PyTorch's names; one family per file, each file's ``__all__`` a part of this namespace."""
 
+from types import ModuleType as _Module
+
 from .activation import *
 from .attention import *
 from .conv import *
@@ -13,3 +15,11 @@ from .pool import *
 from .sparse import *
 from .vision import *
 from . import by_number
+
+# The names of all of them, not the files. Set this way because a type checker takes a computed list for an empty one.
+_names = [name for name, thing in globals().items() if name[0] != "_" and not isinstance(thing, _Module)]
+globals().update(__all__=_names)
+
+
+def __dir__():
+    return _names

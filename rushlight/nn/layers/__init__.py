@@ -1,5 +1,7 @@
 """The layers, one family per file; each file's ``__all__`` becomes a name of ``nn``."""
 
+from types import ModuleType as _Module
+
 from .activation import *
 from .adaptive import *
 from .attention import *
@@ -19,3 +21,11 @@ from .pooling import *
 from .rnn import *
 from .transformer import *
 from .vision import *
+
+# The names of all of them, not the files. Set this way because a type checker takes a computed list for an empty one.
+_names = [name for name, thing in globals().items() if name[0] != "_" and not isinstance(thing, _Module)]
+globals().update(__all__=_names)
+
+
+def __dir__():
+    return _names

@@ -20,6 +20,12 @@ def __getattr__(name: str):
     return names[name]
 
 
+def __dir__():
+    from .. import containers, layers
+
+    return ["Module", *containers.__all__, *layers.__dir__()]
+
+
 def _link(name: str, target: str) -> None:
     """Make ``import …nn.modules.<name>`` find the module ``target``."""
     module = importlib.import_module(target, __package__.removesuffix(".modules"))
@@ -27,7 +33,7 @@ def _link(name: str, target: str) -> None:
     globals()[name] = module
 
 
-def link_layers() -> None:
+def _link_layers() -> None:
     """Link the core, and every file of ``nn.layers`` under its own name."""
     from .. import layers
 
@@ -38,4 +44,4 @@ def link_layers() -> None:
         _link(full.removeprefix(prefix), "." + full.removeprefix(layers.__name__.removesuffix("layers")))
 
 
-link_layers()
+_link_layers()

@@ -6,3 +6,7 @@ from .data_parallel import DataParallel
 __all__ = ["DataParallel"]
 
 __getattr__ = missing(__name__)
+
+
+def __dir__():
+    return __all__

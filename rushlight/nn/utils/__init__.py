@@ -33,3 +33,7 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+
+def __dir__():
+    return __all__

@@ -17,6 +17,10 @@ from .parametrize import register_parametrization
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
+def __dir__():
+    return __all__
+
+
 def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
     """The norm over all dimensions but ``dim``, which keep their places with size 1; over all for None or -1."""
     if dim is None or dim == -1:

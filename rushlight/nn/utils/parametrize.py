@@ -24,6 +24,11 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
+
+def __dir__():
+    return __all__
+
+
 _cache: dict = {}
 _caching = 0
 

@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class BasePruningMethod(ABC):
     """A way to choose what is pruned: ``compute_mask(t, default_mask)``, and a ``PRUNING_TYPE`` that says of what."""
 

@@ -22,6 +22,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class _Fields(NamedTuple):
     data: Tensor
     batch_sizes: Tensor

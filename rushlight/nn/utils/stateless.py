@@ -10,6 +10,10 @@ from ...config import epoch
 __all__ = ["functional_call"]
 
 
+def __dir__():
+    return __all__
+
+
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Deprecated: use ``rushlight.func.functional_call``."""
     warnings.warn(

@@ -43,3 +43,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+def __dir__():
+    return __all__
