@@ -9,6 +9,10 @@ class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked."""
 
 
+class LinAlgError(RuntimeError):
+    """A matrix does not allow what was asked: it is singular, not positive-definite, or not finite."""
+
+
 class ValuesNeeded(RuntimeError):
     """Code that is being compiled needs values, which a traced tensor has not; the message says what to do instead."""
 

@@ -335,3 +335,35 @@ def _value_and_gradient(function, array):
     total = sum((t.abs() ** 2).sum() for t in (out if isinstance(out, tuple) else (out,)))
     total.backward()
     return total._array, a.grad._array
+
+
+# -- matrices that are not finite ------------------------------------------------------------------------------------
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64])
+def test_singular_values_of_infinite_matrices_are_nan(dtype):
+    """LAPACK's iterations need not end on them; the others of a batch are computed."""
+    generator = np.random.RandomState(0)
+    for size in (2, 3, 8, 40):
+        for count in (1, 3, size * size):
+            x = generator.randn(2, size, size)
+            x[0].flat[generator.choice(size * size, count, replace=False)] = INF
+            x = rushlight.tensor(x, dtype=dtype)
+            values = rushlight.linalg.svdvals(x)
+            assert values[0].isnan().all()
+            assert rushlight.equal(values[1], rushlight.linalg.svdvals(x[1]))
+            assert rushlight.linalg.pinv(x)[0].isnan().all()
+            assert rushlight.linalg.eigvalsh(x + x.mT)[0].isnan().all()
+    with pytest.raises(rushlight.linalg.LinAlgError, match="non-finite"):
+        rushlight.linalg.svd(rushlight.tensor([[1.0, NAN], [2.0, 3.0]]))
+    with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+        rushlight.linalg.eig(rushlight.tensor([[1.0, INF], [2.0, 3.0]]))
+
+
+def test_matrix_exp_scales_each_matrix_by_itself():
+    alone = rushlight.linalg.matrix_exp(rushlight.tensor([[0.1, 0.2], [0.3, 0.4]]))
+    for other in (1e30, 1e10, INF, NAN, -1e30):
+        batch = rushlight.stack([rushlight.full((2, 2), other), rushlight.tensor([[0.1, 0.2], [0.3, 0.4]])])
+        assert rushlight.equal(rushlight.linalg.matrix_exp(batch)[1], alone)

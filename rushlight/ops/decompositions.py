@@ -10,15 +10,11 @@ from __future__ import annotations
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
+from ..errors import LinAlgError
 from ..tensor import Tensor
 from . import returns
 from .linalg import adjoint, column, row
 from .public import public
-
-
-class LinAlgError(RuntimeError):
-    """A matrix does not allow what was asked: it is singular, or not positive-definite."""
-
 
 # -- building blocks of the rules ------------------------------------------------------------------------------------
 

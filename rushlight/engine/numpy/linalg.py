@@ -9,19 +9,55 @@ import math
 
 import numpy as np
 
+from ...errors import LinAlgError
+
 __all__ = [
     "cholesky_ex", "cofactor", "det", "eig", "eigh", "geqrf", "inv_ex", "ldl_factor_ex", "ldl_solve", "lu_factor_ex",
     "lu_permutation", "matrix_exp", "qr", "slogdet", "solve_ex", "solve_triangular", "svd",
 ]  # fmt: skip
 
 det = np.linalg.det
-eigh = np.linalg.eigh
 qr = np.linalg.qr
-svd = np.linalg.svd
 slogdet = np.linalg.slogdet
 
 
+def svd(x, full_matrices=True):
+    """Singular values and vectors: NaN for a matrix with infinities, of which LAPACK may never come back."""
+    finite = _finite(x)
+    if finite.all():
+        return np.linalg.svd(x, full_matrices)
+    if np.isnan(x).any():
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    return [_nan_unless(finite, part) for part in np.linalg.svd(_zero_unless(finite, x), full_matrices)]
+
+
+def eigh(x, UPLO="L"):
+    """Eigenvalues and vectors of symmetric matrices: NaN for one that is not finite."""
+    finite = _finite(np.tril(x) if UPLO == "L" else np.triu(x))
+    if finite.all():
+        return np.linalg.eigh(x, UPLO)
+    return [_nan_unless(finite, part) for part in np.linalg.eigh(_zero_unless(finite, x), UPLO)]
+
+
+def _finite(x):
+    """Which matrices of a batch are finite: the iterations of LAPACK need not end on others."""
+    return np.isfinite(x).all(axis=(-2, -1))
+
+
+def _zero_unless(finite, x):
+    return np.where(finite[..., None, None], x, np.zeros((), x.dtype))
+
+
+def _nan_unless(finite, part):
+    finite = finite.reshape(finite.shape + (1,) * (part.ndim - finite.ndim))
+    return np.where(finite, part, np.asarray(np.nan, part.dtype))
+
+
 def eig(x):
+    if not np.isfinite(x).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, vectors = np.linalg.eig(x)
     wanted = np.result_type(x.dtype, np.complex64)
     return values.astype(wanted, copy=False), vectors.astype(wanted, copy=False)
@@ -74,7 +110,7 @@ def _unless_singular(compute, a, shape):
 
 def cofactor(a):
     """The gradient of the determinant, finite for singular matrices too: by singular values, without dividing."""
-    u, s, vh = np.linalg.svd(a)
+    u, s, vh = svd(a)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), np.ones((), s.dtype), s[..., None, :])
     phase = np.linalg.det(u) * np.linalg.det(vh)
@@ -141,16 +177,21 @@ def lu_permutation(pivots, size):
 
 
 def matrix_exp(x):
-    """Scaling and squaring around a Taylor polynomial of degree 18, long enough for float64 at norm 1/2."""
-    n = x.shape[-1]
-    norm = abs(x).sum(axis=-1).max(initial=0) if x.size else 0.0
-    squarings = max(0, math.frexp(float(norm))[1] + 1) if np.isfinite(norm) else 0
-    x = x / np.asarray(2.0**squarings, dtype=x.real.dtype)
+    """Scaling and squaring around a Taylor polynomial of degree 18, long enough for float64 at norm 1/2.
+
+    Each matrix is scaled by its own norm: a large one does not spoil the others of its batch.
+    """
+    n, real = x.shape[-1], x.real.dtype
+    norm = abs(x).sum(axis=-1).max(axis=-1, initial=0)
+    finite = np.isfinite(norm)
+    squarings = np.where(finite, np.maximum(0, np.frexp(np.where(finite, norm, 0))[1] + 1), 0)
+    scale = np.where(finite, np.ldexp(np.ones((), real), -squarings), np.asarray(np.nan, real))
+    x = x * scale[..., None, None]
     y = np.broadcast_to(np.eye(n, dtype=x.dtype), x.shape)
     for degree in range(18, 0, -1):
-        y = np.eye(n, dtype=x.dtype) + x @ y / np.asarray(degree, dtype=x.real.dtype)
-    for _ in range(squarings):
-        y = y @ y
+        y = np.eye(n, dtype=x.dtype) + x @ y / np.asarray(degree, dtype=real)
+    for done in range(squarings.max(initial=0)):
+        y = np.where((squarings > done)[..., None, None], y @ y, y)
     return y
 
 
