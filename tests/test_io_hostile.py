@@ -404,3 +404,141 @@ def test_attributes_of_ordered_dicts_are_data():
     file = io.BytesIO()
     torch.save(od, file)
     assert fuzz_io.attempt(file.getvalue())[0]._metadata == OrderedDict(version=2)
+
+
+# -- time and memory in proportion to the file -----------------------------------------------------------------------
+
+BYTES_PER_BYTE = 300  # of memory, for each byte of a pickle: what docs/design/checkpoints.md says
+
+
+def doubled(levels: int) -> bytes:
+    """A list of two references to a list of two references to …: short to write, endless to print."""
+    return b"]" + b"".join(b"q%c0](h%ch%ce" % (i, i, i) for i in range(levels))
+
+
+def measured(data: bytes) -> Exception | None:
+    """Load a file, refused or not, within the bound on memory; the alarm of the fixture bounds the time."""
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    _, error = fuzz_io.attempt(data)
+    assert tracemalloc.get_traced_memory()[1] - before < BYTES_PER_BYTE * len(data) + (1 << 20)
+    assert error is None or len(str(error)) < 1500
+    return error
+
+
+TENSOR = (
+    b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
+    b"X\x03\x00\x00\x00cpuK\x02tQ"
+)
+
+
+@pytest.mark.parametrize("levels", [60, 250])
+@pytest.mark.parametrize(
+    "form",
+    [
+        b"\x80\x02ctorch.serialization\n_get_layout\n(%stR.",  # a layout's name
+        b"\x80\x02" + TENSOR + b"K\x00K\x02\x85K\x01\x85\x89Nc__builtin__\nset\n(tR}(%sK\x01utR.",  # a key of metadata
+        b"\x80\x02" + TENSOR + b"K\x00K\x02\x85K\x01\x85\x89N%stR.",  # metadata
+        b"\x80\x02ctorch\ndevice\n(X\x03\x00\x00\x00cpu%stR.",
+        b"\x80\x02ctorch\nSize\n(%stR.",
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(%sK\x00K\x02\x85K\x01\x85\x89NtR.",  # a storage
+        b"\x80\x02c__builtin__\ncomplex\n(%stR.",
+        b"\x80\x02%sQ.",
+        b"\x80\x02}(%sK\x01u.",
+        b"\x80\x02K\x01%sb.",
+        b"\x80\x02c__builtin__\nbytearray\n(%stR.",
+    ],
+)
+def test_messages_quote_a_line_at_most(form, levels):
+    error = measured(archive(form % doubled(levels), data_0=bytes(8)))
+    assert error is not None
+
+
+def test_long_names_are_cut_in_messages():
+    long = b"a" * 1_000_000
+    for pickled in (
+        b"\x80\x02c" + long + b"\nx\n.",
+        b"\x80\x02cos\n" + long + b"\n.",
+        tensor_pickle(key="0" * 1000000),
+    ):
+        assert measured(archive(pickled)) is not None
+
+
+def test_state_given_to_many_objects():
+    """A dict of 1,000 attributes, and 10,000 objects that get it."""
+    state = b"}(" + b"".join(b"X\x05\x00\x00\x00%05dN" % i for i in range(1000)) + b"uq\x01"
+    for form in (
+        b"\x80\x02" + state + b"0](" + b"ccollections\nOrderedDict\n)Rh\x01b" * 10000 + b"e.",
+        b"\x80\x02" + state + b"0ccollections\nOrderedDict\nq\x020](" + b"h\x02)Rh\x01b" * 10000 + b"e.",
+    ):
+        assert measured(archive(form)) is not None
+    made = b"K\x00K\x02\x85K\x01\x85\x89NtR"
+    pair = (
+        b"(ctorch._utils\n_rebuild_tensor_v2\nctorch\nTensor\n(" + TENSOR[TENSOR.index(b"((") + 1 :] + made[:-2] + b"t"
+    )
+    for given in (b"h\x01", b"(h\x01Nt", b"(h\x01h\x01t"):
+        call = b"ctorch._tensor\n_rebuild_from_type_v2\n" + pair + given + b"tR"
+        assert measured(archive(b"\x80\x02" + state + b"0](" + call * 3000 + b"e.", data_0=bytes(8))) is not None
+    assert measured(archive(b"\x80\x02" + state + b"0](" + call + b"e.", data_0=bytes(8))) is None
+
+
+def test_tuples_of_text_are_good_keys():
+    words = {("layer", i): None for i in range(3000)}
+    loaded, error = fuzz_io.attempt(archive(pickle.dumps(words, 2)))
+    assert error is None and loaded == words
+
+
+def colliding_complex(count: int) -> list[complex]:
+    """Different complex numbers of one hash: hash(a + bj) = hash(a) + 1000003 · hash(b), modulo 2**64."""
+    found, target = [], None
+    for b in range(1, count + 1):
+        a = -1000003 * b
+        number = complex(a, b)
+        target = hash(number) if target is None else target
+        if hash(number) == target:
+            found.append(number)
+    return found
+
+
+def test_complex_keys_that_collide_are_refused():
+    numbers = colliding_complex(4000)
+    assert len(numbers) > 1000 and len({*map(hash, numbers[:3])}) == 1
+    error = measured(archive(pickle.dumps(dict.fromkeys(numbers), 2)))
+    assert error is not None and "same hash" in str(error)
+    assert measured(archive(pickle.dumps(dict.fromkeys(numbers[:10]), 2))) is None
+
+
+@pytest.mark.parametrize("name", ["punycode", "idna", "rot13", "utf-7"])
+def test_codecs_are_those_that_files_have(name):
+    text = b"X" + struct.pack("<I", 60000) + b"\xc3\xa4" * 30000
+    codec = b"X" + struct.pack("<I", len(name)) + name.encode()
+    for call in (b"c__builtin__\nbytearray\n(", b"c_codecs\nencode\n("):
+        assert measured(archive(b"\x80\x02" + call + text + codec + b"tR.")) is not None
+    for protocol in range(2, 6):
+        loaded, error = fuzz_io.attempt(archive(pickle.dumps([bytearray(b"\xe4\x00a"), b"\xff"], protocol)))
+        assert error is None and loaded == [bytearray(b"\xe4\x00a"), b"\xff"]
+
+
+def test_depth_is_that_of_the_longest_way():
+    """Every inner list is in the outer one too: the shortest way to each is one step."""
+    count = 1000
+    inner = (
+        b"]("
+        + b"]q\x010"
+        + b"".join(b"]r%sj%sa0" % (struct.pack("<I", i + 2), struct.pack("<I", i + 1)) for i in range(count))
+    )
+    listed = b"".join(b"j%s" % struct.pack("<I", i + 1) for i in range(count))
+    refused(archive(b"\x80\x02" + inner.replace(b"](", b"", 1) + b"](" + listed + b"e."), "nests containers")
+    cycle = b"\x80\x02]q\x01h\x01a."
+    loaded, error = fuzz_io.attempt(archive(cycle))
+    assert error is None and loaded[0] is loaded
+
+
+@pytest.mark.parametrize(
+    "opcode", [b"]", b"}", b"\x8f", b")", b"N", b"K\x01\x85", b"\x8c\x01a", b"]\x94", b"h\x01)R", b"G12345678"]
+)
+def test_memory_is_in_proportion(opcode):
+    """Many of the same small thing, in a list."""
+    head = b"\x80\x04ccollections\nOrderedDict\nq\x010]("
+    for count in (2000, 200000):
+        measured(archive(head + opcode * count + b"e."))

@@ -25,7 +25,7 @@ from . import settings
 from .locations import restore_function
 from .names import ours
 from .rebuild import LoadedStorage, StorageType, constructors, rebuild_functions, safe_globals, set_attributes
-from .unpickler import Unpickler, UnpicklingError
+from .unpickler import Unpickler, UnpicklingError, brief
 from .zipformat import Damaged, Reader, fill_at
 
 __all__ = ["load", "unsafe_globals"]
@@ -33,6 +33,7 @@ __all__ = ["load", "unsafe_globals"]
 MAGIC_NUMBER, PROTOCOL_VERSION = 0x1950A86A20F9469CFC6C, 1001  # how files of the older format begin
 _PARALLEL = 1 << 20  # records from this size on are read by other threads
 _DTYPE = re.compile(r"torch\.(q?u?int|float|complex|bits)\d\w*|torch\.Q\w+Storage")
+_COUNTED = (str, bytes, bytearray, list, tuple, dict, set, frozenset)
 _BLOCKED = ("sys", "os", "posix", "nt", "subprocess", "shutil")
 
 
@@ -137,8 +138,8 @@ class ZipStorages:
         record = self.reader.find(f"data/{key}")
         if count * kind.itemsize > record.size:
             raise Damaged(
-                f"storage '{key}' has {record.size} bytes, but {count} elements of {kind.itemsize} bytes are expected: "
-                "the file is corrupted"
+                f"storage {brief(key)} has {record.size} bytes, but {count} elements of {kind.itemsize} bytes are "
+                "expected: the file is corrupted"
             )
         if self.map is not None and record.size:
             memory = np.frombuffer(self.map, np.uint8, record.size, record.offset)
@@ -261,7 +262,7 @@ class LegacyStorages:
                 or struct.unpack("<q", data[place : place + 8])[0] * kind.itemsize != memory.size
             ):
                 raise UnpicklingError(
-                    f"the file is truncated or corrupted: storage '{key}' has another size than expected"
+                    f"the file is truncated or corrupted: storage {brief(key)} has another size than expected"
                 )
             memory[:] = np.frombuffer(data, np.uint8, memory.size, place + 8)
             if self.swap and kind.itemsize > 1:
@@ -354,10 +355,12 @@ class SafeBuilder:
         module, name = _in_python3(module, name)
         full = f"{module}.{name}"
         if module.partition(".")[0] in _BLOCKED:
-            raise UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
+            raise UnpicklingError(
+                f"Trying to load unsupported GLOBAL {full[:200]} whose module {module[:100]} is blocked."
+            )
         found = self.allowed.get(full) or safe_globals().get(full)
         if found is None:
-            raise UnpicklingError(_unsupported(full))
+            raise UnpicklingError(_unsupported(full if len(full) <= 200 else full[:200] + "..."))
         return found
 
     def call(self, function, args: tuple):
@@ -367,9 +370,7 @@ class SafeBuilder:
             return self.new(function, args, {})
         if not callable(function) or function not in self.callable:
             raise UnpicklingError(f"the file is corrupted or malicious: it calls {_describe(function)}")
-        self.allowance -= sum(len(arg) for arg in args if isinstance(arg, (str, bytes, list, tuple, dict, set)))
-        if self.allowance < 0:
-            raise UnpicklingError("the file is corrupted or malicious: it builds more than it contains")
+        self._spend(args)
         return function(*args)
 
     def new(self, cls, args: tuple, kwargs: dict):
@@ -380,6 +381,7 @@ class SafeBuilder:
         raise UnpicklingError(f"the file is corrupted or malicious: it makes an instance of {_describe(cls)}")
 
     def build(self, instance, state) -> None:
+        self._spend((state,))
         if type(instance) is OrderedDict or isinstance(instance, Tensor):
             set_attributes(instance, state)
         elif not self._is_allowed(type(instance)):
@@ -388,6 +390,16 @@ class SafeBuilder:
             instance.__setstate__(state)
         else:
             _set_state(instance, state)
+
+    def _spend(self, args: tuple) -> None:
+        """Count what a call is given, and what its tuples hold: it may copy all of it, as often as the file says."""
+        for arg in args:
+            if isinstance(arg, _COUNTED):
+                self.allowance -= len(arg)
+                if isinstance(arg, tuple):
+                    self.allowance -= sum([len(part) for part in arg if isinstance(part, _COUNTED)])
+        if self.allowance < 0:
+            raise UnpicklingError("the file is corrupted or malicious: it builds more than it contains")
 
     def _is_allowed(self, thing) -> bool:
         return any(thing is allowed for allowed in self.allowed.values())

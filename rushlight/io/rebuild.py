@@ -15,7 +15,7 @@ from ..nn.parameter import Parameter
 from ..ops.creation import on_device
 from ..storage import TypedStorage, UntypedStorage
 from ..tensor import Size, Tensor, wrap
-from .unpickler import UnpicklingError, checked_key
+from .unpickler import UnpicklingError, brief, checked_key
 
 __all__ = ["LoadedStorage", "StorageType", "rebuild_functions", "safe_globals"]
 
@@ -134,8 +134,8 @@ def _strided(memory: np.ndarray, dtype, offset, size, stride) -> np.ndarray:
     needed = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
     if needed * item > memory.size:
         raise UnpicklingError(
-            f"the file is corrupted: a tensor of size {size}, stride {stride} and offset {offset} needs "
-            f"{needed * item} bytes, its storage has {memory.size}"
+            f"the file is corrupted: a tensor of size {str(size)[:80]}, stride {str(stride)[:80]} and offset {offset} "
+            f"needs {needed * item} bytes, its storage has {memory.size}"
         )
     return np.ndarray(size, dtype.numpy, memory, offset * item, tuple(s * item for s in stride))
 
@@ -151,8 +151,11 @@ def _whole_numbers(values) -> tuple[int, ...]:
 
 def _resolved(array: np.ndarray, metadata: dict) -> np.ndarray:
     """PyTorch keeps a conjugate or negated view as a flag; here it is computed."""
-    if not isinstance(metadata, dict) or not {"conj", "neg"}.issuperset(metadata):
-        raise UnpicklingError(f"tensor metadata {list(metadata)} is not supported")
+    if not isinstance(metadata, dict):
+        raise UnpicklingError(f"the file is corrupted: {brief(metadata)} for a tensor's metadata")
+    other = next((key for key in metadata if key not in ("conj", "neg")), None)
+    if other is not None:
+        raise UnpicklingError(f"tensor metadata {brief(other)} is not supported")
     if metadata.get("conj"):
         array = np.conj(array)
     return np.negative(array) if metadata.get("neg") else array
@@ -173,8 +176,11 @@ def _set(items=()):
     return {checked_key(item) for item in _listed(items)}
 
 
+_ENCODINGS = ("latin1", "latin-1", "utf-8")  # what pickles of bytes have; others can be slow without end
+
+
 def _bytearray(data=b"", encoding=None):
-    if isinstance(data, str):
+    if isinstance(data, str) and encoding in _ENCODINGS:
         return bytearray(data, encoding)
     if not isinstance(data, bytes):
         raise UnpicklingError("the file is corrupted or malicious: a bytearray made of something else than bytes")
@@ -182,7 +188,7 @@ def _bytearray(data=b"", encoding=None):
 
 
 def _encode(text, encoding="utf-8"):
-    if type(text) is not str or encoding not in ("latin1", "utf-8"):
+    if type(text) is not str or encoding not in _ENCODINGS:
         raise UnpicklingError("the file is corrupted or malicious: codecs.encode with unusual arguments")
     return codecs.encode(text, encoding)
 
@@ -198,14 +204,14 @@ def _size(values=()):
 
 
 def _device(kind, index=None):
-    if type(kind) is not str or len(kind) > 20:
+    if type(kind) is not str or len(kind) > 20 or not (index is None or type(index) is int):
         raise UnpicklingError("the file is corrupted: a device without a name")
     return device(kind, index)
 
 
 def _layout(name):
-    if name != "torch.strided":
-        raise UnpicklingError(f"layout {name!r:.50} is not supported")
+    if not isinstance(name, str) or name != "torch.strided":
+        raise UnpicklingError(f"layout {brief(name)} is not supported")
     return strided
 
 

@@ -2,13 +2,15 @@
 
 It is an interpreter of pickle's opcodes (protocols 0 to 5) with an allow-list: a name in the file that ``find_global``
 does not know is an error, and what may be called is called through a ``Builder``, which checks the arguments. Work and
-memory are bounded by the length of the pickle: nothing is allocated by a number in the file, keys that would be slow to
-hash are refused, and so is a result nested deeper than Python itself can handle.
+memory are in proportion to the length of the pickle: nothing is allocated by a number in the file, keys that would be
+slow to hash or made to collide are refused, and so is a result nested deeper than Python itself can handle. Messages
+quote a line of the file at most: a value that refers to itself many times over takes forever to print.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 from typing import Protocol
@@ -17,6 +19,7 @@ __all__ = ["Unpickler", "UnpicklingError"]
 
 MAX_DEPTH = 400  # of containers within containers: printing or copying more would overflow Python's stack
 _KEY_PARTS = 64  # of one dictionary key
+_ALIKE = 16  # keys that may have the same hash: chance gives one, numbers some
 _PLAIN_INT = 1 << 60  # larger ones can be made to collide in a dictionary
 _MARK = object()
 _CLEAR = (UnpicklingError, MemoryError, OSError, RuntimeError)  # errors that say what is wrong
@@ -53,9 +56,9 @@ class Unpickler:
             if isinstance(error, _CLEAR) and not isinstance(error, RecursionError):
                 raise
             where = f"byte {self.place} of the pickle"
-            raise UnpicklingError(
-                f"the file is corrupted: {where} does not make sense ({type(error).__name__}: {error})"
-            ) from error
+            raise UnpicklingError(f"the file is corrupted: {where} does not make sense ({_said(error)})") from error
+        finally:
+            _seen.keys.clear()
 
     def _run(self):
         data, table = self.data, _OPCODES
@@ -301,26 +304,70 @@ def checked_key(key):
             raise UnpicklingError("the file uses a huge number as a key: corrupted or malicious")
         if parts + len(pending) > _KEY_PARTS:
             raise UnpicklingError(f"the file uses a key of more than {_KEY_PARTS} parts: corrupted or malicious")
-    hash(key)
+    others = _seen.keys.setdefault(hash(key), [])
+    if key not in others:
+        others.append(key)
+        if len(others) > _ALIKE:  # hashes of numbers and tuples of them can be computed backwards, those of text not
+            raise UnpicklingError("the file has keys made to have the same hash: corrupted or malicious")
     return key
 
 
+class _Seen(threading.local):
+    """The keys other than text and whole numbers of the file that this thread reads, by their hash."""
+
+    def __init__(self):
+        self.keys: dict[int, list] = {}
+
+
+_seen = _Seen()
+
+
+def brief(value) -> str:
+    """A value for a message: text and numbers by their beginning, anything else by its type only."""
+    if isinstance(value, (str, bytes)):
+        return repr(value[:60]) + ("..." if len(value) > 60 else "")
+    if isinstance(value, int) and abs(value) >= _PLAIN_INT:
+        return "a huge number"
+    return repr(value) if value is None or isinstance(value, (int, float)) else f"a {type(value).__name__}"
+
+
+def _said(error: Exception) -> str:
+    """An error's name and text, if that is short to make."""
+    plain = all(isinstance(part, (str, int, type(None))) for part in error.args) or isinstance(error, UnicodeError)
+    return f"{type(error).__name__}: {str(error)[:200]}" if plain else type(error).__name__
+
+
 def _check_depth(root) -> None:
-    """Refuse what is nested too deeply; level by level, without recursion."""
-    seen, level, depth = set(), [root], 0
-    while level:
-        if depth > MAX_DEPTH:
+    """Refuse what has a way down deeper than MAX_DEPTH: from what is below upwards, without recursion."""
+    height: dict[int, int] = {}  # of each container that is done; 0 while it is on the way down
+    path = [(root, _containers(root))] if isinstance(root, _CONTAINERS) else []
+    while path:
+        value, below = path[-1]
+        if id(value) not in height:
+            height[id(value)] = 0
+        child = next((part for part in below if id(part) not in height), None)
+        if child is not None:
+            path.append((child, _containers(child)))
+        else:
+            height[id(value)] = 1 + max([height[id(part)] for part in _containers(value)], default=0)
+            path.pop()
+        if len(path) > MAX_DEPTH or height[id(value)] > MAX_DEPTH:
             raise UnpicklingError(f"the file nests containers more than {MAX_DEPTH} deep: corrupted or malicious")
-        below: list = []
-        for value in level:
-            if isinstance(value, (list, tuple, dict, set, frozenset)) and id(value) not in seen:
-                seen.add(id(value))
-                below.extend(_parts(value))
-        level, depth = below, depth + 1
+
+
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+def _containers(value):
+    """The containers directly within a container."""
+    return (part for part in _parts(value) if isinstance(part, _CONTAINERS))
 
 
 def _parts(value):
-    if isinstance(value, dict):
-        attributes = value.__dict__.values() if isinstance(value, (OrderedDict, Counter)) else ()
-        return [*value, *value.values(), *attributes]
-    return value
+    if not isinstance(value, dict):
+        yield from value
+        return
+    yield from value
+    yield from value.values()
+    if isinstance(value, (OrderedDict, Counter)):
+        yield from value.__dict__.values()

@@ -35,6 +35,9 @@ _DATE = 0x21  # 1 January 1980: equal contents give equal files
 class Damaged(RuntimeError):
     """The file is no checkpoint, or no longer the one that was written."""
 
+    def __init__(self, text: str):
+        super().__init__(text if len(text) <= 500 else text[:500] + "...")  # names in it are the file's
+
 
 class Record(NamedTuple):
     """One record: where its bytes lie in the file, how many they are, and their checksum, if it was taken."""
