@@ -359,8 +359,8 @@ _CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 def _containers(value):
-    """The containers directly within a container."""
-    return (part for part in _parts(value) if isinstance(part, _CONTAINERS))
+    """The containers directly within a container, empty ones apart."""
+    return (part for part in _parts(value) if isinstance(part, _CONTAINERS) and (part or hasattr(part, "__dict__")))
 
 
 def _parts(value):
