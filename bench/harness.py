@@ -23,16 +23,16 @@ class Seconds(float):
 def compare(ours, theirs, rounds: int = 7) -> tuple[float, float | None]:
     """Seconds per call of two functions (the second may be ``None``), timed in turn."""
     runners = [f for f in (ours, theirs) if f is not None]
-    numbers = [_calls_per_block(f) for f in runners]
+    numbers = [calls_per_block(f) for f in runners]
     best = [float("inf")] * len(runners)
     for _ in range(rounds):
         for i, f in enumerate(runners):
             time.sleep(0.02)  # the other library's threads spin for a while after their last work
-            best[i] = min(best[i], _block(f, numbers[i]))
+            best[i] = min(best[i], block(f, numbers[i]))
     return best[0], best[1] if theirs is not None else None
 
 
-def _block(f, number: int) -> float:
+def block(f, number: int) -> float:
     start = time.perf_counter()
     for _ in range(number):
         result = f()
@@ -40,13 +40,13 @@ def _block(f, number: int) -> float:
     return result if isinstance(result, Seconds) else (time.perf_counter() - start) / number
 
 
-def _calls_per_block(f) -> int:
+def calls_per_block(f) -> int:
     for _ in range(3):  # warm: lazily made state, compiled programs
         _finish(result := f())
     number = 1
     if isinstance(result, Seconds):
         return number
-    while (taken := _block(f, number) * number) < BLOCK / 2:
+    while (taken := block(f, number) * number) < BLOCK / 2:
         number = max(2 * number, int(number * BLOCK / max(taken, 1e-9) / 2))
     return number
 

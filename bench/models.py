@@ -18,23 +18,67 @@ def mlp(torch, batch=64):
 
 
 def cnn(torch, batch=64):
-    """The MNIST network: conv32, conv64, pool, dense128."""
+    """The MNIST network: conv32, conv64, pool, dropout, dense128."""
     nn = torch.nn
     model = nn.Sequential(
-        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
+        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25),
+        nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 10),
     )  # fmt: skip
     return model, nn.functional.cross_entropy, (torch.randn(batch, 1, 28, 28), torch.randint(0, 10, (batch,)))
 
 
-def encoder(torch, batch=8, length=128, width=256, heads=8, layers=4):
+def residual(torch, batch=16, size=32, width=64):
+    """Two residual blocks with batch norm."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1, self.bn1 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+            self.conv2, self.bn2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+            self.relu = nn.ReLU()
+
+        def forward(self, x):
+            y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+            return self.relu(x + y)
+
+    model = nn.Sequential(
+        nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), Block(), Block(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10),
+    )  # fmt: skip
+    return model, nn.functional.cross_entropy, (torch.randn(batch, 3, size, size), torch.randint(0, 10, (batch,)))
+
+
+def lstm(torch, batch=32, length=64, inside=128, width=256):
+    """One LSTM layer that predicts a class from its last output."""
+    nn = torch.nn
+
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.head = nn.LSTM(inside, width, batch_first=True), nn.Linear(width, 10)
+
+        def forward(self, x):
+            return self.head(self.lstm(x)[0][:, -1])
+
+    return Last(), nn.functional.cross_entropy, (torch.randn(batch, length, inside), torch.randint(0, 10, (batch,)))
+
+
+def small_mlp(torch, batch=1):
+    """64-128-128-10, for inference."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+    return model, nn.functional.cross_entropy, (torch.randn(batch, 64), torch.randint(0, 10, (batch,)))
+
+
+def encoder(torch, batch=8, length=128, width=256, heads=8, layers=4, dropout=0.1):
     """A transformer encoder that predicts its input's classes."""
     nn = torch.nn
 
     class Encoder(nn.Module):
         def __init__(self):
             super().__init__()
-            layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+            layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=dropout, batch_first=True)
             self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
             self.head = nn.Linear(width, 10)
 
@@ -87,6 +131,11 @@ def gpt2(torch, batch=8, length=1024, vocabulary=50304, layers=12, heads=12, wid
 
     tokens = torch.randint(0, vocabulary, (batch, length + 1))
     return GPT2(), loss, (tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+
+
+def gpt(torch):
+    """A GPT for characters."""
+    return gpt2(torch, batch=12, length=64, vocabulary=65, layers=4, heads=4, width=128)
 
 
 def resnet50(torch, batch=128, size=224):

@@ -1,22 +1,36 @@
 """Whole training steps: the same Python (``models.py``) run eagerly and compiled, beside PyTorch.
 
+python bench/steps.py [words]    each library in a process of its own, in turn: threads of one do not disturb the other
+
 A compiled step of ours is one XLA program (forward, backward, optimizer). Beside it stands PyTorch eager on the CPU,
 and ``torch.compile`` of the forward on a GPU.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness
 import models
 
+# Small rates: thousands of steps on one batch must not arrive, for numbers next to 0 take ten times as long.
 CPU = {
-    "tiny_mlp": {"optimizer": "SGD", "options": {"lr": 0.1}},
-    "mlp": {"optimizer": "Adam", "options": {"lr": 1e-3}},
-    "cnn": {"optimizer": "Adam", "options": {"lr": 1e-3}},
-    "encoder": {"optimizer": "AdamW", "options": {"lr": 1e-3}},
+    "tiny_mlp": {"optimizer": "SGD", "options": {"lr": 1e-6}},
+    "tiny_mlp, Adam": {"optimizer": "Adam", "options": {"lr": 1e-6}},
+    "mlp, SGD": {"optimizer": "SGD", "options": {"lr": 1e-6}},
+    "mlp": {"optimizer": "Adam", "options": {"lr": 1e-6}},
+    "cnn": {"optimizer": "Adadelta", "options": {"lr": 1e-6}},
+    "residual": {"optimizer": "SGD", "options": {"lr": 1e-6, "momentum": 0.9}},
+    "encoder": {"optimizer": "AdamW", "options": {"lr": 1e-6}},
+    "gpt": {"optimizer": "AdamW", "options": {"lr": 1e-6}},
+    "lstm": {"optimizer": "Adam", "options": {"lr": 1e-6}},
+    "small_mlp, inference": {"optimizer": None},
+    "residual, inference": {"optimizer": None},
 }
 GPU = {
     "mlp": {"optimizer": "Adam", "options": {"lr": 1e-3}},
@@ -36,16 +50,18 @@ def cases(torch, gpu=False):
     for name, setting in (GPU if gpu else CPU).items():
         for label, (our_compile, their_compile) in rows.items():
             compile = our_compile if ours else their_compile
-            settings = dict(setting, name=name, device="cuda" if gpu else "cpu", compile=compile)
+            settings = dict(setting, name=name.partition(",")[0], device="cuda" if gpu else "cpu", compile=compile)
             yield f"{name}, {label}", lambda settings=settings: step(torch, **settings)
 
 
-def step(torch, name, device, optimizer, options, autocast=False, compile=None):
-    """A function that runs one training step and returns its loss."""
+def step(torch, name, device, optimizer, options=None, autocast=False, compile=None):
+    """A function that runs one training step and returns its loss; without an optimizer, one that infers."""
     torch.manual_seed(0)
     model, criterion, data = getattr(models, name)(torch)
     model = model.to(device)
     data = [d.to(device) for d in data]
+    if optimizer is None:
+        return inference(torch, model.eval(), data[0], compile)
     made = getattr(torch.optim, optimizer)(model.parameters(), **options)
 
     def forward(x, y):
@@ -66,3 +82,64 @@ def step(torch, name, device, optimizer, options, autocast=False, compile=None):
     elif compile == "step":
         one = torch.compile(one)
     return lambda: one(*data)
+
+
+def inference(torch, model, x, compile):
+    if compile:
+        model = torch.compile(model)
+
+    def infer():
+        with torch.no_grad():
+            return model(x)
+
+    return infer
+
+
+# -- each library in a process of its own ------------------------------------------------------------------------------
+
+
+def main(words, rounds=7) -> None:
+    sides = {name: _start(name) for name in ("rushlight", "torch")}
+    print(harness.header(rounds))
+    for name in _ask(sides["rushlight"], "names"):
+        if words and not any(word in name for word in words):
+            continue
+        for side in sides.values():
+            _ask(side, ["prepare", name])
+        best = {side: float("inf") for side in sides}
+        for _ in range(rounds):
+            for side, process in sides.items():
+                best[side] = min(best[side], _ask(process, ["time"]))
+        print(harness.line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}), flush=True)
+
+
+def _start(name):
+    command = [sys.executable, __file__, "--serve", name]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+
+def _ask(process, question):
+    process.stdin.write(json.dumps(question) + "\n")
+    return json.loads(process.stdout.readline())
+
+
+def serve(name) -> None:
+    """Answer questions, a line each: the names of the cases, prepare one, time what was prepared."""
+    torch = importlib.import_module(name)
+    torch.set_num_threads(2)
+    known, function, number = dict(cases(torch)), None, 1
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        question, answer = json.loads(line), None
+        if question == "names":
+            answer = list(known)
+        elif question[0] == "prepare":
+            function = known[question[1]]()
+            number = harness.calls_per_block(function)
+        else:
+            answer = harness.block(function, number)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[2]) if sys.argv[1:2] == ["--serve"] else main(sys.argv[1:])
