@@ -1,16 +1,29 @@
-"""The kernels in C: equal to the plain rules, for any shape, any number of threads, and after a fork."""
+"""The kernels in C: equal to NumPy's bodies in double precision, for any shape, any number of threads, after a fork.
+
+``CASES`` are run twice: here, by the kernels, and in another process without them (``RUSHLIGHT_KERNELS=0``) in
+float64, which gives the truth. For memory and arithmetic under sanitizers, in a checkout:
+
+    python -m rushlight.engine.native.build --sanitize
+    LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+        python -m pytest tests/test_native.py
+    python -m rushlight.engine.native.build
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.engine import native
+from rushlight.nn import functional as F
 
 library = native.library
 pytestmark = pytest.mark.skipif(
@@ -19,22 +32,151 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+BEFORE = rushlight.get_num_threads()
+
+
 @pytest.fixture(params=[1, 2, 3])
 def threads(request):
-    before = rushlight.get_num_threads()
     rushlight.set_num_threads(request.param)
     yield request.param
-    rushlight.set_num_threads(before)
+    rushlight.set_num_threads(BEFORE)
 
 
-def numbers(*shape, dtype=np.float32, seed=0, special=False):
-    """Normal values; ``special`` puts zeros of both signs, infinities, NaN, and large and small ones among them."""
-    values = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+def numbers(*shape, dtype=np.float32, seed=0, special=False, shift=0):
+    """Normal values, the same in each dtype; ``special``: zeros, infinities, NaN, large and small ones among them."""
+    values = (np.random.default_rng(seed).standard_normal(shape) + shift).astype(np.float32).astype(dtype)
     if special and values.size:
-        odd = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30, 100, -100], dtype)
+        odd = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 100, -100, 20, -20, 1000, -1000], dtype)
         places = values.reshape(-1)[:: max(1, values.size // 37)]
         places[:] = np.resize(odd, len(places))
     return values
+
+
+# -- what the kernels compute, beside NumPy ---------------------------------------------------------------------------
+
+SHAPES = [(0,), (1,), (7, 5), (3, 0, 2), (2, 3, 333), (65, 1025)]
+ROWS = [(0, 4), (1, 1), (5, 7), (33, 128), (2, 3, 1000), (300, 257), (2, 70000)]
+IMAGES = [(1, 4, 13), (3, 4, 5, 7), (9, 40, 1, 1), (64, 48), (5, 132), (4, 8, 40, 41), (0, 4, 3)]
+
+
+def results(function, *arrays):
+    """The outputs of a function of tensors, and the gradients of all arrays of floats."""
+    tensors = [rushlight.tensor(a) for a in arrays]
+    for t in tensors:
+        t.requires_grad_(t.is_floating_point())
+    out = function(*tensors)
+    out.backward(rushlight.tensor(numbers(*out.shape, dtype=out.detach().numpy().dtype, seed=9)))
+    return [out.detach().numpy(), *[t.grad.numpy() for t in tensors if t.grad is not None]]
+
+
+def activation(name, **options):
+    def run(dtype):
+        for shape in SHAPES:
+            yield from results(lambda x: getattr(F, name)(x, **options), numbers(*shape, dtype=dtype, special=True))
+        columns = numbers(30, 20, dtype=dtype)
+        yield from results(lambda x: getattr(F, name)(x.T, **options), columns)
+        yield from results(lambda x: getattr(F, name)(x, **options).sum(), columns)
+
+    return run
+
+
+def over_rows(function):
+    def run(dtype):
+        for shape in ROWS:
+            yield from results(function, numbers(*shape, dtype=dtype))
+            yield from results(function, numbers(*shape, dtype=dtype, shift=1000))
+        yield from results(function, numbers(40, 50, dtype=dtype, special=True))
+        yield from results(lambda x: function(x.transpose(0, 1)), numbers(40, 50, dtype=dtype))
+
+    return run
+
+
+def norm(make, shapes, parameters):
+    """``make(x, w, b)``; parameters for the channels, or for the last axis."""
+
+    def run(dtype):
+        for shape in shapes:
+            size = shape[parameters]
+            w, b = numbers(size, dtype=dtype, seed=1), numbers(size, dtype=dtype, seed=2)
+            x = numbers(*shape, dtype=dtype, shift=3)
+            if not x.size:
+                continue
+            yield from results(make, x, w, b)
+            yield from results(lambda x, make=make: make(x, None, None), x)
+            yield from results(lambda x, w, make=make: make(x, w, None), x, w)
+
+    return run
+
+
+def cross_entropy(dtype):
+    for rows, count in ((1, 1), (5, 7), (64, 10), (300, 257)):
+        x, target = numbers(rows, count, dtype=dtype), np.arange(rows) % count
+        weight = np.abs(numbers(count, dtype=dtype, seed=3))
+        for reduction in ("mean", "sum", "none"):
+            yield from results(lambda x, t=target, r=reduction: F.cross_entropy(x, rushlight.tensor(t), reduction=r), x)
+        target = np.where(target == 0, -100, target)
+        yield from results(lambda x, w, t=target: F.cross_entropy(x, rushlight.tensor(t), w.detach()), x, weight)
+
+
+CASES = {
+    "relu": activation("relu"),
+    "sigmoid": activation("sigmoid"),
+    "tanh": activation("tanh"),
+    "silu": activation("silu"),
+    "gelu": activation("gelu"),
+    "gelu, tanh": activation("gelu", approximate="tanh"),
+    "softmax": over_rows(lambda x: x.softmax(-1)),
+    "log_softmax": over_rows(lambda x: x.log_softmax(-1)),
+    "softmax, first axis": over_rows(lambda x: x.softmax(0)),
+    "cross_entropy": cross_entropy,
+    "layer_norm": norm(lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), ROWS, -1),
+    "rms_norm": norm(lambda x, w, b: F.rms_norm(x, x.shape[-1:], w), ROWS, -1),
+    "group_norm": norm(lambda x, w, b: F.group_norm(x, 4, w, b), IMAGES, 1),
+    "batch_norm": norm(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), IMAGES[1:], 1),
+    "batch_norm, eval": norm(
+        lambda x, w, b: F.batch_norm(x, *(c + x.new_ones(x.shape[1]) for c in (0, 1)), w, b),
+        IMAGES[1:],
+        1,
+    ),
+}
+ROUNDING = {np.float32: 2.0**-23, np.float64: 2.0**-52}
+
+
+@pytest.fixture(scope="session")
+def truth(tmp_path_factory):
+    """What NumPy's bodies make of the cases, in float64."""
+    path = tmp_path_factory.mktemp("native") / "truth.npz"
+    paths = os.pathsep.join(filter(None, [str(Path(rushlight.__file__).parent.parent), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "RUSHLIGHT_KERNELS": "0", "PYTHONPATH": paths, "LD_PRELOAD": ""}
+    subprocess.run([sys.executable, __file__, str(path)], env=environment, check=True)
+    return np.load(path)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CASES)
+def test_equal_to_numpy(name, dtype, truth, threads):
+    with np.errstate(all="ignore"):
+        found = list(CASES[name](dtype))
+    assert len(found) == truth[f"{name} count"]
+    for i, value in enumerate(found):
+        expected = truth[f"{name} {i}"]
+        finite = np.abs(expected[np.isfinite(expected)])
+        size = max(finite.max(), 1) if finite.size else 1
+        assert value.dtype == dtype and value.shape == expected.shape
+        np.testing.assert_allclose(
+            value, expected, rtol=16 * ROUNDING[dtype], atol=16 * ROUNDING[dtype] * size, err_msg=f"result {i}"
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_number_of_threads_changes_no_bit(name):
+    runs = []
+    for count in (1, 2, 3):
+        rushlight.set_num_threads(count)
+        with np.errstate(all="ignore"):
+            runs.append([a.tobytes() for a in CASES[name](np.float32)])
+    rushlight.set_num_threads(BEFORE)
+    assert runs[0] == runs[1] == runs[2]
 
 
 # -- the binding -------------------------------------------------------------------------------------------------------
@@ -100,3 +242,10 @@ def test_a_forked_process_computes(threads):
         library.relu(x, y)
         os._exit(0 if np.array_equal(y, np.maximum(x, 0)) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+if __name__ == "__main__":
+    with np.errstate(all="ignore"):
+        made = {name: list(case(np.float64)) for name, case in CASES.items()}
+    arrays = {f"{name} {i}": value for name, values in made.items() for i, value in enumerate(values)}
+    np.savez(sys.argv[1], **arrays, **{f"{name} count": np.array(len(values)) for name, values in made.items()})

@@ -87,7 +87,9 @@ class OpNode(Node):
             if details is not None:
                 details.residuals = None
         if known is not None:
-            return backward(g, self.edges, known)
+            grads = backward(g, self.edges, known)
+            if grads is not None:  # else it is left to the rules
+                return grads
         if plan.op.derive:
             return _derive(plan.op, self.edges, plan.names, values, g, graph)
         grads = [None] * len(self.edges)

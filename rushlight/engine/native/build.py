@@ -31,6 +31,7 @@ FLAGS = [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
+    "-fno-thread-jumps",  # it makes branches of clamps, and both sides of each are computed then
     "-pthread",
 ]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]

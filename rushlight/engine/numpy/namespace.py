@@ -13,6 +13,7 @@ import numpy as np
 from ... import storage
 from .. import ctc, special
 from ..fallback import lookup
+from ..native import bodies as _native
 from ..special import (
     digamma,
     erf,
@@ -460,6 +461,7 @@ def irfftn(x, s, axes, norm=None):
 
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
+_native.install(BODIES, BACKWARD)
 
 
 def __getattr__(name):

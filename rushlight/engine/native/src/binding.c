@@ -210,6 +210,8 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *args, Py_ssize_t c
         PyMem_Free(a.buffers);
     if (status == RL_NO_MEMORY)
         return PyErr_NoMemory();
+    if (status == RL_BAD_INDEX)
+        return PyErr_Format(PyExc_IndexError, "kernel %s: an index is out of range", e->method.ml_name);
     if (status)
         return NULL;
     return Py_NewRef(Py_None);

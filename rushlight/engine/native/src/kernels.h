@@ -39,7 +39,7 @@ typedef struct {
     const long *list;      /* how many arrays each list has */
 } rl_call;
 
-enum { RL_OK = 0, RL_NO_MEMORY = 1 };
+enum { RL_OK = 0, RL_NO_MEMORY = 1, RL_BAD_INDEX = 2 };
 
 typedef struct {
     const char *name, *takes;

@@ -43,9 +43,8 @@ def _normalized_backward(g, edges, saved):
 
 
 def _form(view, axes, affine):
-    if len(affine) == len(axes):
-        return _Layer(view, axes)
-    return _Group(view, axes, affine) if axes[0] else _Batch(view)
+    form = "layer" if len(affine) == len(axes) else "group" if axes[0] else "batch"
+    return FORMS[form](view, axes, affine)
 
 
 def _over(top, bottom):
@@ -53,10 +52,10 @@ def _over(top, bottom):
     return top / (bottom or math.nan)
 
 
-class _Layer:
+class Layer:
     """(rows, D): a mean and a variance for each row, parameters for each column."""
 
-    def __init__(self, view, axes):
+    def __init__(self, view, axes, affine=None):
         self.size = math.prod(view[a] for a in axes)
         self.shape = (math.prod(view[: axes[0]]), self.size)
 
@@ -112,7 +111,7 @@ class _Layer:
         return total
 
 
-class _Group:
+class Group:
     """(rows, K, S): a mean and a variance for each row, of K channels; rows of C / K different channels take turns."""
 
     def __init__(self, view, axes, affine):
@@ -170,10 +169,10 @@ class _Group:
         return np.add.reduce(t.reshape(-1, self.turns * self.shape[1]), axis=0)
 
 
-class _Batch:
+class Batch:
     """(N, C, S): a mean and a variance for each channel, and a parameter."""
 
-    def __init__(self, view):
+    def __init__(self, view, axes, affine):
         self.shape = (view[0], view[1], math.prod(view[2:]))
         self.size = self.shape[0] * self.shape[2]
 
@@ -265,6 +264,7 @@ def _ones(x):
     return np.ones(x.shape[-1], x.dtype)
 
 
+FORMS: dict = {"layer": Layer, "group": Group, "batch": Batch}
 BODIES["normalized"], BACKWARD["normalized"] = _normalized, _normalized_backward
 
 
@@ -273,7 +273,7 @@ BODIES["normalized"], BACKWARD["normalized"] = _normalized, _normalized_backward
 
 def _rms(needs, x, w, *, axes, eps):
     """(x divided by the root of its mean square, times w; 1 / those roots)."""
-    form, y = _Layer(x.shape, axes), np.empty(x.shape, x.dtype if w is None else np.result_type(x, w))
+    form, y = Layer(x.shape, axes), np.empty(x.shape, x.dtype if w is None else np.result_type(x, w))
     source, target, w = x.reshape(form.shape), y.reshape(form.shape), form.parameter(w)
     scale = np.empty((len(source), 1), x.dtype)
 
@@ -291,7 +291,7 @@ def _rms(needs, x, w, *, axes, eps):
 
 def _rms_backward(g, edges, saved):
     x, scale, to_w = saved["x"], saved["aux"], {}
-    form, gx = _Layer(x.shape, saved["axes"]), np.empty(x.shape, x.dtype)
+    form, gx = Layer(x.shape, saved["axes"]), np.empty(x.shape, x.dtype)
     g, source, target = (a.reshape(form.shape) for a in (g, x, gx))
     w = form.parameter(saved.get("w"))
 

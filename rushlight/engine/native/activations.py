@@ -1,0 +1,56 @@
+"""Activations by kernels: forward of the input, slopes of what the rule keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x"}
+
+
+def install(library, bodies, backward) -> None:
+    for name, kept in _KEPT.items():
+        bodies[name] = _forward(getattr(library, name), bodies[name])
+        backward[name] = _backward(getattr(library, name + "_slope"), kept)
+    kernels = {"none": library.gelu, "tanh": library.gelu_tanh}
+    slopes = {"none": _backward(library.gelu_slope, "x"), "tanh": _backward(library.gelu_tanh_slope, "x")}
+    plain = bodies["gelu"]
+
+    def gelu(xp, x, *, approximate):
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernels[approximate](x if x.flags.c_contiguous else np.ascontiguousarray(x), out)
+            return out
+        except TypeError:
+            return plain(xp, x, approximate=approximate)
+
+    bodies["gelu"] = gelu
+    backward["gelu"] = lambda g, edges, saved: slopes[saved["approximate"]](g, edges, saved)
+
+
+def _forward(kernel, plain):
+    def forward(xp, x):
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out)
+            return out
+        except TypeError:
+            return plain(xp, x)
+
+    return forward
+
+
+def _backward(kernel, kept):
+    """None where the kernel does not take the arrays: the rule does the work then."""
+
+    def backward(g, edges, saved):
+        x = saved[kept]
+        if g.size != x.size:
+            return None
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, g)], out)
+            return (out,)
+        except TypeError:
+            return None
+
+    return backward

@@ -1,0 +1,101 @@
+"""Softmax, its logarithm and the loss of log-probabilities by kernels, over the last axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import library
+
+
+def install(library, bodies, backward) -> None:
+    for name in ("softmax", "log_softmax"):
+        slope = getattr(library, name + "_slope")
+        bodies[name] = _forward(getattr(library, name), bodies[name])
+        bodies[name + "_backward_data"] = _slope(slope, bodies[name + "_backward_data"])
+        backward[name] = _backward(slope)
+    bodies["nll_loss"] = _nll(bodies["nll_loss"])
+    backward["nll_loss"] = _nll_backward(backward["nll_loss"])
+
+
+def _last(x, axis) -> bool:
+    return x.ndim > 0 and axis in (-1, x.ndim - 1)
+
+
+def _forward(kernel, plain):
+    def forward(xp, x, *, axis):
+        if _last(x, axis):
+            try:
+                out = np.empty(x.shape, x.dtype)
+                kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, x.shape[-1])
+                return out
+            except TypeError:
+                pass
+        return plain(xp, x, axis=axis)
+
+    return forward
+
+
+def _slope(kernel, plain):
+    def slope(xp, g, y, *, axis):
+        found = _by(kernel, g, y, axis)
+        return plain(xp, g, y, axis=axis) if found is None else found
+
+    return slope
+
+
+def _backward(kernel):
+    def backward(g, edges, saved):
+        found = _by(kernel, g, saved["y"], saved["axis"])
+        return None if found is None else (found,)
+
+    return backward
+
+
+def _by(kernel, g, y, axis):
+    """None where the kernel does not take the arrays."""
+    if g.shape != y.shape or not _last(y, axis):
+        return None
+    try:
+        out = np.empty(y.shape, y.dtype)
+        kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (g, y)], out, y.shape[-1])
+        return out
+    except TypeError:
+        return None
+
+
+def _nll(plain):
+    def nll(needs, x, target, weight, *, ignore_index, reduction):
+        """(loss, (indices, the weight of each, their sum)), as the plain body has it."""
+        if x.ndim != 2 or target.shape != x.shape[:1]:
+            return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
+        loss, picked = np.empty((2, len(x)), x.dtype)
+        try:
+            library.nll(x, target, weight, loss, picked, x.shape[1], ignore_index)
+        except (TypeError, IndexError):
+            return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
+        total = np.add.reduce(picked)
+        if reduction != "none":
+            loss = np.add.reduce(loss)
+            if reduction == "mean":
+                loss = loss / total
+        return loss, (target, picked, np.asarray(total))
+
+    return nll
+
+
+def _nll_backward(plain):
+    def backward(g, edges, saved):
+        target, picked, total = saved["aux"]
+        shape = saved["x_shape"]
+        if len(shape) != 2:
+            return plain(g, edges, saved)
+        if saved["reduction"] == "mean":
+            g = g / (total if total != 0 else total.dtype.type(1))
+        out = np.empty(shape, picked.dtype)
+        try:  # an ignored row has a weight of 0, and a gradient of that at whatever place
+            library.nll_slope(target, np.multiply(picked, np.negative(g)), out, shape[1])
+        except TypeError:
+            return plain(g, edges, saved)
+        return out, None, None
+
+    return backward

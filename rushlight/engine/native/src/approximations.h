@@ -1,0 +1,133 @@
+/* exp, tanh and their kin, without branches: a loop over them is done several elements at a time. */
+#ifndef RL_APPROXIMATIONS_H
+#define RL_APPROXIMATIONS_H
+
+#include "kernels.h"
+
+#ifdef RL_DOUBLE
+#define LOG2_E 0x1.71547652b82fep+0
+#define LN2_HIGH 0x1.62e42fefa3800p-1 /* so few bits that its product with any exponent is exact */
+#define LN2_LOW 0x1.ef35793c76730p-45
+#define ROUNDER 0x1.8p52 /* added, it leaves a whole number in the lowest bits */
+#define FRACTION_BITS 52
+#define BIAS 1023
+#define EXP_LEAST (-746) /* exp of less is 0 */
+#define EXP_MOST 710     /* exp of more is infinite */
+#define EXP_NORMAL (-708.0) /* exp of less is no normal number, or soon will be */
+#define TANH_MOST 22     /* tanh of more is 1 */
+#else
+#define LOG2_E 0x1.715476p+0f
+#define LN2_HIGH 0x1.62e400p-1f
+#define LN2_LOW 0x1.7f7d1cp-20f
+#define ROUNDER 0x1.8p23f
+#define FRACTION_BITS 23
+#define BIAS 127
+#define EXP_LEAST (-104)
+#define EXP_MOST 89
+#define EXP_NORMAL (-87.0f)
+#define TANH_MOST 10
+#endif
+
+RL_INLINE real rl_abs(real x) { return (real)__builtin_fabs(x); }
+
+RL_INLINE real rl_copysign(real size, real sign) { return (real)__builtin_copysign(size, sign); }
+
+/* x y + z, rounded once; processors without the instruction compute it in double, and doubles slowly. */
+RL_INLINE real rl_fma(real x, real y, real z)
+{
+#if defined(RL_DOUBLE)
+    return __builtin_fma(x, y, z);
+#elif defined(__FP_FAST_FMAF)
+    return __builtin_fmaf(x, y, z);
+#else
+    return (float)((double)x * y + z);
+#endif
+}
+
+RL_INLINE whole rl_bits(real x)
+{
+    whole bits;
+    memcpy(&bits, &x, sizeof x);
+    return bits;
+}
+
+RL_INLINE real rl_from_bits(whole bits)
+{
+    real x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* 2 to the n, for n of normal numbers. */
+RL_INLINE real rl_power_of_two(whole n) { return rl_from_bits((whole)((n + BIAS) << FRACTION_BITS)); }
+
+/* (exp(r) - 1 - r) / r², |r| ≤ ln 2 / 2: Taylor's series, in pairs, for a long chain of sums would be waited for. */
+RL_INLINE real rl_exp_rest(real r)
+{
+    real r2 = r * r, r4 = r2 * r2;
+    real low = ((real)(1.0 / 2) + r * (real)(1.0 / 6)) + ((real)(1.0 / 24) + r * (real)(1.0 / 120)) * r2;
+#ifdef RL_DOUBLE
+    real middle = (1.0 / 720 + r * (1.0 / 5040)) + (1.0 / 40320 + r * (1.0 / 362880)) * r2;
+    real high = (1.0 / 3628800 + r * (1.0 / 39916800)) + (1.0 / 479001600 + r * (1.0 / 6227020800)) * r2;
+    return low + (middle + high * r4) * r4;
+#else
+    return low + (1.0f / 720 + r * (1.0f / 5040)) * r4;
+#endif
+}
+
+/* x = n ln 2 + r: returns r. NaN stays NaN, whatever n is then. */
+RL_INLINE real rl_reduce(real x, whole *n)
+{
+    real shifted = x * LOG2_E + ROUNDER;
+    *n = (whole)(rl_bits(shifted) - rl_bits(ROUNDER));
+    real k = shifted - ROUNDER;
+    return (x - k * LN2_HIGH) - k * LN2_LOW;
+}
+
+RL_INLINE real rl_exp(real x)
+{
+    x = x < EXP_LEAST ? EXP_LEAST : x;
+    x = x > EXP_MOST ? EXP_MOST : x;
+    whole n;
+    real r = rl_reduce(x, &n);
+    real y = 1 + (r + r * r * rl_exp_rest(r));
+    whole half = n >> 1; /* in two steps, for what is out of the range of normal numbers */
+    return y * rl_power_of_two(half) * rl_power_of_two((whole)(n - half));
+}
+
+/* exp of what is not above 0; numbers too small to be normal are 0. */
+RL_INLINE real rl_exp_below(real x)
+{
+    whole n;
+    real r = rl_reduce(x, &n);
+    real y = (1 + (r + r * r * rl_exp_rest(r))) * rl_power_of_two(n);
+    return x < EXP_NORMAL ? 0 : y;
+}
+
+/* exp(x) - 1, for 0 ≤ x that is not large. */
+RL_INLINE real rl_expm1(real x)
+{
+    whole n;
+    real r = rl_reduce(x, &n);
+    real scale = rl_power_of_two(n);
+    return scale * (r + r * r * rl_exp_rest(r)) + (scale - 1);
+}
+
+RL_INLINE real rl_tanh(real x)
+{
+    real size = rl_abs(x);
+    size = size > TANH_MOST ? TANH_MOST : size;
+    real t = rl_expm1(2 * size);
+    t = t / (t + 2);
+    return rl_copysign(t, x);
+}
+
+/* 1 / (1 + exp(-x)) and its slope, s (1 - s), without a difference that loses digits. */
+RL_INLINE real rl_sigmoid(real x, real *slope)
+{
+    real e = rl_exp_below(-rl_abs(x)), s = 1 / (1 + e);
+    *slope = e * s * s;
+    return x < 0 ? e * s : s;
+}
+
+#endif

@@ -1,0 +1,420 @@
+/* Layer, RMS, group and batch norm: forward in one pass over memory, backward in one or two.
+
+   Variances are of differences from a mean, never differences of squares, so numbers far from 0 lose nothing. Sums for
+   a parameter over many rows are made piece by piece and added up in the order of the pieces. */
+#include "sums.h"
+
+static real scale_of(double variance, double eps) { return (real)(1 / sqrt(variance + eps)); }
+
+/* -- layer norm: (rows, size), statistics for each row, parameters for each column ---------------------------------- */
+
+static void layer_norm_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *restrict w = c->array[1], *restrict b = c->array[2];
+    real *mean = c->array[4], *scale = c->array[5], *variance = c->array[6];
+    long size = c->integer[0];
+    for (long row = begin; row < end; row++) {
+        const real *restrict x = (const real *)c->array[0] + row * size;
+        real *restrict y = (real *)c->array[3] + row * size;
+        real m = mean[row] = (real)(rl_sum(x, size) / (double)size);
+        double v = rl_square_sum(x, m, size) / (double)size;
+        real s = scale[row] = scale_of(v, c->number[0]);
+        variance[row] = (real)v;
+        if (w && b) {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = (x[i] - m) * s * w[i] + b[i];
+        } else {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = (x[i] - m) * s;
+            for (long i = 0; w && i < size; i++)
+                y[i] *= w[i];
+            for (long i = 0; b && i < size; i++)
+                y[i] += b[i];
+        }
+    }
+}
+
+/* x, w?, b?, y, mean, scale, variance; size; eps */
+static int layer_norm(const rl_call *c)
+{
+    rl_parallel(layer_norm_piece, (void *)c, c->size[4], rl_rows(c->integer[0]));
+    return RL_OK;
+}
+
+enum { LEAST_ROWS = 8 }; /* of a piece that makes sums for parameters: those must not outgrow the rows themselves */
+
+typedef struct {
+    const rl_call *call;
+    real *partial; /* for each piece: size sums for w, then size for b */
+    long grain;
+} layer_backward;
+
+static void layer_norm_slope_piece(void *context, long begin, long end)
+{
+    const layer_backward *job = context;
+    const rl_call *c = job->call;
+    long size = c->integer[0];
+    const real *restrict w = c->array[2], *mean = c->array[3], *scale = c->array[4];
+    real *restrict to_w = job->partial + 2 * size * (begin / job->grain), *restrict to_b = to_w + size;
+    memset(to_w, 0, sizeof(real) * 2 * (size_t)size);
+    for (long row = begin; row < end; row++) {
+        const real *restrict g = (const real *)c->array[0] + row * size;
+        const real *restrict x = (const real *)c->array[1] + row * size;
+        real *restrict gx = (real *)c->array[5] + row * size;
+        real m = mean[row], s = scale[row], total = 0, along = 0;
+        RL_SUM(total, along)
+        for (long i = 0; i < size; i++) {
+            real incoming = gx[i] = w ? g[i] * w[i] : g[i]; /* kept, so that it is rounded the same way twice */
+            total += incoming;
+            along += incoming * (x[i] - m);
+        }
+        real shift = -total / (real)size, slope = -along * s * s / (real)size;
+        RL_SIMD
+        for (long i = 0; i < size; i++) {
+            real away = x[i] - m;
+            gx[i] = (gx[i] + shift + away * slope) * s;
+            to_w[i] += g[i] * away * s;
+            to_b[i] += g[i];
+        }
+    }
+}
+
+/* Add up the sums of all pieces, which lie `stride` apart, in their order. */
+static void add_pieces(real *to, const real *partial, long pieces, long stride, long size)
+{
+    memset(to, 0, sizeof(real) * (size_t)size);
+    for (long piece = 0; piece < pieces; piece++, partial += stride) {
+        RL_SIMD
+        for (long i = 0; i < size; i++)
+            to[i] += partial[i];
+    }
+}
+
+/* g, x, w?, mean, scale, gx, gw, gb; size */
+static int layer_norm_slope(const rl_call *c)
+{
+    long size = c->integer[0], rows = c->size[3], grain = rl_rows(size);
+    if (grain < LEAST_ROWS)
+        grain = LEAST_ROWS;
+    long pieces = (rows + grain - 1) / grain;
+    layer_backward job = {c, malloc(sizeof(real) * 2 * (size_t)(size * pieces) + 1), grain};
+    if (!job.partial)
+        return RL_NO_MEMORY;
+    rl_parallel(layer_norm_slope_piece, &job, rows, grain);
+    add_pieces(c->array[6], job.partial, pieces, 2 * size, size);
+    add_pieces(c->array[7], job.partial + size, pieces, 2 * size, size);
+    free(job.partial);
+    return RL_OK;
+}
+
+/* -- RMS norm: (rows, size) ------------------------------------------------------------------------------------------ */
+
+static void rms_norm_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *restrict w = c->array[1];
+    real *scale = c->array[3];
+    long size = c->integer[0];
+    for (long row = begin; row < end; row++) {
+        const real *restrict x = (const real *)c->array[0] + row * size;
+        real *restrict y = (real *)c->array[2] + row * size;
+        real s = scale[row] = scale_of(rl_dot(x, x, size) / (double)size, c->number[0]);
+        RL_SIMD
+        for (long i = 0; i < size; i++)
+            y[i] = w ? x[i] * s * w[i] : x[i] * s;
+    }
+}
+
+/* x, w?, y, scale; size; eps */
+static int rms_norm(const rl_call *c)
+{
+    rl_parallel(rms_norm_piece, (void *)c, c->size[3], rl_rows(c->integer[0]));
+    return RL_OK;
+}
+
+static void rms_norm_slope_piece(void *context, long begin, long end)
+{
+    const layer_backward *job = context;
+    const rl_call *c = job->call;
+    long size = c->integer[0];
+    const real *restrict w = c->array[2], *scale = c->array[3];
+    real *restrict to_w = job->partial + size * (begin / job->grain);
+    memset(to_w, 0, sizeof(real) * (size_t)size);
+    for (long row = begin; row < end; row++) {
+        const real *restrict g = (const real *)c->array[0] + row * size;
+        const real *restrict x = (const real *)c->array[1] + row * size;
+        real *restrict gx = (real *)c->array[4] + row * size;
+        real s = scale[row], along = 0;
+        RL_SUM(along)
+        for (long i = 0; i < size; i++)
+            along += (w ? g[i] * w[i] : g[i]) * x[i];
+        real slope = -along * s * s / (real)size;
+        RL_SIMD
+        for (long i = 0; i < size; i++) {
+            gx[i] = ((w ? g[i] * w[i] : g[i]) + x[i] * slope) * s;
+            to_w[i] += g[i] * x[i] * s;
+        }
+    }
+}
+
+/* g, x, w?, scale, gx, gw; size */
+static int rms_norm_slope(const rl_call *c)
+{
+    long size = c->integer[0], rows = c->size[3], grain = rl_rows(size);
+    if (grain < LEAST_ROWS)
+        grain = LEAST_ROWS;
+    long pieces = (rows + grain - 1) / grain;
+    layer_backward job = {c, malloc(sizeof(real) * (size_t)(size * pieces) + 1), grain};
+    if (!job.partial)
+        return RL_NO_MEMORY;
+    rl_parallel(rms_norm_slope_piece, &job, rows, grain);
+    add_pieces(c->array[5], job.partial, pieces, size, size);
+    free(job.partial);
+    return RL_OK;
+}
+
+/* -- group norm: (rows, channels of a row, inner); rows of different channels take turns ----------------------------- */
+
+/* y = x * factor[channel] + shift[channel], a stretch of `inner` for each channel */
+static void scale_and_shift(const real *restrict x, real *restrict y, long inner, real factor, real shift)
+{
+    RL_SIMD
+    for (long i = 0; i < inner; i++)
+        y[i] = x[i] * factor + shift;
+}
+
+static void group_norm_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    long channels = c->integer[0], inner = c->integer[1], turns = c->integer[2], size = channels * inner;
+    const real *w = c->array[1], *b = c->array[2];
+    real *mean = c->array[4], *scale = c->array[5], *variance = c->array[6];
+    for (long row = begin; row < end; row++) {
+        const real *x = (const real *)c->array[0] + row * size;
+        real *y = (real *)c->array[3] + row * size;
+        real m = mean[row] = (real)(rl_sum(x, size) / (double)size);
+        double v = rl_square_sum(x, m, size) / (double)size;
+        real s = scale[row] = scale_of(v, c->number[0]);
+        variance[row] = (real)v;
+        for (long k = 0; k < channels; k++) {
+            long channel = row % turns * channels + k;
+            real factor = w ? s * w[channel] : s, shift = b ? b[channel] : 0;
+            const real *restrict from = x + k * inner;
+            real *restrict to = y + k * inner;
+            RL_SIMD
+            for (long i = 0; i < inner; i++)
+                to[i] = (from[i] - m) * factor + shift;
+        }
+    }
+}
+
+/* x, w?, b?, y, mean, scale, variance; channels of a row, inner, turns; eps */
+static int group_norm(const rl_call *c)
+{
+    rl_parallel(group_norm_piece, (void *)c, c->size[4], rl_rows(c->integer[0] * c->integer[1]));
+    return RL_OK;
+}
+
+static void group_norm_slope_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    long channels = c->integer[0], inner = c->integer[1], turns = c->integer[2], size = channels * inner;
+    const real *w = c->array[2], *mean = c->array[3], *scale = c->array[4];
+    real *along = c->array[6], *total = c->array[7];
+    for (long row = begin; row < end; row++) {
+        const real *g = (const real *)c->array[0] + row * size, *x = (const real *)c->array[1] + row * size;
+        real *gx = (real *)c->array[5] + row * size;
+        real m = mean[row], s = scale[row];
+        const real *weights = w ? w + row % turns * channels : NULL;
+        double all_along = 0, all_total = 0;
+        for (long k = 0; k < channels; k++) {
+            double a = rl_dot_around(g + k * inner, x + k * inner, m, inner), t = rl_sum(g + k * inner, inner);
+            along[row * channels + k] = (real)(a * s), total[row * channels + k] = (real)t;
+            all_along += weights ? a * weights[k] : a, all_total += weights ? t * weights[k] : t;
+        }
+        real slope = (real)(-all_along * s * s * s / (double)size), shift = (real)(-all_total * s / (double)size);
+        for (long k = 0; k < channels; k++) {
+            real factor = weights ? s * weights[k] : s;
+            const real *restrict from = x + k * inner, *restrict incoming = g + k * inner;
+            real *restrict to = gx + k * inner;
+            RL_SIMD
+            for (long i = 0; i < inner; i++)
+                to[i] = incoming[i] * factor + (from[i] - m) * slope + shift;
+        }
+    }
+}
+
+/* g, x, w?, mean, scale, gx, and for each channel of each row: its sum for w, and for b; integers as above */
+static int group_norm_slope(const rl_call *c)
+{
+    rl_parallel(group_norm_slope_piece, (void *)c, c->size[3], rl_rows(c->integer[0] * c->integer[1]));
+    return RL_OK;
+}
+
+/* -- batch norm: (batch, channels, inner), statistics and parameters for each channel -------------------------------- */
+
+enum { COLUMNS = 64 }; /* channels looked at together where inner is 1 */
+
+/* For `many` channels from `first` on: sums over the batch of x, or of (x - mean) times (g, or x - mean where that is
+   NULL). With inner 1 the channels lie side by side, and each row adds to all of them. */
+static void channel_sums(const real *x, const real *g, const real *mean, const long *shape, long first, long many,
+                         double *restrict sums)
+{
+    long batch = shape[0], channels = shape[1], inner = shape[2];
+    memset(sums, 0, sizeof(double) * (size_t)many);
+    for (long n = 0; n < batch; n++) {
+        long at = (n * channels + first) * inner;
+        if (inner != 1) {
+            for (long k = 0; k < many; k++, at += inner)
+                sums[k] += !mean ? rl_sum(x + at, inner)
+                           : g   ? rl_dot_around(g + at, x + at, mean[k], inner)
+                                 : rl_square_sum(x + at, mean[k], inner);
+        } else if (!mean) {
+            RL_SIMD
+            for (long k = 0; k < many; k++)
+                sums[k] += x[at + k];
+        } else {
+            RL_SIMD
+            for (long k = 0; k < many; k++) {
+                real away = x[at + k] - mean[k];
+                sums[k] += g ? g[at + k] * away : away * away;
+            }
+        }
+    }
+}
+
+static void batch_norm_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *x = c->array[0], *w = c->array[1], *b = c->array[2];
+    real *y = c->array[3], *mean = c->array[4], *scale = c->array[5], *variance = c->array[6];
+    long batch = c->integer[0], channels = c->integer[1], inner = c->integer[2];
+    double count = (double)(batch * inner), sums[COLUMNS];
+    real factor[COLUMNS], shift[COLUMNS];
+    for (long first = begin; first < end; first += COLUMNS) {
+        long many = end - first < COLUMNS ? end - first : COLUMNS;
+        channel_sums(x, NULL, NULL, c->integer, first, many, sums);
+        for (long k = 0; k < many; k++)
+            mean[first + k] = (real)(sums[k] / count);
+        channel_sums(x, NULL, mean + first, c->integer, first, many, sums);
+        for (long k = 0; k < many; k++) {
+            scale[first + k] = scale_of(sums[k] / count, c->number[0]);
+            variance[first + k] = (real)(sums[k] / count);
+            factor[k] = w ? scale[first + k] * w[first + k] : scale[first + k];
+            shift[k] = b ? b[first + k] : 0;
+        }
+        for (long n = 0; n < batch; n++) {
+            long at = (n * channels + first) * inner;
+            if (inner == 1) {
+                RL_SIMD
+                for (long k = 0; k < many; k++)
+                    y[at + k] = (x[at + k] - mean[first + k]) * factor[k] + shift[k];
+                continue;
+            }
+            for (long k = 0; k < many; k++, at += inner) {
+                real m = mean[first + k], f = factor[k], s = shift[k];
+                const real *restrict from = x + at;
+                real *restrict to = y + at;
+                RL_SIMD
+                for (long i = 0; i < inner; i++)
+                    to[i] = (from[i] - m) * f + s;
+            }
+        }
+    }
+}
+
+/* Channels of a piece: as many elements as in other pieces, but 16 side by side where inner is 1. */
+static long channel_grain(const rl_call *c)
+{
+    long grain = rl_rows(c->integer[0] * c->integer[2]);
+    return c->integer[2] == 1 && grain < 16 ? 16 : grain;
+}
+
+/* x, w?, b?, y, mean, scale, variance; batch, channels, inner; eps */
+static int batch_norm(const rl_call *c)
+{
+    rl_parallel(batch_norm_piece, (void *)c, c->integer[1], channel_grain(c));
+    return RL_OK;
+}
+
+static void batch_norm_slope_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *g = c->array[0], *x = c->array[1], *w = c->array[2], *mean = c->array[3], *scale = c->array[4];
+    real *gx = c->array[5], *gw = c->array[6], *gb = c->array[7];
+    long batch = c->integer[0], channels = c->integer[1], inner = c->integer[2];
+    double count = (double)(batch * inner), along[COLUMNS], total[COLUMNS];
+    real factor[COLUMNS], slope[COLUMNS], shift[COLUMNS];
+    for (long first = begin; first < end; first += COLUMNS) {
+        long many = end - first < COLUMNS ? end - first : COLUMNS;
+        channel_sums(g, NULL, NULL, c->integer, first, many, total);
+        channel_sums(x, g, mean + first, c->integer, first, many, along);
+        for (long k = 0; k < many; k++) {
+            double s = scale[first + k], f = w ? s * w[first + k] : s;
+            gw[first + k] = (real)(along[k] * s), gb[first + k] = (real)total[k];
+            factor[k] = (real)f, slope[k] = (real)(-f * s * s * along[k] / count), shift[k] = (real)(-f * total[k] / count);
+        }
+        for (long n = 0; n < batch; n++) {
+            long at = (n * channels + first) * inner;
+            if (inner == 1) {
+                RL_SIMD
+                for (long k = 0; k < many; k++)
+                    gx[at + k] = g[at + k] * factor[k] + (x[at + k] - mean[first + k]) * slope[k] + shift[k];
+                continue;
+            }
+            for (long k = 0; k < many; k++, at += inner) {
+                real m = mean[first + k], f = factor[k], l = slope[k], s = shift[k];
+                const real *restrict from = x + at, *restrict incoming = g + at;
+                real *restrict to = gx + at;
+                RL_SIMD
+                for (long i = 0; i < inner; i++)
+                    to[i] = incoming[i] * f + (from[i] - m) * l + s;
+            }
+        }
+    }
+}
+
+/* g, x, w?, mean, scale, gx, gw, gb; batch, channels, inner */
+static int batch_norm_slope(const rl_call *c)
+{
+    rl_parallel(batch_norm_slope_piece, (void *)c, c->integer[1], channel_grain(c));
+    return RL_OK;
+}
+
+/* -- a given factor and shift for each channel ------------------------------------------------------------------------ */
+
+static void channel_affine_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *x = c->array[0], *factor = c->array[1], *shift = c->array[2];
+    real *y = c->array[3];
+    long channels = c->size[1], inner = c->integer[0];
+    for (long row = begin; row < end; row++) {
+        long channel = row % channels;
+        scale_and_shift(x + row * inner, y + row * inner, inner, factor[channel], shift[channel]);
+    }
+}
+
+/* x, factor, shift, y; inner */
+static int channel_affine(const rl_call *c)
+{
+    long inner = c->integer[0];
+    rl_parallel(channel_affine_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(inner));
+    return RL_OK;
+}
+
+RL_FAMILY(norms) = {
+    {"layer_norm", "xx?x?yyyy id", layer_norm},
+    {"layer_norm_slope", "xxx?xx yyy i", layer_norm_slope},
+    {"rms_norm", "xx?yy id", rms_norm},
+    {"rms_norm_slope", "xxx?x yy i", rms_norm_slope},
+    {"group_norm", "xx?x?yyyy iiid", group_norm},
+    {"group_norm_slope", "xxx?xx yyy iii", group_norm_slope},
+    {"batch_norm", "xx?x?yyyy iiid", batch_norm},
+    {"batch_norm_slope", "xxx?xx yyy iii", batch_norm_slope},
+    {"channel_affine", "xxxy i", channel_affine},
+    RL_END,
+};
