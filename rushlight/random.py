@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -44,8 +46,11 @@ _LAYOUT = np.dtype(
 )
 
 
+_all: weakref.WeakSet[Generator] = weakref.WeakSet()
+
+
 class Generator:
-    """A stream of random numbers.
+    """A stream of random numbers. Threads may share one: each draw is whole, and no number comes twice.
 
     >>> g = rushlight.Generator().manual_seed(0)
     >>> rushlight.rand(2, generator=g)
@@ -54,6 +59,8 @@ class Generator:
 
     def __init__(self, device=cpu):
         self.device = Device(device)
+        self.lock = threading.RLock()  # held for the whole of a draw
+        _all.add(self)
         self.manual_seed(_DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -61,10 +68,11 @@ class Generator:
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
-        self._seed = seed % 2**64
-        self._bits: np.random.RandomState | None = None  # NumPy's random module is imported at the first draw
-        self.fresh = True  # nothing drawn since seeding
-        self.spare: float | None = None  # the second of a pair of normal values, kept for the next call
+        with self.lock:
+            self._seed = seed % 2**64
+            self._bits: np.random.RandomState | None = None  # NumPy's random module is imported at the first draw
+            self.fresh = True  # nothing drawn since seeding
+            self.spare: float | None = None  # the second of a pair of normal values, kept for the next call
         return self
 
     def seed(self) -> int:
@@ -77,25 +85,29 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a byte tensor, in PyTorch's layout: states may be exchanged with PyTorch."""
-        state: Any = self._stream().get_state()
-        _, words, position, *_ = state
         record = np.zeros((), dtype=_LAYOUT)
-        record["seed"], record["seeded"], record["words"] = self._seed, 1, words
-        record["left"] = _LENGTH + 1 - position
-        record["next"] = 0 if self.fresh else position
-        if self.spare is not None:
-            record["normal"], record["has_normal"] = self.spare, 1
+        with self.lock:
+            state: Any = self._stream().get_state()
+            _, words, position, *_ = state
+            record["seed"], record["seeded"], record["words"] = self._seed, 1, words
+            record["left"] = _LENGTH + 1 - position
+            record["next"] = 0 if self.fresh else position
+            if self.spare is not None:
+                record["normal"], record["has_normal"] = self.spare, 1
         return wrap(np.frombuffer(record.tobytes(), dtype=np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
         record = np.frombuffer(_state_bytes(new_state), dtype=_LAYOUT)[0]
-        self._seed = int(record["seed"])
-        self.fresh = int(record["next"]) == 0
         position = _LENGTH + 1 - int(record["left"])
-        stream = self._bits = np.random.RandomState(0)
+        if not 0 <= position <= _LENGTH:
+            raise RuntimeError(f"RNG state is damaged: {record['left']} of {_LENGTH} words are left in it")
+        stream = np.random.RandomState(0)
         state: Any = ("MT19937", record["words"].astype(np.uint32), position)
         stream.set_state(state)
-        self.spare = float(record["normal"]) if record["has_normal"] else None
+        with self.lock:
+            self._seed, self._bits = int(record["seed"]), stream
+            self.fresh = int(record["next"]) == 0
+            self.spare = float(record["normal"]) if record["has_normal"] else None
         return self
 
     def clone_state(self) -> Generator:
@@ -110,9 +122,10 @@ class Generator:
         """The next ``n`` words of 32 bits."""
         if n == 0:
             return np.empty(0, dtype=np.uint32)
-        self.fresh = False
-        # The bit generator itself: RandomState.bytes draws the same words in 3 to 10 times the time.
-        return self._stream()._bit_generator.random_raw(n).astype(np.uint32)
+        with self.lock:
+            self.fresh = False
+            # The bit generator itself: RandomState.bytes draws the same words in 3 to 10 times the time.
+            return self._stream()._bit_generator.random_raw(n).astype(np.uint32)
 
     def key_words(self, n: int) -> np.ndarray:
         """Words for a key of JAX's generator."""
@@ -151,6 +164,16 @@ def _state_bytes(state) -> bytes:
 
 default_generator = Generator()
 default_generator.seed()
+
+
+def _after_fork() -> None:
+    """A lock that another thread held when this process was forked off would stay locked forever."""
+    for generator in _all:
+        generator.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def manual_seed(seed: int) -> Generator:

@@ -139,3 +139,43 @@ def test_compiled_code_draws_new_numbers_at_every_call():
         rushlight.manual_seed(3)
         results.append(noisy(x).tolist())
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("draw", [lambda g: rushlight.randn(16, generator=g), lambda g: rushlight.randn(3, generator=g)])
+def test_threads_share_a_generator_without_repeating(draw):
+    """Each draw of a thread is one of those that one thread alone gets, and every one of these comes once."""
+    import sys
+    import threading
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for seed in range(5):
+            generator, drawn, start = rushlight.Generator().manual_seed(seed), [], threading.Barrier(4)
+
+            def work(generator=generator, drawn=drawn, start=start):
+                start.wait()
+                for _ in range(25):
+                    drawn.append(tuple(draw(generator).tolist()))
+
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            generator.manual_seed(seed)
+            assert sorted(drawn) == sorted(tuple(draw(generator).tolist()) for _ in range(100))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_damaged_state_changes_nothing():
+    generator = rushlight.Generator().manual_seed(3)
+    state = generator.get_state()
+    before = rushlight.rand(2, generator=generator).tolist()
+    generator.set_state(state)
+    broken = state.clone()
+    broken[8:12] = 255  # how many words are left
+    with pytest.raises(RuntimeError, match="RNG state is damaged"):
+        generator.set_state(broken)
+    assert rushlight.rand(2, generator=generator).tolist() == before

@@ -8,13 +8,27 @@ MKL's own generator; here, as in PyTorch on other CPUs, they too are drawn from 
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
+
+def whole(draw):
+    """The generator is this thread's alone until ``draw`` has all its numbers, as in PyTorch."""
+
+    @functools.wraps(draw)
+    def drawn(generator, *args, **kwargs):
+        with generator.lock:
+            return draw(generator, *args, **kwargs)
+
+    return drawn
+
+
 _BLOCK = 16  # normal values are made in blocks: 8 radii with 8 angles
 
 
+@whole
 def uniform01(generator, n: int, dtype=np.float64) -> np.ndarray:
     """[0, 1): 24 of a word's bits for float32, 53 of two words' for float64."""
     if dtype == np.float64:
@@ -22,6 +36,7 @@ def uniform01(generator, n: int, dtype=np.float64) -> np.ndarray:
     return (generator.words(n) & np.uint32(2**24 - 1)).astype(np.float32) * np.float32(2.0**-24)
 
 
+@whole
 def uniform(generator, n: int, dtype, low: float, high: float) -> np.ndarray:
     compute = _compute(dtype)
     low, high = compute.type(low), compute.type(high)
@@ -57,6 +72,7 @@ def _halves(x):
     return high, x - high
 
 
+@whole
 def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool = True) -> np.ndarray:
     """Blocks of 16 where there are as many in one piece, else single values from float64 pairs."""
     if n < _BLOCK or not contiguous:
@@ -109,26 +125,32 @@ def _few_pairs(u) -> list:
     return values
 
 
+@whole
 def log_normal(generator, n: int, dtype, mean: float, std: float) -> np.ndarray:
     return np.exp(_pairs(generator, n) * std + mean).astype(dtype)
 
 
+@whole
 def bernoulli(generator, n: int, dtype, p: float) -> np.ndarray:
     return (uniform01(generator, n) < p).astype(dtype)
 
 
+@whole
 def exponential(generator, n: int, dtype, rate: float) -> np.ndarray:
     return (-1 / rate * np.log1p(-uniform01(generator, n))).astype(dtype)
 
 
+@whole
 def geometric(generator, n: int, dtype, p: float) -> np.ndarray:
     return np.ceil(np.log(uniform01(generator, n)) / math.log1p(-p)).astype(dtype)
 
 
+@whole
 def cauchy(generator, n: int, dtype, median: float, sigma: float) -> np.ndarray:
     return (median + sigma * np.tan(math.pi * (uniform01(generator, n) - 0.5))).astype(dtype)
 
 
+@whole
 def integers(generator, n: int, dtype, low: int, high: int) -> np.ndarray:
     """[low, high) by remainder; two words a number from a range of 2**28 on."""
     span = high - low
@@ -141,6 +163,7 @@ def integers(generator, n: int, dtype, low: int, high: int) -> np.ndarray:
     return (values + np.uint64(low % 2**64)).view(np.int64).astype(dtype)
 
 
+@whole
 def any_integers(generator, n: int, dtype) -> np.ndarray:
     """All non-negative values that the dtype holds exactly."""
     if dtype.kind in "biu":
@@ -151,6 +174,7 @@ def any_integers(generator, n: int, dtype) -> np.ndarray:
     return (draw % np.uint64(limit)).astype(dtype)
 
 
+@whole
 def permutation(generator, n: int, dtype) -> np.ndarray:
     """Fisher–Yates from the front."""
     values = list(range(n))
@@ -161,17 +185,20 @@ def permutation(generator, n: int, dtype) -> np.ndarray:
     return np.array(values, dtype=dtype)
 
 
+@whole
 def poisson(generator, rates: np.ndarray) -> np.ndarray:
     with _Uniforms(generator) as u:
         return np.array([_poisson(u, r) for r in rates.reshape(-1).tolist()], dtype=np.float64)
 
 
+@whole
 def binomial(generator, counts: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     pairs = zip(counts.reshape(-1).tolist(), probabilities.reshape(-1).tolist())
     with _Uniforms(generator) as u:
         return np.array([_binomial(u, n, p) for n, p in pairs], dtype=np.float64)
 
 
+@whole
 def gamma(generator, shapes: np.ndarray) -> np.ndarray:
     with _Uniforms(generator) as u:
         normals = _Normals(u, generator.spare)
