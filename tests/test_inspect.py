@@ -443,3 +443,28 @@ def test_layers_are_what_has_gradients_but_no_parts_that_have(tmp_path, browser)
             model["out"](model["attention"](x, x, x)[0]).sum().backward()
             watch.step(1.0)
     assert [path for path, _ in browser(tmp_path / "page.html")["flow"]] == ["attention", "out"]
+
+
+def test_names_cannot_end_the_page(tmp_path):
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.add_module("<!--<script>", nn.Linear(2, 2))
+            self.add_module("</script>", nn.Linear(2, 2))
+
+        def forward(self, x):
+            for child in self.children():
+                x = child(x)
+            return x
+
+    net = Odd()
+    with inspect.watch(net, None) as watch:
+        net(rushlight.ones(1, 2)).sum().backward()
+        watch.step(loss=1.0)
+    watch.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    data = page.split('id="data">', 1)[1].split("</script>", 1)[0]
+    assert "<" not in data
+    paths = [module["path"] for module in json.loads(data)["modules"]]
+    assert "<!--<script>" in paths and "</script>" in paths
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]

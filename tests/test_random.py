@@ -141,30 +141,31 @@ def test_compiled_code_draws_new_numbers_at_every_call():
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("draw", [lambda g: rushlight.randn(16, generator=g), lambda g: rushlight.randn(3, generator=g)])
-def test_threads_share_a_generator_without_repeating(draw):
+@pytest.mark.parametrize("count", [16, 3])
+def test_threads_share_a_generator_without_repeating(count):
     """Each draw of a thread is one of those that one thread alone gets, and every one of these comes once."""
     import sys
     import threading
+
+    def draw(generator):
+        return tuple(rushlight.randn(count, generator=generator).tolist())
+
+    def work(generator, drawn, start):
+        start.wait()
+        drawn.extend(draw(generator) for _ in range(25))
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for seed in range(5):
             generator, drawn, start = rushlight.Generator().manual_seed(seed), [], threading.Barrier(4)
-
-            def work(generator=generator, drawn=drawn, start=start):
-                start.wait()
-                for _ in range(25):
-                    drawn.append(tuple(draw(generator).tolist()))
-
-            threads = [threading.Thread(target=work) for _ in range(4)]
+            threads = [threading.Thread(target=work, args=(generator, drawn, start)) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
             generator.manual_seed(seed)
-            assert sorted(drawn) == sorted(tuple(draw(generator).tolist()) for _ in range(100))
+            assert sorted(drawn) == sorted(draw(generator) for _ in range(100))
     finally:
         sys.setswitchinterval(interval)
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from ..compiler import is_compiling
 from ..compiler.tree import flatten
+from ..io.atomic import replacing
+from ..io.zipformat import write_all
 from ..nn.module import Module
 from ..nn.parameter import is_lazy
 from ..tensor import Tensor
@@ -96,8 +98,10 @@ class Watch:
     def save(self, path) -> None:
         """Write the page: one file that needs nothing else."""
         template = (Path(__file__).parent / "page" / "watch.html").read_text(encoding="utf-8")
-        data = json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-        Path(path).write_text(template.replace("{{DATA}}", data), encoding="utf-8")
+        data = json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
+        data = data.replace("<", "\\u003c")  # a name may have "<!--" or "</script>" in it
+        with replacing(path) as file:
+            write_all(file, template.replace("{{DATA}}", data).encode())
 
     def to_dict(self) -> dict:
         """Everything recorded, as plain values; numbers that are not finite are None."""

@@ -226,7 +226,7 @@ def grid_sampler(xp, x, grid, *, mode, padding, align):
     rows = xp.reshape(xp.transpose(x, axes=(0, *range(2, x.ndim), 1)), shape=(-1, x.shape[1]))
     points = xp.reshape(grid, shape=(grid.shape[0], -1, dims))
     at = [_pixel(xp, xp.select_part(points, axis=2, index=dims - 1 - d), size[d], align) for d in range(dims)]
-    choices = [_neighbours(xp, c, n, mode, padding, align) for c, n in zip(at, size)]
+    choices = [_neighbours(xp, c, n, mode, padding, align, dims) for c, n in zip(at, size)]
     total = None
     for corner in itertools.product(*choices):
         part = _read(xp, rows, corner, size)
@@ -239,13 +239,13 @@ def _pixel(xp, c, n, align):
     return (c + 1) * ((n - 1) / 2) if align else ((c + 1) * n - 1) / 2
 
 
-def _neighbours(xp, at, n, mode, padding, align):
+def _neighbours(xp, at, n, mode, padding, align, dims):
     """[(position, weight)] of the pixels along one axis that go into each point."""
     if mode == "bicubic":
         low = xp.floor(at)
         weights = cubic_weights(at - low)
-        return [(_inside(xp, low + (k - 1), n, padding, align), w) for k, w in enumerate(weights)]
-    at = _inside(xp, at, n, padding, align)
+        return [(_inside(xp, low + (k - 1), n, padding, align, dims), w) for k, w in enumerate(weights)]
+    at = _inside(xp, at, n, padding, align, dims)
     if mode == "nearest":
         # A weight of 1 that comes from the point, for its gradient is 0, not nothing.
         return [(xp.round(at), xp.where(at - at == 0, at * 0 + 1, 1.0))]
@@ -254,12 +254,14 @@ def _neighbours(xp, at, n, mode, padding, align):
     return [(low, 1 - part), (low + 1, part)]
 
 
-def _inside(xp, at, n, padding, align):
+def _inside(xp, at, n, padding, align, dims):
     if padding == "zeros":
         return at
     if padding == "reflection":
         at = _reflected(xp, at, n, align)
-    return xp.where(at <= 0, 0.0, xp.where(at >= n - 1, n - 1.0, at))
+    if dims == 2:  # PyTorch's comparisons: NaN is at the first border of an image, and at the last of a volume
+        return xp.where(at >= n - 1, n - 1.0, xp.where(at > 0, at, 0.0))
+    return xp.where(at <= 0, 0.0, xp.where(at < n - 1, at, n - 1.0))
 
 
 def _reflected(xp, at, n, align):
@@ -275,14 +277,18 @@ def _reflected(xp, at, n, align):
 
 
 def _read(xp, rows, corner, size):
-    """The rows at one combination of neighbours, (N, points, C), times their weights; 0 outside."""
+    """The rows at one combination of neighbours, (N, points, C), times their weights; 0 outside.
+
+    In an image a point that is not finite has no value; in a volume it is outside, as in PyTorch.
+    """
     flat, weight, valid = 0, 1, True
     for (position, w), n in zip(corner, size):
         inside = (position >= 0) & (position <= n - 1)
         flat = flat * n + xp.astype(xp.where(inside, position, 0.0), dtype="int64")
         valid, weight = inside & valid, w * weight
     found = xp.embedding(rows, xp.batch_rows(flat, each=int(np.prod(size))))
-    return xp.where(xp.expand_dims(valid, axis=-1), found * xp.expand_dims(weight, axis=-1), 0.0)
+    valid, weight = xp.expand_dims(valid, axis=-1), xp.expand_dims(weight, axis=-1)
+    return xp.where(valid, found, 0.0) * weight if len(size) == 2 else xp.where(valid, found * weight, 0.0)
 
 
 @op

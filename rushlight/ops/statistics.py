@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
+from ..engine import namespace_of
 from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
@@ -227,9 +228,12 @@ def histc(input, bins=100, min=0, max=0):
     if tensor_argument(input, "histc")._array.dtype.kind in "biuc":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input)}'")
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     x = xp.reshape(input.detach(), shape=(input._array.size,))
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
     low, high = _range(x, (min, max) if min != max else None, (min, max), 1)
+    _check_finite("torch.histc: range of", low, high)
     place = xp.astype(xp.floor((x - low) * bins / (high - low)), dtype=np.dtype(np.int64))
     place = xp.where(xp.equal(x, high), bins - 1, xp.where(x > high, bins, place))
     counts = xp.count_in_bins(place, None, length=int(bins))
@@ -266,6 +270,7 @@ def _even_edges(x, bins, limits):
     for i, n in enumerate(bins):
         given = None if limits is None else limits[2 * i : 2 * i + 2]
         low, high = _range(xp.select_part(x, axis=1, index=i), given, (0.0, 1.0), 0.5)
+        _check_finite(f"torch.histogramdd: dimension {i}'s range", low, high)
         place = PUBLIC["arange"](n + 1, dtype=x.dtype, device=x.device)
         step = (high - low) / n
         # From both ends, so that both are met exactly.
@@ -281,6 +286,16 @@ def _range(x, limits, default, margin):
         return xp.where(flat, low - margin, low), xp.where(flat, high + margin, high)
     low, high = limits or default
     return (low - margin, high + margin) if low == high else (low, high)
+
+
+def _check_finite(what: str, low, high) -> None:
+    """Refuse a range that is not finite, where its values are known."""
+    ends = [end._array if isinstance(end, Tensor) else end for end in (low, high)]
+    if any(namespace_of(end).is_traced(end) for end in ends if not isinstance(end, (int, float))):
+        return
+    first, last = (float(end) for end in ends)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"{what} [{first:g}, {last:g}] is not finite")
 
 
 def _histogram(x, edges, weight, density):

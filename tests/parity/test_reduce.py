@@ -187,3 +187,49 @@ def test_results_print_as_pytorchs():
     data = [[1.0, 5.0], [7.0, 2.0]]
     assert repr(rushlight.tensor(data).max(1)) == repr(torch.tensor(data).max(1))
     assert repr(rushlight.tensor(data).aminmax()) == repr(torch.tensor(data).aminmax())
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib: lib.histc(lib.tensor([1.0, NAN, 2]), 3),
+        lambda lib: lib.histc(lib.tensor([1.0, INF, 2]), 3),
+        lambda lib: lib.histc(lib.tensor([1.0, NAN, 2]), 3, 0, 3),
+        lambda lib: lib.histc(lib.tensor([1.0, INF, 2]), 3, 0, 3),
+        lambda lib: lib.histc(lib.tensor([1.0, 2]), 3, NAN, 3),
+        lambda lib: lib.histc(lib.tensor([1.0, 2]), -3),
+        lambda lib: lib.histc(lib.tensor([1.0, 2]), 3, 5, 1),
+        lambda lib: lib.histogram(lib.tensor([1.0, NAN, 2]), 3)[0],
+        lambda lib: lib.histogram(lib.tensor([1.0, NAN, 2]), 3, range=(0.0, 3.0))[0],
+    ],
+)
+def test_histograms_of_what_is_not_finite(call):
+    outcomes = []
+    for lib in (rushlight, torch):
+        try:
+            outcomes.append(call(lib).tolist())
+        except RuntimeError as error:
+            outcomes.append(str(error).replace("-nan", "nan"))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_sampling_at_points_that_are_not_finite(mode, padding):
+    points = [[[[NAN, 0.0], [0.0, NAN], [INF, 0.0], [-INF, -INF], [1e30, 0.3], [0.0, 0.0]]]]
+    for align in (False, True):
+        ours, theirs = (
+            lib.nn.functional.grid_sample(lib.arange(9.0).view(1, 1, 3, 3), lib.tensor(points), mode, padding, align)
+            for lib in (rushlight, torch)
+        )
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+    points = [[[[[NAN, 0.0, 0.0], [0.0, NAN, 0.0], [INF, 0.0, 0.0]]]]]
+    if mode != "bicubic":
+        ours, theirs = (
+            lib.nn.functional.grid_sample(lib.arange(8.0).view(1, 1, 2, 2, 2), lib.tensor(points), mode, padding, False)
+            for lib in (rushlight, torch)
+        )
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
