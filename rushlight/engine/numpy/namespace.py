@@ -32,6 +32,7 @@ from .kernels import activations, losses, norms, products
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.conv import conv_backward as _conv_backward
 from .kernels.products import matmul
 from .kernels.select import where
 from .kernels.softmax import log_softmax, log_softmax_backward_data, softmax, softmax_backward_data
@@ -251,6 +252,7 @@ for _family in (activations, losses, norms):
     BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = _max_windows_backward
 BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
+BACKWARD["conv"] = _conv_backward
 BODIES["linear"], BACKWARD["linear"] = products.linear, products.linear_backward
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward

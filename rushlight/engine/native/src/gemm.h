@@ -1,10 +1,10 @@
 /* The inner loops of every matrix product: C = A B in small tiles that stay in registers.
 
    A tile of C has up to ROWS rows and VECS vectors of LANES columns. For each k it adds the outer product of a column
-   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. A may lie in
-   memory in any way. B is read from a strip of COLS columns, one row after the other, which pack_strip makes: by copying
-   from a matrix whose rows are contiguous, by transposing squares of LANES x LANES in registers from one whose columns
-   are. Nothing is padded but the last vector of a strip, and what is computed there is dropped. */
+   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. Tables say
+   where both are. The rows of B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from
+   a matrix that has contiguous rows, by transposing squares of LANES x LANES in registers from one with contiguous
+   columns. Nothing is padded but the last vector of a strip, and what is computed there is dropped. */
 #ifndef RL_GEMM_H
 #define RL_GEMM_H
 
@@ -33,6 +33,8 @@
 #define tile_table RL_OWN(tile_table)
 
 typedef real vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));
+
+typedef whole whole_vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));
 
 RL_INLINE long least(long a, long b) { return a < b ? a : b; }
 RL_INLINE long most(long a, long b) { return a > b ? a : b; }
@@ -68,14 +70,30 @@ RL_INLINE target target_part(target c, long i, long j)
     return c;
 }
 
+/* What a tile multiplies: element (i, p) of A is a[row[i] + at[p]], row p of B begins at b[line[p]]. Tables cost nothing
+   beside the arithmetic, and serve matrices and images alike. */
+typedef struct {
+    long k;
+    const real *a;
+    const long *row, *at;
+    const real *b;
+    const long *line;
+} operands;
+
 /* tile_table[rows - 1][vectors - 1] computes rows x width of C; it stands in matmul.c. */
-typedef void tile_function(int width, long k, matrix a, const real *b, long b_row, target c);
+typedef void tile_function(int width, const operands *o, target c);
 extern tile_function *const tile_table[ROWS][VECS];
 
-/* rows x width of C, at most ROWS x COLS. Every row of b has whole vectors. */
-RL_INLINE void tile(long rows, long width, long k, matrix a, const real *b, long b_row, target c)
+/* rows x width of C, at most ROWS x COLS. Every row of B has whole vectors. */
+RL_INLINE void tile(long rows, long width, const operands *o, target c)
 {
-    tile_table[rows - 1][parts(width, LANES) - 1]((int)width, k, a, b, b_row, c);
+    tile_table[rows - 1][parts(width, LANES) - 1]((int)width, o, c);
+}
+
+RL_INLINE void count(long *table, long length, long step)
+{
+    for (long i = 0; i < length; i++)
+        table[i] = i * step;
 }
 
 /* -- packing ------------------------------------------------------------------------------------------------------- */
@@ -171,16 +189,6 @@ static inline void pack_rows(long rows, long k, matrix a, real *to)
     for (; i < rows; i++)
         for (long p = 0; p < k; p++)
             to[i / ROWS * ROWS * k + p * ROWS + i % ROWS] = a.at[i * a.row + p * a.col];
-}
-
-/* rows x cols of C from A where it lies, or packed by pack_rows (then a.at is that), and packed strips of B. */
-static inline void multiply(long rows, long cols, long k, matrix a, int a_packed, const real *strips, target c)
-{
-    for (long i = 0; i < rows; i += ROWS) {
-        matrix group = a_packed ? (matrix){a.at + i * k, 1, ROWS} : part(a, i, 0);
-        for (long j = 0; j < cols; j += COLS)
-            tile(least(ROWS, rows - i), least(COLS, cols - j), k, group, strips + j * k, COLS, target_part(c, i, j));
-    }
 }
 
 #endif

@@ -38,17 +38,18 @@ RL_INLINE void store_vector(vec value, real *place, int i, int j, target c)
 }
 
 /* rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
-RL_INLINE void tile_body(const int rows, const int vecs, int width, long k, matrix a, const real *b, long b_row,
-                         target c)
+RL_INLINE void tile_body(const int rows, const int vecs, int width, const operands *o, target c)
 {
     vec sum[ROWS][VECS];
     const real *line[ROWS];
     for (int i = 0; i < rows; i++) {
-        line[i] = a.at + i * a.row;
+        line[i] = o->a + o->row[i];
         for (int j = 0; j < vecs; j++)
             sum[i][j] = (vec){0};
     }
-    for (long p = 0, at = 0; p < k; p++, at += a.col, b += b_row) {
+    for (long p = 0; p < o->k; p++) {
+        const real *b = o->b + o->line[p];
+        long at = o->at[p];
         vec row[VECS];
         for (int j = 0; j < vecs; j++)
             row[j] = *(const vec *)(b + j * LANES);
@@ -70,9 +71,9 @@ RL_INLINE void tile_body(const int rows, const int vecs, int width, long k, matr
 }
 
 #define TILE(rows, vecs)                                                                                               \
-    static void tile_##rows##_##vecs(int width, long k, matrix a, const real *b, long b_row, target c)                 \
+    static void tile_##rows##_##vecs(int width, const operands *o, target c)                                           \
     {                                                                                                                  \
-        tile_body(rows, vecs, width, k, a, b, b_row, c);                                                               \
+        tile_body(rows, vecs, width, o, c);                                                                            \
     }
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
 #define NAMES(rows) {tile_##rows##_1, tile_##rows##_2, tile_##rows##_3}
@@ -105,6 +106,20 @@ typedef struct {
     long rows, cols, row_blocks, col_blocks;
     int out_of_memory;
 } product;
+
+/* rows x cols of C from A where it lies, or packed (then a.at is that), and packed strips of B. */
+static void multiply(long rows, long cols, long k, matrix a, int a_packed, const real *strips, target c)
+{
+    long row[ROWS], at[SLICE], line[SLICE];
+    count(row, ROWS, a_packed ? 1 : a.row);
+    count(at, k, a_packed ? ROWS : a.col);
+    count(line, k, COLS);
+    for (long i = 0; i < rows; i += ROWS)
+        for (long j = 0; j < cols; j += COLS) {
+            operands o = {k, a.at + i * (a_packed ? k : a.row), row, at, strips + j * k, line};
+            tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
+        }
+}
 
 static int block(long rows, long cols, long k, matrix a, matrix b, target c)
 {

@@ -1,9 +1,10 @@
-"""Convolution on NumPy: column matrices in cache-sized blocks, multiplied by BLAS, the blocks shared out to threads.
+"""Convolution: by the library in C where it is there, see ``native/src/conv.c``, else on NumPy.
 
-A convolution, its transpose in the input and its transpose in the weight are three bilinear maps, each the derivative
-of the others; all three go through ``_Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW
-layout throughout: the columns of a few images at a time fit in the second-level cache, so building them costs little,
-and the product lands in the output's own memory.
+On NumPy: column matrices in cache-sized blocks, multiplied by BLAS, the blocks shared out to threads. A convolution,
+its transpose in the input and its transpose in the weight are three bilinear maps, each the derivative of the others;
+all three go through ``_Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW layout throughout:
+the columns of a few images at a time fit in the second-level cache, so building them costs little, and the product
+lands in the output's own memory.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 
 import numpy as np
 
+from ...native import library
 from .parallel import cycled, over, rows
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
@@ -25,6 +27,9 @@ def conv(x, w, b=None, *, stride, padding, dilation, groups):
     n, o = x.shape[0], w.shape[0]
     y = np.empty((n, o, *geometry.out), dtype=x.dtype)
     if not y.size:
+        return y
+    if _serves(geometry, y.size * w.shape[1], x, w, b):
+        library.conv(*_in_order(x, w, b), y, *geometry.numbers(x, w, groups))
         return y
     if _is_depthwise(w, groups):
         return _depthwise(x, w, b, y, geometry)
@@ -55,6 +60,10 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in x: where each output's gradient came from, for an input of spatial ``size``."""
     geometry = _Geometry(size, w.shape[2:], stride, padding, dilation)
     n, o, channels = g.shape[0], w.shape[0], w.shape[1] * groups
+    if _serves(geometry, g.size * w.shape[1], g, w):
+        out = np.empty((n, channels, *size), dtype=g.dtype)
+        library.conv_input(*_in_order(g, w, None), out, *geometry.numbers(out, w, groups))
+        return out
     padded = np.zeros((n, channels, *geometry.padded), dtype=g.dtype)
     g = np.ascontiguousarray(g)
     if _is_depthwise(w, groups):
@@ -87,6 +96,29 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
     return geometry.unpad(padded)
 
 
+def conv_backward(g, edges, known):
+    """All gradients of ``conv``: those of its rules, and the bias's in one pass over ``g``."""
+    to_x, to_w, to_b = edges
+    static = {name: known[name] for name in ("stride", "padding", "dilation", "groups")}
+    g = np.ascontiguousarray(g)
+    gx = gw = None
+    if to_x is not None:
+        w = known["w"]
+        gx = conv_input(g, w.conj() if w.dtype.kind == "c" else w, size=tuple(known["x_shape"][2:]), **static)
+    if to_w is not None:
+        x = known["x"]
+        gw = conv_weight(x.conj() if x.dtype.kind == "c" else x, g, size=tuple(known["w_shape"][2:]), **static)
+    return gx, gw, None if to_b is None else _channel_sums(g)
+
+
+def _channel_sums(g):
+    if library is None or g.dtype.char not in "fd":
+        return np.add.reduce(g, axis=(0, *range(2, g.ndim)))
+    sums = np.empty(g.shape[1], g.dtype)
+    library.channel_sums(g, sums, g.shape[0], g.shape[1], math.prod(g.shape[2:]))
+    return sums
+
+
 def _add_runs(g, weights, padded, geometry):
     """``conv_input``'s work with stride 1: whole runs of memory are added, see ``_Geometry.runs``."""
     o, channels = g.shape[1], padded.shape[1]
@@ -109,7 +141,15 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     geometry = _Geometry(x.shape[2:], size, stride, padding, dilation)
     n, o, channels = g.shape[0], g.shape[1], x.shape[1]
     if channels == groups == o:
+        if _serves(geometry, g.size, x, g):
+            out = np.empty((o, 1, *size), dtype=x.dtype)
+            library.depthwise_weight(*_in_order(x, g), out, *geometry.numbers(x, out, groups))
+            return out
         return _depthwise_weight(x, np.ascontiguousarray(g), geometry).reshape(o, 1, *size)
+    if _serves(geometry, g.size * channels // groups, x, g):
+        out = np.empty((o, channels // groups, *size), dtype=x.dtype)
+        library.conv_weight(*_in_order(x, g), out, *geometry.numbers(x, out, groups))
+        return out
     total = np.zeros((groups, channels // groups * math.prod(size), o // groups), dtype=x.dtype)
     if g.size and x.size:
         positions = math.prod(geometry.out)
@@ -134,6 +174,21 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     return total.swapaxes(1, 2).reshape(o, channels // groups, *size)
 
 
+_WORTH = 1 << 14  # multiplications from which on the library in C is called
+
+
+def _serves(geometry, work, *arrays) -> bool:
+    """Is the library in C there, and made for these?"""
+    if library is None or len(geometry.size) > 3 or work * math.prod(geometry.kernel) < _WORTH:
+        return False
+    dtype = arrays[0].dtype
+    return dtype.char in "fd" and all(a is None or (a.dtype == dtype and a.size) for a in arrays)
+
+
+def _in_order(*arrays):
+    return [a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
+
+
 class _Geometry:
     """Sizes and windows of one convolution."""
 
@@ -148,6 +203,14 @@ class _Geometry:
         steps = [math.prod(self.padded[i + 1 :]) for i in range(len(size))]
         self.offsets = [sum(i * d * a for i, d, a in zip(at, dilation, steps)) for at in np.ndindex(*kernel)]
         self.steps, self.run = steps, sum((n - 1) * a for n, a in zip(self.out, steps)) + 1
+
+    def numbers(self, x, w, groups):
+        """What the library in C wants to know, for three dimensions: images are (1, 1, width) or (1, height, width)."""
+        fill = 3 - len(self.size)
+        yield from (x.shape[0], groups, x.shape[1] // groups, w.shape[0] // groups)
+        for sizes in (self.size, self.out, self.kernel, self.stride):
+            yield from (*[1] * fill, *sizes)
+        yield from (*[0] * fill, *self.padding, *[1] * fill, *self.dilation)
 
     def inside_run(self, runs):
         """The part of (images, run) that is no left-over, (images, *out)."""

@@ -1,0 +1,599 @@
+/* Convolution and its transposes in the input and in the weight, in one to three dimensions, as matrix products that
+   read the image itself: no column matrix is made.
+
+   The image of one job is copied once, with its zeros around it, so that what a tap of the kernel meets at successive
+   positions of a row is contiguous: with a stride s, every s-th column goes to a part of its own. Then, for a tap, the
+   positions of the whole image lie in one run of memory from the tap's offset on; rows go on into each other, what is
+   computed between them is dropped. Such a run is a row of B for the tiles of gemm.h, and its offset an entry of a table:
+
+       y (outputs x run) = w (outputs x taps) image (taps x run)          A: weights       B: the image
+       dw (taps x outputs) = image (taps x positions) g (positions x outputs)   A: the image   B: g, transposed in strips
+
+   The input's gradient is a convolution of g with taps in reverse. With a stride s it is s of them in each dimension,
+   each for every s-th position of the input, with every s-th tap. */
+#include "gemm.h"
+
+enum {
+    DIMS = 3,
+    RUN = 1024,        /* positions of one job, about */
+    IMAGE = 1 << 17,   /* reals of the image that one job reads, about */
+    PARTIAL = 1 << 18, /* reals of a weight gradient that several jobs may each have one of */
+    WORTH = 1 << 18,   /* multiplications that are worth a piece of work of their own */
+    ENOUGH = 8,
+};
+
+/* One dimension: tap t of position p reads source[first + gap * t + step * p], or 0 outside of [0, in). */
+typedef struct {
+    long in, out, taps, step, first, gap;
+    /* of the copy: position i of part r is source[origin + step * i + r] */
+    long origin, phases, size;
+} axis;
+
+typedef struct {
+    axis axis[DIMS];
+    long images, groups, channels, taps; /* channels of the source in a group; taps in all dimensions together */
+    const real *source;
+    long source_end;           /* its size */
+    int direct;                /* the source is read where it lies */
+    int cut;                   /* the dimension that is cut into chunks of ``chunk`` positions */
+    long chunk, chunks, image; /* image: size of a channel of the copy */
+    long *offset;              /* where each tap of each channel begins, (channels, taps) */
+} layout;
+
+RL_INLINE long low(const axis *a) { return least(a->first, a->first + a->gap * (a->taps - 1)); }
+RL_INLINE long high(const axis *a) { return most(a->first, a->first + a->gap * (a->taps - 1)); }
+
+static int inside(const axis *a)
+{
+    return a->step == 1 && low(a) >= 0 && high(a) + a->out <= a->in;
+}
+
+/* Sizes of the copy for ``out`` positions. In the last dimension zeros at the end of a row serve as those before the
+   next one too. */
+static void lay_axis(axis *a, long out, int direct, int last)
+{
+    a->phases = 1;
+    if (direct) {
+        a->origin = 0, a->size = a->in;
+    } else if (last && a->step == 1) {
+        long left = most(0, -low(a)), right = most(0, out + high(a) - a->in);
+        a->origin = -left, a->size = left + a->in + most(0, right - left);
+    } else {
+        a->origin = low(a), a->phases = least(a->step, high(a) - low(a) + 1);
+        a->size = out + (high(a) - low(a)) / a->step;
+    }
+}
+
+/* The place of tap t in the copy: which part of it, and where in the part. */
+RL_INLINE long phase_of(const axis *a, long t) { return a->taps ? (a->first + a->gap * t - a->origin) % a->step : 0; }
+RL_INLINE long place_of(const axis *a, long t) { return a->taps ? (a->first + a->gap * t - a->origin) / a->step : 0; }
+
+static void fill_offsets(layout *l)
+{
+    const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
+    long volume = z->size * y->size * x->size, *to = l->offset;
+    for (long c = 0; c < l->channels; c++)
+        for (long i = 0; i < z->taps; i++)
+            for (long j = 0; j < y->taps; j++)
+                for (long k = 0; k < x->taps; k++) {
+                    long phase = (phase_of(z, i) * y->phases + phase_of(y, j)) * x->phases + phase_of(x, k);
+                    long place = (place_of(z, i) * y->size + place_of(y, j)) * x->size + place_of(x, k);
+                    *to++ = c * l->image + phase * volume + place;
+                }
+}
+
+static int lay_out(layout *l)
+{
+    l->direct = 1, l->taps = 1;
+    for (int d = 0; d < DIMS; d++) {
+        l->direct &= inside(&l->axis[d]);
+        l->taps *= l->axis[d].taps;
+    }
+    l->direct &= l->taps > 0;
+    l->cut = l->axis[0].out > 1 ? 0 : l->axis[1].out > 1 ? 1 : 2;
+    axis *cut = &l->axis[l->cut];
+    long line = 1, area = l->channels;
+    for (int d = l->cut + 1; d < DIMS; d++)
+        line *= l->axis[d].out, area *= l->axis[d].in;
+    l->chunk = most(1, least(RUN / most(1, line), IMAGE / most(1, area * least(cut->step, cut->taps))));
+    l->chunks = parts(cut->out, l->chunk), l->chunk = parts(cut->out, most(1, l->chunks));
+    l->image = 1;
+    for (int d = 0; d < DIMS; d++) {
+        axis *a = &l->axis[d];
+        lay_axis(a, d == l->cut ? l->chunk : a->out, l->direct, d == DIMS - 1 && d != l->cut);
+        l->image *= a->phases * a->size;
+    }
+    l->offset = malloc((size_t)(l->channels * l->taps + 1) * sizeof(long));
+    if (!l->offset)
+        return RL_NO_MEMORY;
+    fill_offsets(l);
+    return RL_OK;
+}
+
+/* -- the copy of an image ------------------------------------------------------------------------------------------ */
+
+static void copy_row(const axis *x, const real *from, real *to)
+{
+    for (long r = 0; r < x->phases; r++, to += x->size) {
+        long begin = x->origin + r, i = 0; /* to[i] = from[begin + step * i] */
+        for (; i < x->size && begin + x->step * i < 0; i++)
+            to[i] = 0;
+        long stop = begin >= x->in ? i : least(x->size, (x->in - begin - 1) / x->step + 1);
+        if (x->step == 1 && i < stop)
+            memcpy(to + i, from + begin + i, (size_t)(stop - i) * sizeof(real)), i = stop;
+        for (; i < stop; i++)
+            to[i] = from[begin + x->step * i];
+        for (; i < x->size; i++)
+            to[i] = 0;
+    }
+}
+
+/* Rows of part (r, s) of one channel. The x parts of a row are computed together: they are volume apart. */
+static void copy_channel(const layout *l, const real *from, long first, real *to)
+{
+    const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
+    long volume = z->size * y->size * x->size;
+    long z_origin = z->origin + (l->cut == 0 ? first * z->step : 0);
+    long y_origin = y->origin + (l->cut == 1 ? first * y->step : 0);
+    axis one = *x;
+    one.phases = 1;
+    for (long r = 0; r < z->phases; r++)
+        for (long s = 0; s < y->phases; s++)
+            for (long t = 0; t < x->phases; t++) {
+                one.origin = x->origin + t + (l->cut == 2 ? first * x->step : 0);
+                for (long i = 0; i < z->size; i++)
+                    for (long j = 0; j < y->size; j++) {
+                        long at_z = z_origin + r + i * z->step, at_y = y_origin + s + j * y->step;
+                        real *row = to + ((r * y->phases + s) * x->phases + t) * volume + (i * y->size + j) * x->size;
+                        if (at_z < 0 || at_z >= z->in || at_y < 0 || at_y >= y->in)
+                            memset(row, 0, (size_t)x->size * sizeof(real));
+                        else
+                            copy_row(&one, from + (at_z * y->in + at_y) * x->in, row);
+                    }
+            }
+}
+
+/* How much scratch memory ``spread`` takes for so many channels; vectors at the end of a run reach beyond it. */
+static long spread_size(const layout *l, long channels) { return channels * l->image + l->axis[2].size + 2 * COLS; }
+
+/* What chunk ``c`` of one group of an image reads, from ``channel`` on: the copy in ``to``, or the source itself. */
+static const real *spread(const layout *l, long image, long group, long channel, long channels, long c, real *to)
+{
+    long volume = l->axis[0].in * l->axis[1].in * l->axis[2].in;
+    long begin = ((image * l->groups + group) * l->channels + channel) * volume, first = c * l->chunk;
+    const real *from = l->source + begin;
+    if (l->direct) {
+        long skip = first * (l->cut < 1 ? l->axis[1].in : 1) * (l->cut < 2 ? l->axis[2].in : 1);
+        if (begin + channels * volume + skip + 2 * COLS <= l->source_end)
+            return from + skip;
+        memcpy(to, from, (size_t)(channels * volume) * sizeof(real)); /* where a vector would reach beyond the source */
+        memset(to + channels * volume, 0, (size_t)(spread_size(l, channels) - channels * volume) * sizeof(real));
+        return to + skip;
+    }
+    for (long i = 0; i < channels; i++)
+        copy_channel(l, from + i * volume, first, to + i * l->image);
+    memset(to + channels * l->image, 0, (size_t)(spread_size(l, 0)) * sizeof(real));
+    return to;
+}
+
+/* -- outputs from an image ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    layout l;
+    const real *weights, *bias; /* weights are (groups, outputs, channels * taps) */
+    real *result;
+    long outputs; /* channels of the result in a group */
+    long volume, stride[DIMS]; /* the result's channels, and its positions, are so far apart */
+    long *at;                  /* 0, 1, 2, … */
+    int out_of_memory;
+} forward;
+
+/* Rows of a run to their places, without what lies between them. */
+static void place_rows(const forward *f, const real *run, long chunk, real *to)
+{
+    const axis *a = f->l.axis;
+    long begin[DIMS] = {0}, end[DIMS] = {a[0].out, a[1].out, a[2].out};
+    begin[f->l.cut] = chunk * f->l.chunk;
+    end[f->l.cut] = least(end[f->l.cut], begin[f->l.cut] + f->l.chunk);
+    for (long z = begin[0]; z < end[0]; z++)
+        for (long y = begin[1]; y < end[1]; y++) {
+            const real *from = run + ((z - begin[0]) * a[1].size + y - begin[1]) * a[2].size;
+            real *row = to + z * f->stride[0] + y * f->stride[1] + begin[2] * f->stride[2];
+            if (f->stride[2] == 1)
+                for (long x = 0; x < end[2] - begin[2]; x++)
+                    row[x] = from[x];
+            else
+                for (long x = 0; x < end[2] - begin[2]; x++)
+                    row[x * f->stride[2]] = from[x];
+        }
+}
+
+/* How far a chunk's last position is from its first one, plus one. */
+static long run_length(const layout *l, long chunk)
+{
+    const axis *a = l->axis;
+    long last[DIMS] = {a[0].out - 1, a[1].out - 1, a[2].out - 1};
+    last[l->cut] = least(l->chunk, a[l->cut].out - chunk * l->chunk) - 1;
+    return (last[0] * a[1].size + last[1]) * a[2].size + last[2] + 1;
+}
+
+static void forward_pieces(void *context, long begin, long end)
+{
+    forward *f = context;
+    const layout *l = &f->l;
+    long most_wide = parts(run_length(l, 0), COLS) * COLS, k = l->channels * l->taps, row[ROWS];
+    long copy_size = parts(spread_size(l, l->channels), LANES) * LANES;
+    real *copy = rl_scratch((size_t)(copy_size + ROWS * most_wide) * sizeof(real)), *aside = copy + copy_size;
+    if (!copy) {
+        f->out_of_memory = 1;
+        return;
+    }
+    count(row, ROWS, k);
+    for (long piece = begin; piece < end; piece++) {
+        long chunk = piece % l->chunks, n = piece / l->chunks / l->groups, g = piece / l->chunks % l->groups;
+        const real *image = k ? spread(l, n, g, 0, l->channels, chunk, copy) : copy;
+        long run = run_length(l, chunk), wide = parts(run, COLS) * COLS;
+        for (long i = 0; i < f->outputs; i += ROWS) {
+            long rows = least(ROWS, f->outputs - i), channel = g * f->outputs + i;
+            target to = {aside, wide, 1, 0, f->bias ? f->bias + channel : NULL, NULL};
+            for (long j = 0; j < run; j += COLS) {
+                operands o = {k, f->weights + channel * k, row, f->at, image + j, l->offset};
+                tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, target_part(to, 0, j));
+            }
+            for (long r = 0; r < rows; r++)
+                place_rows(f, aside + r * wide, chunk, f->result + ((n * l->groups) * f->outputs + channel + r) * f->volume);
+        }
+    }
+}
+
+static int run_forward(forward *f)
+{
+    layout *l = &f->l;
+    long k = l->channels * l->taps;
+    f->at = malloc((size_t)(k + 1) * sizeof(long));
+    if (!f->at)
+        return RL_NO_MEMORY;
+    count(f->at, k, 1);
+    double work = (double)f->outputs * (double)k * (double)run_length(l, 0);
+    rl_parallel(forward_pieces, f, l->images * l->groups * l->chunks, most(1, (long)(WORTH / (work + 1))));
+    free(f->at);
+    return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* -- the three kernels --------------------------------------------------------------------------------------------- */
+
+/* The whole numbers that all three take. */
+typedef struct {
+    long images, groups, channels, outputs; /* of a group */
+    const long *in, *out, *kernel, *stride, *padding, *dilation;
+} sizes;
+
+static sizes sizes_of(const rl_call *c)
+{
+    const long *i = c->integer;
+    return (sizes){i[0], i[1], i[2], i[3], i + 4, i + 7, i + 10, i + 13, i + 16, i + 19};
+}
+
+static layout layout_of(const sizes *s, const real *source, long size)
+{
+    layout l = {.images = s->images, .groups = s->groups, .channels = s->channels, .source = source, .source_end = size};
+    for (int d = 0; d < DIMS; d++)
+        l.axis[d] = (axis){.in = s->in[d], .out = s->out[d], .taps = s->kernel[d], .step = s->stride[d],
+                           .first = -s->padding[d], .gap = s->dilation[d]};
+    return l;
+}
+
+/* conv(x, w, bias, y, sizes): all outputs of all images. */
+static int conv(const rl_call *c)
+{
+    sizes s = sizes_of(c);
+    forward f = {.l = layout_of(&s, c->array[0], c->size[0]), .weights = c->array[1], .bias = c->array[2],
+                 .result = c->array[3], .outputs = s.outputs};
+    if (lay_out(&f.l))
+        return RL_NO_MEMORY;
+    f.stride[2] = 1, f.stride[1] = s.out[2], f.stride[0] = s.out[1] * s.out[2], f.volume = s.out[0] * f.stride[0];
+    int status = run_forward(&f);
+    free(f.l.offset);
+    return status;
+}
+
+/* The taps and positions of the input's gradient with (position + padding) % stride == rest, in one dimension; the first
+   such position, and which taps they are: the first, and how far apart. */
+static axis phase_axis(const sizes *s, int d, long rest, long *position, long *tap, long *apart)
+{
+    long t = s->stride[d], gap = s->dilation[d], k = s->kernel[d], p = s->padding[d];
+    axis a = {.in = s->out[d], .step = 1};
+    *tap = 0;
+    while (*tap < k && gap * *tap % t != rest)
+        ++*tap;
+    *apart = 1;
+    while (gap * *apart % t)
+        ++*apart;
+    a.taps = *tap < k ? (k - *tap - 1) / *apart + 1 : 0;
+    long first = most(0, parts(p - rest, t)); /* position + padding = stride * i + rest */
+    *position = t * first + rest - p;
+    a.out = *position < s->in[d] ? (s->in[d] - *position - 1) / t + 1 : 0;
+    a.first = first + (rest - gap * *tap) / t;
+    a.gap = -(gap * *apart / t);
+    return a;
+}
+
+/* The weights that one part of the input's gradient meets, as those of a convolution from outputs to channels. */
+typedef struct {
+    const sizes *s;
+    const real *from;
+    real *to;
+    long taps[DIMS], first[DIMS], apart[DIMS];
+} turned_weights;
+
+static void turn_weights(void *context, long begin, long end)
+{
+    const turned_weights *t = context;
+    const long *kernel = t->s->kernel, all = kernel[0] * kernel[1] * kernel[2];
+    long some = t->taps[0] * t->taps[1] * t->taps[2];
+    for (long channel = begin; channel < end; channel++) {
+        long group = channel / t->s->channels, c = channel % t->s->channels;
+        real *to = t->to + channel * t->s->outputs * some;
+        for (long o = 0; o < t->s->outputs; o++) {
+            const real *from = t->from + ((group * t->s->outputs + o) * t->s->channels + c) * all;
+            for (long i = 0; i < t->taps[0]; i++)
+                for (long j = 0; j < t->taps[1]; j++)
+                    for (long k = 0; k < t->taps[2]; k++)
+                        *to++ = from[((t->first[0] + i * t->apart[0]) * kernel[1] + t->first[1] + j * t->apart[1]) *
+                                         kernel[2] + t->first[2] + k * t->apart[2]];
+        }
+    }
+}
+
+/* One part of the input's gradient. */
+static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DIMS])
+{
+    forward f = {.bias = c->array[2], .result = c->array[3], .outputs = s->channels};
+    layout *l = &f.l;
+    *l = (layout){.images = s->images, .groups = s->groups, .channels = s->outputs,
+                  .source = c->array[0], .source_end = c->size[0]};
+    turned_weights t = {.s = s, .from = c->array[1]};
+    long position, places[DIMS] = {s->in[1] * s->in[2], s->in[2], 1};
+    for (int d = 0; d < DIMS; d++) {
+        l->axis[d] = phase_axis(s, d, rest[d], &position, &t.first[d], &t.apart[d]);
+        t.taps[d] = l->axis[d].taps;
+        f.result += position * places[d], f.stride[d] = places[d] * s->stride[d];
+        if (!l->axis[d].out)
+            return RL_OK;
+    }
+    f.volume = s->in[0] * places[0];
+    if (lay_out(l))
+        return RL_NO_MEMORY;
+    int status = RL_NO_MEMORY;
+    f.weights = t.to = malloc((size_t)(s->groups * s->channels * s->outputs * l->taps + 1) * sizeof(real));
+    if (t.to) {
+        rl_parallel(turn_weights, &t, s->groups * s->channels, most(1, RL_PIECE / most(1, s->outputs * l->taps)));
+        status = run_forward(&f);
+    }
+    free(t.to), free(l->offset);
+    return status;
+}
+
+/* conv_input(g, w, bias, dx, sizes): the transpose of conv in x, which is also transposed convolution. */
+static int conv_input(const rl_call *c)
+{
+    sizes s = sizes_of(c);
+    long rest[DIMS];
+    for (rest[0] = 0; rest[0] < s.stride[0]; rest[0]++)
+        for (rest[1] = 0; rest[1] < s.stride[1]; rest[1]++)
+            for (rest[2] = 0; rest[2] < s.stride[2]; rest[2]++)
+                if (conv_input_phase(c, &s, rest))
+                    return RL_NO_MEMORY;
+    return RL_OK;
+}
+
+/* -- the weight's gradient ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    layout l;
+    const real *g;
+    long outputs, positions; /* channels of g in a group; positions of one of its images */
+    long groups, shares, blocks, units; /* shares of the units (chunks of images), blocks of channels */
+    real *partial, *result;  /* (shares, groups, channels * taps, wide) and (groups * outputs, channels * taps) */
+    long wide;
+    long *position;          /* where each position of a chunk is in the copy */
+    int out_of_memory;
+} weight;
+
+static long chunk_positions(const layout *l, long chunk)
+{
+    long count = least(l->chunk, l->axis[l->cut].out - chunk * l->chunk);
+    for (int d = l->cut + 1; d < DIMS; d++)
+        count *= l->axis[d].out;
+    return count;
+}
+
+/* One unit's products, added to ``to``. */
+static void weight_unit(const weight *w, long unit, long group, long begin, long end, real *strips, real *copy, real *to)
+{
+    const layout *l = &w->l;
+    long chunk = unit % l->chunks, n = unit / l->chunks, some = chunk_positions(l, chunk);
+    const real *image = spread(l, n, group, begin, end - begin, chunk, copy);
+    const real *g = w->g + (n * w->groups + group) * w->outputs * w->positions + chunk * chunk_positions(l, 0);
+    pack_strips(some, w->outputs, (matrix){g, 1, w->positions}, strips);
+    long line[RUN + 1];
+    long rows = (end - begin) * l->taps;
+    for (long p = 0; p < some; p += RUN) {
+        long k = least(RUN, some - p);
+        count(line, k, COLS);
+        for (long i = 0; i < rows; i += ROWS)
+            for (long j = 0; j < w->outputs; j += COLS) {
+                operands o = {k, image, l->offset + i, w->position + p, strips + j * some + p * COLS, line};
+                target c = {to + i * w->wide + j, w->wide, 1, 1, NULL, NULL};
+                tile(least(ROWS, rows - i), least(COLS, parts(w->outputs - j, LANES) * LANES), &o, c);
+            }
+    }
+}
+
+static void weight_pieces(void *context, long begin, long end)
+{
+    weight *w = context;
+    const layout *l = &w->l;
+    long channels = parts(l->channels, w->blocks), strips_size = chunk_positions(l, 0) * w->wide;
+    real *strips = rl_scratch((size_t)(strips_size + spread_size(l, channels)) * sizeof(real));
+    if (!strips) {
+        w->out_of_memory = 1;
+        return;
+    }
+    for (long piece = begin; piece < end; piece++) {
+        long block = piece % w->blocks, share = piece / w->blocks % w->shares, group = piece / w->blocks / w->shares;
+        long first = block * channels, last = least(l->channels, first + channels);
+        if (first >= last)
+            continue;
+        real *to = w->partial + ((share * w->groups + group) * l->channels + first) * l->taps * w->wide;
+        memset(to, 0, (size_t)((last - first) * l->taps * w->wide) * sizeof(real));
+        for (long unit = share * w->units / w->shares; unit < (share + 1) * w->units / w->shares; unit++)
+            weight_unit(w, unit, group, first, last, strips, strips + strips_size, to);
+    }
+}
+
+/* The partial sums, added up in their order and transposed. */
+static void weight_sums(void *context, long begin, long end)
+{
+    weight *w = context;
+    long rows = w->l.channels * w->l.taps, size = rows * w->wide;
+    for (long group = begin; group < end; group++) {
+        real *total = w->partial + group * size;
+        for (long share = 1; share < w->shares; share++) {
+            const real *more = w->partial + (share * w->groups + group) * size;
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                total[i] += more[i];
+        }
+        transpose(rows, w->outputs, total, w->wide, w->result + group * w->outputs * rows, rows);
+    }
+}
+
+static int conv_weight(const rl_call *c)
+{
+    sizes s = sizes_of(c);
+    weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2], .outputs = s.outputs,
+                .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
+    layout *l = &w.l;
+    if (lay_out(l))
+        return RL_NO_MEMORY;
+    w.wide = parts(s.outputs, COLS) * COLS, w.units = l->images * l->chunks;
+    long size = s.groups * l->channels * l->taps * w.wide;
+    w.shares = most(1, least(w.units, least(ENOUGH, most(1, PARTIAL / most(1, size)))));
+    w.blocks = most(1, least(parts(ENOUGH, w.shares * s.groups), l->channels * l->taps / 64));
+    w.partial = malloc((size_t)(w.shares * size) * sizeof(real));
+    w.position = malloc((size_t)(chunk_positions(l, 0) + 1) * sizeof(long));
+    int status = RL_NO_MEMORY;
+    if (w.partial && w.position) {
+        long *to = w.position, end[DIMS] = {l->axis[0].out, l->axis[1].out, l->axis[2].out};
+        end[l->cut] = l->chunk;
+        for (long z = 0; z < end[0]; z++)
+            for (long y = 0; y < end[1]; y++)
+                for (long x = 0; x < end[2]; x++)
+                    *to++ = (z * l->axis[1].size + y) * l->axis[2].size + x;
+        rl_parallel(weight_pieces, &w, w.groups * w.shares * w.blocks, 1);
+        rl_parallel(weight_sums, &w, w.groups, 1);
+        status = w.out_of_memory ? RL_NO_MEMORY : RL_OK;
+    }
+    free(w.partial), free(w.position), free(l->offset);
+    return status;
+}
+
+/* -- one filter for each channel ----------------------------------------------------------------------------------- */
+
+/* Its weight's gradient has too few numbers for tiles: each is a sum of its own over all positions. */
+static void depthwise_pieces(void *context, long begin, long end)
+{
+    weight *w = context;
+    const layout *l = &w->l;
+    const axis *y = &l->axis[1], *x = &l->axis[2];
+    long width = l->cut == 2 ? l->chunk : x->out, row_size = parts(width, LANES) * LANES;
+    real *sums = rl_scratch((size_t)(l->taps * LANES + row_size + spread_size(l, 1)) * sizeof(real));
+    if (!sums) {
+        w->out_of_memory = 1;
+        return;
+    }
+    real *row = sums + l->taps * LANES, *copy = row + row_size;
+    for (long channel = begin; channel < end; channel++) {
+        memset(sums, 0, (size_t)(l->taps * LANES) * sizeof(real));
+        for (long unit = 0; unit < w->units; unit++) {
+            long n = unit / l->chunks, chunk = unit % l->chunks, some = chunk_positions(l, chunk);
+            long wide = least(width, some), vecs = parts(wide, LANES);
+            const real *image = spread(l, n, channel, 0, 1, chunk, copy);
+            const real *g = w->g + (n * w->groups + channel) * w->positions + chunk * chunk_positions(l, 0);
+            whole_vec mask;
+            for (int i = 0; i < LANES; i++)
+                mask[i] = (vecs - 1) * LANES + i < wide ? -1 : 0;
+            memset(row, 0, (size_t)row_size * sizeof(real));
+            for (long r = 0; r < some / wide; r++) {
+                long at = (l->cut ? r : r / y->out * y->size + r % y->out) * x->size;
+                memcpy(row, g + r * wide, (size_t)wide * sizeof(real));
+                for (long j = 0; j < vecs; j++) {
+                    vec here = *(const vec *)(row + j * LANES);
+                    for (long t = 0; t < l->taps; t++) {
+                        whole_vec met = *(const whole_vec *)(image + l->offset[t] + at + j * LANES);
+                        if (j == vecs - 1)
+                            met &= mask; /* what follows the row may be infinite */
+                        *(vec *)(sums + t * LANES) += here * (vec)met;
+                    }
+                }
+            }
+        }
+        for (long t = 0; t < l->taps; t++) {
+            real total = 0;
+            for (int i = 0; i < LANES; i++)
+                total += sums[t * LANES + i];
+            w->result[channel * l->taps + t] = total;
+        }
+    }
+}
+
+static int depthwise_weight(const rl_call *c)
+{
+    sizes s = sizes_of(c);
+    weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2],
+                .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
+    if (lay_out(&w.l))
+        return RL_NO_MEMORY;
+    w.units = w.l.images * w.l.chunks;
+    rl_parallel(depthwise_pieces, &w, s.groups, 1);
+    free(w.l.offset);
+    return w.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* -- the bias's gradient ------------------------------------------------------------------------------------------- */
+
+static void channel_pieces(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *g = c->array[0];
+    long images = c->integer[0], channels = c->integer[1], size = c->integer[2];
+    for (long channel = begin; channel < end; channel++) {
+        double total = 0;
+        for (long n = 0; n < images; n++) {
+            const real *plane = g + (n * channels + channel) * size;
+            real sum = 0;
+            RL_SUM(sum)
+            for (long i = 0; i < size; i++)
+                sum += plane[i];
+            total += (double)sum;
+        }
+        ((real *)c->array[1])[channel] = (real)total;
+    }
+}
+
+/* channel_sums(g, sums, images, channels, size): the sum of each channel. */
+static int channel_sums(const rl_call *c)
+{
+    rl_parallel(channel_pieces, (void *)c, c->integer[1], rl_rows(c->integer[0] * c->integer[2]));
+    return RL_OK;
+}
+
+RL_FAMILY(conv) = {
+    {"conv", "xxx?y iiii iii iii iii iii iii iii", conv},
+    {"conv_input", "xxx?y iiii iii iii iii iii iii iii", conv_input},
+    {"conv_weight", "xxy iiii iii iii iii iii iii iii", conv_weight},
+    {"depthwise_weight", "xxy iiii iii iii iii iii iii iii", depthwise_weight},
+    {"channel_sums", "xy iii", channel_sums},
+    RL_END,
+};
