@@ -98,7 +98,7 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
 
 def conv_backward(g, edges, known):
     """All gradients of ``conv``: those of its rules, and the bias's in one pass over ``g``."""
-    to_x, to_w, to_b = edges
+    to_x, to_w, *to_b = edges  # a convolution without bias may have two arguments
     static = {name: known[name] for name in ("stride", "padding", "dilation", "groups")}
     g = np.ascontiguousarray(g)
     gx = gw = None
@@ -108,7 +108,7 @@ def conv_backward(g, edges, known):
     if to_w is not None:
         x = known["x"]
         gw = conv_weight(x.conj() if x.dtype.kind == "c" else x, g, size=tuple(known["w_shape"][2:]), **static)
-    return gx, gw, None if to_b is None else _channel_sums(g)
+    return [gx, gw, *[None if edge is None else _channel_sums(g) for edge in to_b]]
 
 
 def _channel_sums(g):
