@@ -35,6 +35,11 @@ from .dtypes import (
     complex128 as cdouble,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float16 as half,
     float32,
@@ -59,7 +64,11 @@ from .dtypes import (
 from .layout import *
 from . import random
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from .storage import TypedStorage, UntypedStorage
+from .storage import (
+    OLD as _OLD_STORAGES,
+    TypedStorage,
+    UntypedStorage,
+)
 from .tensor import Size, Tensor
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.mode import (
@@ -76,6 +85,7 @@ __version__ = torch_version.TorchVersion(version.__version__)  # ours is version
 from math import e, inf, nan, pi
 
 newaxis = None
+globals().update(_OLD_STORAGES, Storage=_OLD_STORAGES["FloatStorage"])  # FloatStorage and its kin
 
 globals().update(ops.PUBLIC)
 
@@ -101,6 +111,7 @@ _LATER = (
     "hub",
     "inspect",
     "jit",
+    "library",
     "multiprocessing",
     "nn",
     "optim",
@@ -136,6 +147,10 @@ def _later(name):
         return value
     if name == "torch":  # torch.torch is torch
         return sys.modules[__package__]
+    if name.startswith("_foreach_"):
+        from .foreach import find
+
+        return find(name)
     if name.startswith("__"):
         return None
     _later("nn")  # nn.functional adds names that PyTorch has here too, such as celu

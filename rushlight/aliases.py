@@ -56,6 +56,13 @@ def _record_stream(self, stream):
     """Nothing to record: XLA keeps memory alive for as long as work needs it."""
 
 
+def _assert(condition, message):
+    """``assert`` as a function."""
+    assert condition, message
+
+
+PUBLIC["_assert"] = _assert
+
 for _name, _method in (
     ("fill_diagonal_", _fill_diagonal), ("module_load", _module_load), ("record_stream", _record_stream),
 ):  # fmt: skip

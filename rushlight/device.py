@@ -5,6 +5,8 @@ from __future__ import annotations
 __all__ = ["device"]
 
 _ENGINES = {"cpu": "numpy", "meta": "numpy", "xla": "xla", "cuda": "xla", "tpu": "xla"}
+# Devices of PyTorch's that programs name and compare with; no tensor can be put there.
+_ELSEWHERE = ("mps", "xpu", "hpu", "mtia", "npu", "ipu", "hip", "vulkan", "lazy", "privateuseone")
 
 
 class device:
@@ -27,6 +29,8 @@ class device:
 
     @property
     def engine(self) -> str:
+        if self.type in _ELSEWHERE:
+            raise NotImplementedError(f"device '{self}' is only a name here: use cpu, cuda, tpu or xla")
         return _ENGINES[self.type]
 
     def __repr__(self) -> str:
@@ -73,7 +77,7 @@ def _parse(text, index) -> tuple[str, int | None]:
         if index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
         index = int(number)
-    if kind not in _ENGINES:
+    if kind not in _ENGINES and kind not in _ELSEWHERE:
         raise RuntimeError(f"Expected one of {', '.join(_ENGINES)} device type at start of device string: {kind}")
     return kind, index
 

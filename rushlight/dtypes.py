@@ -21,8 +21,8 @@ class dtype:
         self.rank = rank  # its place in the promotion lattice, see promote_types
         self.char = char  # the tensor-type word, as in ``torch.FloatTensor``
         self.is_complex = rank >= _COMPLEX
-        self.is_floating_point = _FLOAT <= rank < _COMPLEX
-        self.is_signed = name != "bool" and not name.startswith("uint")
+        self.is_floating_point = _FLOAT8 <= rank < _COMPLEX
+        self.is_signed = name not in ("bool", "float8_e8m0fnu") and not name.startswith("uint")
         self.itemsize = numpy.itemsize
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class dtype:
         return self.char.removesuffix("Tensor")
 
 
-_INTEGER, _FLOAT, _COMPLEX = 10, 20, 30
+_INTEGER, _FLOAT8, _FLOAT, _COMPLEX = 10, 19, 20, 30
 
 bool_ = dtype("bool", np.dtype(np.bool_), 0, "BoolTensor")
 uint8 = dtype("uint8", np.dtype(np.uint8), 10, "ByteTensor")
@@ -59,6 +59,11 @@ int64 = dtype("int64", np.dtype(np.int64), 13, "LongTensor")
 uint16 = dtype("uint16", np.dtype(np.uint16), 11, "UInt16Tensor")
 uint32 = dtype("uint32", np.dtype(np.uint32), 12, "UInt32Tensor")
 uint64 = dtype("uint64", np.dtype(np.uint64), 13, "UInt64Tensor")
+float8_e4m3fn = dtype("float8_e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), _FLOAT8, "Float8_e4m3fnTensor")
+float8_e5m2 = dtype("float8_e5m2", np.dtype(ml_dtypes.float8_e5m2), _FLOAT8, "Float8_e5m2Tensor")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), _FLOAT8, "Float8_e4m3fnuzTensor")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), _FLOAT8, "Float8_e5m2fnuzTensor")
+float8_e8m0fnu = dtype("float8_e8m0fnu", np.dtype(ml_dtypes.float8_e8m0fnu), _FLOAT8, "Float8_e8m0fnuTensor")
 float16 = dtype("float16", np.dtype(np.float16), 20, "HalfTensor")
 bfloat16 = dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), 20, "BFloat16Tensor")
 float32 = dtype("float32", np.dtype(np.float32), 21, "FloatTensor")
@@ -69,6 +74,7 @@ complex128 = dtype("complex128", np.dtype(np.complex128), 32, "ComplexDoubleTens
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
+    float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
@@ -137,6 +143,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
     low, high = (a, b) if a.rank <= b.rank else (b, a)
+    if low.rank == _FLOAT8 or high.rank == _FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.word} and {b.word}")
     if not high.is_floating_point and (a in _BARE_UNSIGNED or b in _BARE_UNSIGNED):
         raise RuntimeError(
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.word} and {b.word}"
@@ -218,7 +226,7 @@ class finfo(_Limits):
         self.bits = info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 10.0**-info.precision
+        self.resolution = 1.0 if d.rank == _FLOAT8 else 10.0**-info.precision
 
 
 class iinfo(_Limits):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import export as _export
-from .compat import missing
+from .compat import missing as _missing
 
 __all__ = [
     "export",
@@ -67,5 +67,5 @@ def is_tracing() -> bool:
     return is_compiling()
 
 
-__getattr__ = missing(__name__)
+__getattr__ = _missing(__name__)
 __path__: list[str] = []  # a package to the import system, whose parts are only names

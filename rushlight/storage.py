@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import mmap
+import os
 import warnings
 
 import numpy as np
 
 from . import dtypes
+from .device import cpu
+from .device import device as Device
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -20,10 +24,41 @@ _LARGEST = 1 << 60  # elements: more could not be addressed, of any dtype
 
 
 class UntypedStorage:
-    """The bytes that a tensor and all views of it share."""
+    """The bytes that a tensor and all views of it share: ``UntypedStorage(8)``, ``UntypedStorage([1, 2])``."""
 
-    def __init__(self, memory: np.ndarray, device):
-        self._memory, self.device = memory, device  # memory: one-dimensional, uint8
+    filename: str | None = None
+    is_sparse = is_sparse_csr = False
+
+    def __init__(self, data=0, device=cpu):
+        """``data``: how many bytes, their values, or memory to share (a one-dimensional array of uint8)."""
+        if isinstance(data, int):
+            data = np.zeros(data, np.uint8)
+        self._memory = data if isinstance(data, np.ndarray) else np.array(list(data), np.uint8)
+        self.device = device if isinstance(device, Device) else Device(device)
+
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, size: int = 0, nbytes: int | None = None) -> UntypedStorage:
+        """The bytes of a file, mapped. ``shared``: writes go to the file, which is made or lengthened as needed."""
+        wanted = size if nbytes is None else nbytes
+        if shared:
+            with open(filename, "ab") as file:
+                if file.tell() < wanted:
+                    file.truncate(wanted)
+        have = os.path.getsize(filename)
+        if wanted > have:
+            raise RuntimeError(f"unable to mmap {wanted} bytes from file <{filename}>: it has {have} bytes")
+        count = wanted or have
+        memory = (
+            np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(count,)) if count else np.empty(0, np.uint8)
+        )
+        made = cls(np.asarray(memory))
+        made.filename = os.fspath(filename) if shared else None
+        return made
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order: str = "native", offset: int = 0, count: int = -1, **_) -> UntypedStorage:
+        """A copy of a buffer's bytes."""
+        return cls(np.frombuffer(buffer, np.uint8, count, offset).copy())
 
     def data_ptr(self) -> int:
         return pointer(self._memory)
@@ -33,9 +68,22 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def element_size(self) -> int:
+        return 1
+
     @property
     def _cdata(self) -> int:
         return self.data_ptr()
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        return -1 if self.device.type == "cpu" else self.device.index or 0
+
+    def untyped(self) -> UntypedStorage:
+        return self
 
     def tolist(self) -> list[int]:
         return self._memory.tolist()
@@ -45,16 +93,77 @@ class UntypedStorage:
         return int(part) if isinstance(part, np.generic) else UntypedStorage(part, self.device)
 
     def __setitem__(self, index, value) -> None:
-        self._memory[index] = value
+        self._memory[index] = value._memory if isinstance(value, UntypedStorage) else value
 
     def __iter__(self):
         return iter(self.tolist())
 
+    def __array__(self, dtype=None, copy=None):
+        return self._memory if not copy else self._memory.copy()
+
     def is_shared(self) -> bool:
+        """Do other processes see writes to it?"""
+        base = owner(self._memory).base
+        return self.filename is not None or isinstance(getattr(base, "obj", base), mmap.mmap)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the bytes to where other processes see them. Differs from PyTorch: tensors made before keep theirs."""
+        if not self.is_shared():
+            from .multiprocessing import shared_copy
+
+            self._memory = shared_copy(self._memory)
+        return self
+
+    def is_pinned(self, device="cuda") -> bool:
         return False
+
+    def resizable(self) -> bool:
+        return self._memory.flags.owndata
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """So many bytes, the first of them kept. Differs from PyTorch: tensors made before keep the old memory."""
+        grown = np.zeros(size, np.uint8)
+        kept = min(size, self._memory.size)
+        grown[:kept] = self._memory[:kept]
+        self._memory = grown
+        return self
+
+    def copy_(self, src, non_blocking=None) -> UntypedStorage:
+        if src.nbytes() != self.nbytes():
+            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {src.nbytes()} bytes")
+        self._memory[:] = src.untyped()._memory
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        self._memory[:] = value
+        return self
 
     def clone(self) -> UntypedStorage:
         return UntypedStorage(self._memory.copy(), self.device)
+
+    def cpu(self) -> UntypedStorage:
+        return self if self.device.type == "cpu" else UntypedStorage(self._memory, cpu)
+
+    def to(self, *, device, non_blocking: bool = False) -> UntypedStorage:
+        return UntypedStorage(self._memory, device)
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(0, self.device)
+
+    def type(self, dtype=None, non_blocking: bool = False) -> str:
+        return "torch.storage.UntypedStorage"
+
+    def _to(self, dtype: dtypes.dtype) -> TypedStorage:
+        """The bytes' values as elements of another dtype."""
+        return TypedStorage(UntypedStorage(self._memory.astype(dtype.numpy).view(np.uint8), self.device), dtype)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self):
+        return _of_bytes, (self._memory.tobytes(),)
 
     def __repr__(self) -> str:
         values = "".join(f" {v}\n" for v in self.tolist())
@@ -64,13 +173,39 @@ class UntypedStorage:
 class TypedStorage:
     """An ``UntypedStorage`` read as elements of one dtype; deprecated in PyTorch."""
 
-    def __init__(self, untyped: UntypedStorage, dtype: dtypes.dtype):
-        self._untyped_storage, self.dtype = untyped, dtype
-        self._elements = untyped._memory.view(dtype.numpy)
+    is_sparse = False
+
+    def __init__(self, data=0, dtype: dtypes.dtype | None = None, device=cpu, *, wrap_storage=None):
+        """``data``: how many elements, their values, or the untyped storage to read (``wrap_storage`` by name)."""
+        self.dtype = dtype or dtypes.get_default_dtype()
+        data = data if wrap_storage is None else wrap_storage
+        if isinstance(data, int):
+            data = UntypedStorage(data * self.dtype.itemsize, device)
+        elif not isinstance(data, UntypedStorage):
+            data = UntypedStorage(np.array(data, self.dtype.numpy).view(np.uint8), device)
+        self._untyped_storage = data
+
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, size: int = 0, dtype: dtypes.dtype | None = None):
+        """``size`` elements of a file, mapped."""
+        kind = dtype or dtypes.get_default_dtype()
+        return TypedStorage(UntypedStorage.from_file(filename, shared, size * kind.itemsize), kind)
+
+    @property
+    def _elements(self) -> np.ndarray:
+        return self._untyped_storage._memory.view(self.dtype.numpy)
 
     @property
     def device(self):
         return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._untyped_storage.is_cuda
+
+    @property
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
@@ -102,10 +237,86 @@ class TypedStorage:
     def __iter__(self):
         return iter(self.tolist())
 
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def copy_(self, source, non_blocking=None) -> TypedStorage:
+        self._elements[:] = source._elements
+        return self
+
+    def fill_(self, value) -> TypedStorage:
+        self._elements[:] = value
+        return self
+
+    def clone(self) -> TypedStorage:
+        return TypedStorage(self._untyped_storage.clone(), self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        return TypedStorage(self._untyped_storage.cpu(), self.dtype)
+
+    def _to(self, dtype: dtypes.dtype) -> TypedStorage:
+        return TypedStorage(UntypedStorage(self._elements.astype(dtype.numpy).view(np.uint8), self.device), dtype)
+
+    def pickle_storage_type(self) -> str:
+        return f"{self.dtype.word}Storage"
+
+    def type(self, dtype=None, non_blocking: bool = False) -> str:
+        return f"torch.{self.dtype.word}Storage"
+
+    def __reduce__(self):
+        return TypedStorage, (self._untyped_storage, self.dtype)
+
     def __repr__(self) -> str:
         values = "".join(f" {v}\n" for v in self.tolist())
         kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
         return f"{values}[{kind} of size {len(self)}]"
+
+
+class _OfOneDtype(type):
+    """``isinstance(storage, FloatStorage)`` asks for its dtype."""
+
+    def __instancecheck__(cls, value) -> bool:
+        return isinstance(value, TypedStorage) and value.dtype is cls._dtype  # type: ignore[attr-defined]
+
+    def __call__(cls, *args, device=cpu, wrap_storage=None):
+        data = args[0] if args else 0
+        return TypedStorage(data, cls._dtype, device, wrap_storage=wrap_storage)  # type: ignore[attr-defined]
+
+
+def _old(dtype: dtypes.dtype):
+    """``FloatStorage`` and its kin: names for storages of one dtype."""
+    name = f"{dtype.word}Storage"
+    members = {
+        "_dtype": dtype,
+        "dtype": dtype,
+        "from_file": staticmethod(lambda f, shared=False, size=0: TypedStorage.from_file(f, shared, size, dtype)),
+    }
+    return _OfOneDtype(name, (), {**members, "__module__": "torch"})
+
+
+OLD = {f"{d.word}Storage": _old(d) for d in dtypes.ALL if d.word[:4] != "UInt" and d.word[:6] != "Float8"}
+globals().update(OLD)
+
+_CONVERSIONS = {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool_, "complex_float": dtypes.complex64, "complex_double": dtypes.complex128,
+}  # fmt: skip
+for _name, _dtype in _CONVERSIONS.items():
+    for _kind in (UntypedStorage, TypedStorage):
+        setattr(_kind, _name, lambda self, _dtype=_dtype: self._to(_dtype))
+
+
+def _of_bytes(data: bytes) -> UntypedStorage:
+    return UntypedStorage(np.frombuffer(data, np.uint8).copy())
 
 
 def warn_typed() -> None:

@@ -15,10 +15,10 @@ LAYERS = [
     "engine",
     "tensor random _printing",
     "autograd utils.hooks",
-    "ops linalg fft special signal func amp aliases types",
+    "ops linalg fft special signal func amp aliases types foreach",
     "nn",
     "optim io serialization hub utils multiprocessing vision",
-    "compiler export jit cuda accelerator distributions testing",
+    "compiler export jit cuda accelerator distributions testing library",
     "inspect",
     "cli __main__ __init__ pytest_plugin",
 ]

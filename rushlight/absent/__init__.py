@@ -17,6 +17,8 @@ import sys
 import types
 from typing import Any
 
+from ..dtypes import dtype
+
 __all__ = ["Absent", "Finder", "find"]
 
 _PACKAGE = __name__.partition(".")[0]
@@ -55,7 +57,7 @@ class Finder:
         from .. import compat
 
         path = _path(module.__name__)
-        module.__doc__ = f"``torch.{path}`` is not here: these are its names."
+        module.__doc__ = f"``{torch_name(path)}`` is not here: these are its names."
         module.__dict__["__getattr__"] = compat.missing(module.__name__)
         module.__dict__["__dir__"] = lambda: sorted({*module.__dict__, *_kinds(path)})
 
@@ -69,6 +71,27 @@ class Absent:
     __class_getitem__ = classmethod(types.GenericAlias)
 
 
+class DtypeName(dtype):
+    """A dtype that tensors cannot have: it can be compared, printed and asked for its kind."""
+
+    def __init__(self, name: str):
+        self.name, self.char = name, name.capitalize() + "Tensor"
+        self.is_complex, self.is_floating_point = name.startswith("complex"), name.startswith("float")
+        self.is_signed, self.itemsize, self.rank = not name.startswith(("uint", "quint", "bits")), 1, -1
+
+    @property
+    def numpy(self):
+        raise NotImplementedError(f"torch.{self.name} is only a name here: tensors cannot have this dtype")
+
+    def __reduce__(self):
+        return find, (_PACKAGE, self.name)
+
+
+def torch_name(path: str) -> str:
+    """``nn.parallel`` -> ``torch.nn.parallel``, ``vision.ops`` -> ``torchvision.ops``"""
+    return ("torch." + path).rstrip(".").replace("torch.vision", "torchvision", 1)
+
+
 def message(thing) -> str:
     """What is said to who calls it."""
     kind: Any = next(k for k in thing.__mro__ if "instead" in vars(k)) if isinstance(thing, type) else thing
@@ -80,7 +103,7 @@ def is_absent(value, path: str, name: str) -> bool:
     kind = _kinds(path).get(name)
     if kind == "here":
         return value is _make(path, name)
-    return kind == "values" or getattr(value, "__module__", None) == ("torch." + path).rstrip(".")
+    return kind in ("values", "dtypes") or getattr(value, "__module__", None) == torch_name(path)
 
 
 # -- what the table's words mean -------------------------------------------------------------------------------------
@@ -137,6 +160,10 @@ def _errors(name, part):
     return type(name, (RuntimeError,), {})
 
 
+def _dtypes(name, part):
+    return DtypeName(name)
+
+
 def _functions(name, part):
     def function(*args, **kwargs):
         raise NotImplementedError(message(function))
@@ -148,7 +175,7 @@ def _functions(name, part):
 
 _MAKERS = {
     "no": _no, "nothing": _nothing, "keeps": _keeps, "blocks": _blocks, "classes": _classes, "errors": _errors,
-    "functions": _functions,
+    "functions": _functions, "dtypes": _dtypes,
 }  # fmt: skip
 
 
@@ -162,7 +189,8 @@ def _make(path: str, name: str):
     if kind == "values":
         return part.values[name]
     made = enum.Enum(name, part.enums[name]) if kind == "enums" else _MAKERS[kind](name, part)
-    made.__module__ = ("torch." + path).rstrip(".")
+    if not isinstance(made, DtypeName):
+        made.__module__ = torch_name(path)
     return made
 
 

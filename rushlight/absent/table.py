@@ -23,6 +23,7 @@ class Part:
     classes: str = ""
     errors: str = ""
     functions: str = ""
+    dtypes: str = ""  # of tensors that cannot be made
     enums: dict = field(default_factory=dict)
     values: dict = field(default_factory=dict)
     here: dict = field(default_factory=dict)  # what is here, under another name
@@ -48,6 +49,8 @@ _NO_DEVICE = "there is no such device here; is_available() says so"
 _ONNX = "use rushlight.export, whose file holds the program and its weights"
 _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes one program of a step"
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
+_VISION = "torchvision's operators on boxes are not built yet"
+_LATER = "it is not built yet"
 _INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
 
 _HALF_AN_HOUR = datetime.timedelta(minutes=30)
@@ -56,9 +59,12 @@ PARTS = {
     "": Part(
         _INTERNAL,
         nothing="_assert_async _sync",
-        classes="SymInt SymFloat SymBool ScriptObject ScriptModule Stream Event DispatchKey",
+        classes="PyTorchFileReader PyTorchFileWriter "
+        "SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
         functions="quantize_per_tensor quantize_per_channel sym_not",
         keeps="_disable_dynamo",
+        dtypes="complex32 chalf qint8 quint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
+        "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
         values={
             name: layout(name)
             for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
@@ -68,6 +74,11 @@ PARTS = {
     "__config__": Part(_INTERNAL, here={"show": "config.show", "parallel_info": "config.show"}),
     "_C": Part(
         _INTERNAL,
+        values={
+            "_TensorMeta": type,
+            "_disabled_torch_function_impl": lambda func, types, args=(), kwargs=None: func(*args, **kwargs or {}),
+        },
+        blocks="DisableTorchFunctionSubclass DisableTorchFunction _DisableTorchDispatch",
         no="_is_tracing _are_functorch_transforms_active _has_mkldnn _cuda_isCurrentStreamCapturing "
         "_is_any_autocast_enabled _get_cudnn_allow_tf32",
         nothing="_log_api_usage_once _get_tracing_state _cuda_clearCublasWorkspaces _jit_set_profiling_mode "
@@ -95,6 +106,13 @@ PARTS = {
     ),
     "_C._autograd": Part(_INTERNAL, classes="DeviceType ProfilerActivity"),
     "_C._distributed_c10d": Part(_ONE_PROCESS, classes="ProcessGroup ReduceOp Work Store"),
+    "_tensor": Part(_INTERNAL, here={"Tensor": "Tensor"}),
+    "_tensor_str": Part(
+        _INTERNAL,
+        functions="_add_suffixes _str_intern _tensor_str",
+        values={"PRINT_OPTS": _Settings()},
+        here={"set_printoptions": "set_printoptions", "_str": "Tensor.__repr__"},
+    ),
     "_utils": Part(_INTERNAL, no="is_compiling"),
     "_utils_internal": Part(_INTERNAL, nothing="log_torchscript_usage log_export_usage"),
     "_dynamo": Part(
@@ -454,7 +472,42 @@ PARTS = {
         _ONE_PROCESS, classes="PipelineStage Schedule1F1B ScheduleGPipe SplitPoint", functions="pipeline pipe_split"
     ),
     "nn.parallel": Part(_ONE_PROCESS, classes="DistributedDataParallel"),
-    "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink", here={}),
+    "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink"),
+    "distributions": Part(
+        _LATER,
+        classes="StackTransform CatTransform CorrCholeskyTransform LowRankMultivariateNormal LKJCholesky "
+        "GeneralizedPareto VonMises ContinuousBernoulli Wishart",
+    ),
+    "distributions.wishart": Part(_LATER, classes="Wishart"),
+    "distributions.transforms": Part(_LATER, classes="StackTransform CatTransform CorrCholeskyTransform"),
+    "nn.attention.flex_attention": Part(
+        "use nn.functional.scaled_dot_product_attention with a mask",
+        classes="BlockMask AuxRequest AuxOutput",
+        functions="flex_attention create_block_mask create_mask create_nested_block_mask and_masks or_masks noop_mask",
+        values={"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    ),
+    "nn.attention.bias": Part(
+        "use nn.functional.scaled_dot_product_attention with a mask",
+        classes="CausalBias CausalVariant",
+        functions="causal_lower_right causal_upper_left",
+    ),
+    "overrides": Part(
+        "tensor subclasses do not take over functions here",
+        no="has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_method_or_property",
+        classes="TorchFunctionMode BaseTorchFunctionMode",
+        functions="handle_torch_function get_overridable_functions get_ignored_functions resolve_name",
+    ),
+    "utils._python_dispatch": Part(
+        "tensor subclasses do not take over operators here",
+        no="is_traceable_wrapper_subclass is_in_torch_dispatch_mode",
+        classes="TorchDispatchMode",
+        functions="return_and_correct_aliasing transform_subclass",
+    ),
+    "utils._device": Part("", classes="DeviceContext"),
+    "utils._mode_utils": Part(""),
+    "nn.intrinsic": Part(_QUANTIZED),
+    "nn.quantized": Part(_QUANTIZED),
+    "nn.qat": Part(_QUANTIZED),
     "fx": Part(
         _EAGER,
         keeps="wrap has_side_effect",
@@ -547,6 +600,22 @@ PARTS = {
     ),
     "package": Part(_INTERNAL, classes="PackageImporter PackageExporter"),
     "monitor": Part(_INTERNAL),
+    "vision.ops": Part(
+        _VISION,
+        functions="nms batched_nms box_convert box_iou generalized_box_iou box_area clip_boxes_to_image roi_align "
+        "roi_pool ps_roi_align deform_conv2d masks_to_boxes sigmoid_focal_loss stochastic_depth complete_box_iou "
+        "distance_box_iou remove_small_boxes generalized_box_iou_loss",
+        classes="FrozenBatchNorm2d DeformConv2d RoIAlign RoIPool StochasticDepth SqueezeExcitation "
+        "Conv2dNormActivation MultiScaleRoIAlign FeaturePyramidNetwork MLP Permute",
+    ),
+    "vision.ops.misc": Part(_VISION, classes="FrozenBatchNorm2d Conv2dNormActivation SqueezeExcitation MLP Permute"),
+    "vision.ops.boxes": Part(_VISION, functions="nms batched_nms box_area box_iou box_convert"),
+    "vision.io": Part(
+        "use Pillow: transforms.ToTensor()(Image.open(path))",
+        functions="read_image write_png write_jpeg decode_image encode_png encode_jpeg read_file write_file read_video "
+        "decode_jpeg decode_png",
+        classes="ImageReadMode VideoReader",
+    ),
     "utils.cpp_extension": Part(
         "nothing is compiled against PyTorch's headers here",
         functions="load load_inline include_paths library_paths",

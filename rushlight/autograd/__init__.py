@@ -1,6 +1,6 @@
 """Automatic differentiation: the tape, the ops' declaration, and the ways to start a backward pass."""
 
-from ..compat import missing
+from ..compat import missing as _missing
 from . import functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -35,4 +35,4 @@ def __dir__():
     return __all__
 
 
-__getattr__ = missing(__name__)
+__getattr__ = _missing(__name__)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 
 from .. import config
-from ..compat import missing
+from ..compat import missing as _missing
 from ..device import device as Device
 from ..errors import OutOfMemoryError
 from . import amp, nvtx
@@ -320,4 +320,4 @@ def _generator():
     return default_generator
 
 
-__getattr__ = missing(__name__)
+__getattr__ = _missing(__name__)

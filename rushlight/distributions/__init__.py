@@ -1,5 +1,6 @@
 """Probability distributions, with PyTorch's numbers for the same seed on the CPU."""
 
+from ..compat import missing as _missing
 from . import constraints, transforms
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -53,3 +54,6 @@ __all__ = [
 
 def __dir__():
     return __all__
+
+
+__getattr__ = _missing(__name__)

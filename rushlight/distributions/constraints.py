@@ -9,7 +9,7 @@ __all__ = [
     "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than",
     "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
     "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square",
-    "symmetric", "unit_interval",
+    "stack", "symmetric", "unit_interval",
 ]  # fmt: skip
 
 
@@ -233,8 +233,22 @@ class _Cat(Constraint):
         return torch.cat([c.check(v) for c, v in zip(self.cseq, value.split(self.lengths, self.dim))], self.dim)
 
 
+class _Stack(Constraint):
+    """Slices along one dimension, each in its own region."""
+
+    def __init__(self, cseq, dim: int = 0):
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+        dims = max(c.event_dim for c in self.cseq)
+        self.event_dim = dims + 1 if dim + dims < 0 else dims
+
+    def check(self, value):
+        slices = [value.select(self.dim, i) for i in range(value.size(self.dim))]
+        return torch.stack([c.check(v) for c, v in zip(self.cseq, slices)], self.dim)
+
+
 dependent, dependent_property = _Dependent(), _DependentProperty
-independent, cat = _Independent, _Cat
+independent, cat, stack = _Independent, _Cat, _Stack
 real, boolean, one_hot, simplex = _Real(), _Boolean(), _OneHot(), _Simplex()
 real_vector = independent(real, 1)
 greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan

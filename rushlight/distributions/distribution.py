@@ -148,6 +148,15 @@ class Distribution:
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
+    def _get_checked_instance(self, cls, _instance=None):
+        """A new instance for ``expand``; a subclass with an ``__init__`` of its own must say how to expand."""
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
         values = [(name, self.__dict__[name]) for name in names]

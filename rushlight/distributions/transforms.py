@@ -9,6 +9,7 @@ from functools import reduce
 import rushlight as torch
 from rushlight.nn.functional import logsigmoid, softplus
 
+from ..compat import missing as _missing
 from . import constraints
 from .utils import sum_rightmost
 
@@ -585,3 +586,6 @@ def _equal(a, b) -> bool:
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return bool((torch.as_tensor(a) == torch.as_tensor(b)).all())
     return a == b
+
+
+__getattr__ = _missing(__name__)

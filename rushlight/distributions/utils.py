@@ -47,6 +47,33 @@ def sum_rightmost(value, dims: int):
     return value if dims == 0 else value.reshape(*value.shape[: value.dim() - dims], -1).sum(-1)
 
 
+_sum_rightmost = sum_rightmost
+euler_constant = 0.57721566490153286060  # Euler and Mascheroni's
+
+
+def _standard_normal(shape, dtype, device):
+    """Draws from the standard normal distribution."""
+    return torch.normal(torch.zeros(shape, dtype=dtype, device=device), torch.ones(shape, dtype=dtype, device=device))
+
+
+def vec_to_tril_matrix(vec, diag: int = 0):
+    """The entries of a lower triangle, row by row, as a square matrix."""
+    n = round((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
+    matrix = torch.zeros((*vec.shape[:-1], n, n), dtype=vec.dtype, device=vec.device)
+    rows, columns = torch.tril_indices(n, n, diag)
+    matrix[..., rows, columns] = vec
+    return matrix
+
+
+def tril_matrix_to_vec(mat, diag: int = 0):
+    """The entries of a square matrix' lower triangle, row by row."""
+    n = mat.shape[-1]
+    if diag < -n or diag >= n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    rows, columns = torch.tril_indices(n, n, diag)
+    return mat[..., rows, columns]
+
+
 class lazy_property:
     """A parameter computed from the other way to give it, when first asked for, and then kept."""
 

@@ -199,7 +199,7 @@ def _called(model, args, kwargs) -> list[Row]:
         flatten(output, found)
         row.shapes, row.bytes = [tuple(t.shape) for t in found], sum(t.nbytes for t in found)
 
-    def credit(count):
+    def credit(count, *_):
         if running:
             running[-1].mult_adds += count
 
@@ -207,7 +207,7 @@ def _called(model, args, kwargs) -> list[Row]:
         for module in dict.fromkeys(model.modules()):
             for handle in (module.register_forward_pre_hook(begin), module.register_forward_hook(end, prepend=True)):
                 hooks.callback(handle.remove)
-        with no_grad(), intercepting(_Counter(credit)):
+        with no_grad(), intercepting(Counter(credit)):
             model(*args, **kwargs)
     _mark_last(rows)
     return rows
@@ -267,8 +267,8 @@ def _count_parameters(model, rows: list[Row]) -> None:
 # -- multiply-adds -----------------------------------------------------------------------------------------------------
 
 
-class _Counter:
-    """An op interceptor that tells ``credit`` how many multiply-adds each op takes."""
+class Counter:
+    """An op interceptor that tells ``credit`` how many multiply-adds each op takes; its name, result and inputs."""
 
     def __init__(self, credit):
         self.credit = credit
@@ -281,7 +281,7 @@ class _Counter:
         result = call(*args, **static)
         count = _PRODUCTS.get(op.name)
         if count is not None:
-            self.credit(count(result, *args))
+            self.credit(count(result, *args), op.name, result, args)
         return result
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..device import cpu, device
+from ..device import device as Device
 from ..layout import strided
 from ..nn.parameter import Parameter
 from ..ops.creation import on_device
@@ -41,8 +42,8 @@ class LoadedStorage(UntypedStorage):
     def moved(self, place: device) -> LoadedStorage:
         return LoadedStorage(self._memory, place, self.settle)
 
-    def to(self, place) -> LoadedStorage:
-        return self.moved(device(place))
+    def to(self, place=None, *, device=None, non_blocking=False) -> LoadedStorage:
+        return self.moved(Device(place if device is None else device))
 
     def cpu(self) -> LoadedStorage:
         return self.moved(cpu)

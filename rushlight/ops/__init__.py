@@ -17,7 +17,11 @@ __all__ = list(PUBLIC)
 
 
 def __getattr__(name):
-    try:
+    """An operator; or, as in ``torch.ops``, a namespace of operators (``aten``, those of a program's own)."""
+    if name in PUBLIC:
         return PUBLIC[name]
-    except KeyError:
-        raise AttributeError(f"rushlight.ops has no operator '{name}'") from None
+    if name.startswith("_"):
+        raise AttributeError(f"rushlight.ops has no operator '{name}'")
+    from .. import library
+
+    return library.load_library if name == "load_library" else library.namespace(name)

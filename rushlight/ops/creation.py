@@ -256,7 +256,7 @@ class tensortype:
         return f"<class 'torch.{self.__name__}'>"
 
 
-TYPES = {d.char: tensortype(d) for d in dtypes.ALL if d.char[:4] not in ("UInt", "Comp")}
+TYPES = {d.char: tensortype(d) for d in dtypes.ALL if d.char[:4] not in ("UInt", "Comp") and d.char[:6] != "Float8"}
 PUBLIC.update(TYPES)
 
 
@@ -625,6 +625,7 @@ def on_device(array: np.ndarray, device: Device):
 
 def engine_of(device: Device):
     """The XLA engine for an accelerator; the errors say what is missing."""
+    _ = device.engine
     if device.type == "meta":
         raise NotImplementedError("device 'meta' holds no values, and rushlight has no tensors without values")
     try:

@@ -64,9 +64,14 @@ class Optimizer:
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)
 
+    def __new__(cls, *args, **kwargs):
+        """Wrappers of other optimizers are subclasses that never call ``__init__``: their hooks begin here."""
+        self = super().__new__(cls)
+        self._init_hooks()
+        return self
+
     def __init__(self, params, defaults: dict):
         self.defaults = defaults
-        self._init_hooks()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "

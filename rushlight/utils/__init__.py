@@ -3,14 +3,14 @@
 from ..compat import missing as _missing
 from . import checkpoint, hooks
 
-__all__ = ["checkpoint", "data", "dlpack", "hooks", "model_zoo", "tensorboard"]
+__all__ = ["checkpoint", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard"]
 
 
 def __dir__():
     return __all__
 
 
-_LATER = ("_pytree", "data", "dlpack", "model_zoo", "tensorboard")  # imported when first named
+_LATER = ("_pytree", "data", "dlpack", "flop_counter", "model_zoo", "tensorboard")  # imported when first named
 
 
 def _later(name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
 import sys
 
+import ml_dtypes
 import numpy as np
 
 from ... import storage
@@ -48,11 +49,15 @@ from .kernels.windows import (
 from .kernels.windows import max_windows_backward as _max_windows_backward
 from .linalg import *
 
+_E4M3FN = np.dtype(ml_dtypes.float8_e4m3fn)
+
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
 
 
 def astype(x, dtype):
+    if dtype is _E4M3FN:
+        x = np.clip(x, -448, 448)  # PyTorch's conversion stops at its limits; NumPy's gives nan beyond
     return np.asarray(x).astype(dtype, copy=False)
 
 

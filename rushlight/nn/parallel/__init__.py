@@ -1,11 +1,12 @@
 """``torch.nn.parallel``."""
 
-from ...compat import missing
-from .data_parallel import DataParallel
+from ...compat import missing as _missing
+from .data_parallel import DataParallel, data_parallel, parallel_apply, replicate
+from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
-__getattr__ = missing(__name__)
+__getattr__ = _missing(__name__)
 
 
 def __dir__():

@@ -94,7 +94,7 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn, self.persistent_workers = collate_fn, persistent_workers
         self._IterableDataset_len_called: int | None = None  # of an IterableDataset, once somebody asked for len()
-        self._iterator: _WorkersIterator | None = None
+        self._iterator: _MultiProcessingDataLoaderIter | None = None
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -113,13 +113,13 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self):
         if self.num_workers == 0:
-            return _LocalIterator(self)
+            return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:
             self.check_worker_number_rationality()
-            return _WorkersIterator(self)
+            return _MultiProcessingDataLoaderIter(self)
         if self._iterator is None or not self._iterator.is_running():
             self.check_worker_number_rationality()
-            self._iterator = _WorkersIterator(self)
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
             self._iterator.begin(self)
         return self._iterator
@@ -176,7 +176,7 @@ class _InfiniteConstantSampler(Sampler):
 # -- iterators -------------------------------------------------------------------------------------------------------
 
 
-class _Iterator:
+class _BaseDataLoaderIter:
     """One pass over a loader: what both kinds share."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -218,7 +218,7 @@ class _Iterator:
         warnings.warn(text, stacklevel=3)
 
 
-class _LocalIterator(_Iterator):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Loads each batch when it is asked for."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -229,7 +229,7 @@ class _LocalIterator(_Iterator):
         return self._fetch(next(self._indices))
 
 
-class _WorkersIterator(_Iterator):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Has worker processes load batches ahead; batch i is loaded by worker i modulo their number.
 
     Each worker answers in the order it was asked, so the next batch in order is the next answer of a known worker.
