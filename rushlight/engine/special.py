@@ -219,6 +219,8 @@ def polygamma(x, n):
     """The n-th derivative of digamma."""
     if n == 0:
         return digamma(x)
+    if n == 1:  # as PyTorch's, which for this one alone knows the limits
+        return np.where(np.isinf(x), np.where(x > 0, x.dtype.type(0), x.dtype.type(np.nan)), zeta(2.0, x))
     return (-1.0) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)
 
 
@@ -229,6 +231,7 @@ def zeta(s, q):
     total = np.zeros_like(q)
     for k in range(terms):
         total += np.power(q + k, -s)
+    head = total.copy()
     a = q + terms
     power = np.power(a, -s)
     total += power * (a / (s - 1) + 0.5)
@@ -238,6 +241,7 @@ def zeta(s, q):
         rising = rising * (s + 2 * j + 1) * (s + 2 * j + 2) / (a * a)
     pole = (s == 1) | ((q <= 0) & (q == np.floor(q)))
     undefined = (s < 1) | ((q <= 0) & (s != np.floor(s)))
+    total = np.where(np.isinf(s) & (head > 0), head, total)  # only the first term is left of it
     return np.where(pole & ~(s < 1), np.inf, np.where(undefined, np.nan, total))
 
 
@@ -362,14 +366,14 @@ def bessel_j0(xp, x):
     a = xp.abs(x)
     near = xp.minimum(a, 8.0)
     value = xp.where(a <= 8, chebyshev(near * near / 32 - 1, tables.J0_SMALL), _oscillating(xp, a, 0)[0])
-    return xp.where(xp.isinf(a), 0.0, value)
+    return xp.where(xp.isinf(a), math.nan, value)
 
 
 def bessel_j1(xp, x):
     a = xp.abs(x)
     near = xp.minimum(a, 8.0)
     value = xp.where(a <= 8, near * chebyshev(near * near / 32 - 1, tables.J1_SMALL), _oscillating(xp, a, 1)[0])
-    return xp.sign(x) * xp.where(xp.isinf(a), 0.0, value)
+    return xp.sign(x) * xp.where(xp.isinf(a), math.nan, value)
 
 
 def bessel_y0(xp, x):
@@ -432,7 +436,7 @@ def airy_ai(xp, x):
     middle = chebyshev((2 * xp.clip(x, -5.0, 2.0) + 3) / 7, tables.AIRY_MIDDLE)
     outside = xp.where(x > 2, decay / xp.sqrt(xp.sqrt(right)), wave / (_ROOT_PI * xp.sqrt(xp.sqrt(left))))
     value = xp.where((x > 2) | (x < -5), outside, middle)
-    return xp.where(xp.isinf(x), xp.where(x > 0, 0.0, math.nan), value)
+    return xp.where(xp.isinf(x), math.nan, value)
 
 
 _ZETA_LEFT, _ZETA_RIGHT = 2 / 3 * 5**1.5, 2 / 3 * 2**1.5

@@ -41,7 +41,7 @@ def relu(xp, x):
 def _logit_rule(xp, g, x, eps):
     slope = g / (x * (1 - x))
     if eps is None:
-        return xp.where((x >= 0) & (x <= 1), slope, math.nan)
+        return xp.where((x < 0) | (x > 1), math.nan, slope)
     return xp.where((x >= eps) & (x <= 1 - eps), slope, 0.0)
 
 
@@ -154,19 +154,15 @@ def threshold(xp, x, *, limit, value):
 # -- exponentials ------------------------------------------------------------------------------------------------------
 
 
-def _negative_part(xp, x):
-    """x where it is not positive: exp of the rest could overflow, and 0 times that is no number."""
-    return xp.where(x > 0, 0.0, x)
-
-
 def _elu_rule(xp, g, x, alpha, scale, input_scale):
-    slope = (alpha * scale * input_scale) * xp.exp(_negative_part(xp, x) * input_scale)
+    # exp of what is positive could overflow, and 0 times that is no number. Where x is 0 the slope has none itself.
+    slope = (alpha * scale * input_scale) * xp.exp(xp.where(x < 0, x, 0.0) * input_scale)
     return xp.where(x <= 0, g * slope, g * scale)
 
 
 @op(check=floats_only("elu_cpu"), x=_elu_rule)
 def elu(xp, x, *, alpha, scale=1.0, input_scale=1.0):
-    below = xp.expm1(_negative_part(xp, x) * input_scale) * (alpha * scale)
+    below = xp.expm1(xp.minimum(x, 0) * input_scale) * (alpha * scale)
     return xp.where(x > 0, x * scale, below)
 
 

@@ -120,14 +120,19 @@ def floor_divide_(xp, x, w):
     node="RemainderBackward1",
     promote="common",
     x=lambda xp, g: g,
-    w=lambda xp, g, x, w: -g * xp.floor(xp.divide(x, w)),
+    w=lambda xp, g, x, w: -g * xp.divide_rounded(x, w, mode="floor"),
 )
 def remainder(xp, x, w):
     refuse("remainder_cpu", complex_dtype, x, w)
     return xp.remainder(x, w)
 
 
-@op(node="FmodBackward1", promote="common", x=lambda xp, g: g, w=lambda xp, g, x, w: -g * xp.trunc(xp.divide(x, w)))
+@op(
+    node="FmodBackward1",
+    promote="common",
+    x=lambda xp, g: g,
+    w=lambda xp, g, x, w: -g * xp.divide_rounded(x, w, mode="trunc"),
+)
 def fmod(xp, x, w):
     refuse("fmod_cpu", complex_dtype, x, w)
     return xp.fmod(x, w)

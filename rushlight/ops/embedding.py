@@ -61,7 +61,8 @@ def _bag_winners(xp, w, index, bag, bags):
     count, width = index.shape[0], w.shape[1]
     rows = xp.take(w, index, axis=0)
     best = xp.index_reduce(xp.full((bags + 1, width), -xp.inf, dtype=w.dtype), rows, index=(bag,), how="amax")
-    place = xp.where(rows == xp.take(best, bag, axis=0), xp.arange(count)[:, None], count)
+    winner = (rows == xp.take(best, bag, axis=0)) | (rows != rows)  # a nan is the largest
+    place = xp.where(winner, xp.arange(count)[:, None], count)
     first = xp.index_reduce(xp.full((bags + 1, width), count), place, index=(bag,), how="amin")[:bags]
     any_ = first < count
     return xp.take(index, xp.where(any_, first, 0), axis=0), xp.arange(width)[None, :], any_

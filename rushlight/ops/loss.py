@@ -59,10 +59,15 @@ def mse_each(xp, x, w):
     return difference * difference
 
 
+def _within(xp, g, d, limit, inner, slope):
+    """``inner`` where d is within ``limit`` of 0 or nan, outside the gradient of a line of ``slope`` on each side."""
+    return xp.where(d >= limit, g * slope, xp.where(d <= -limit, g * -slope, inner))
+
+
 def _smooth_slope(xp, g, x, w, beta, reduction):
     d = x - w
     g = spread_evenly(g, reduction, x.shape)
-    return xp.where(xp.abs(d) < beta, g * (d / beta), g * xp.sign(d))
+    return _within(xp, g, d, beta, g * (d / beta), 1.0)
 
 
 @op(
@@ -79,7 +84,7 @@ def smooth_l1_loss(xp, x, w, *, beta, reduction):
 def _huber_slope(xp, g, x, w, delta, reduction):
     d = x - w
     g = spread_evenly(g, reduction, x.shape)
-    return xp.where(xp.abs(d) <= delta, g * d, g * (delta * xp.sign(d)))
+    return _within(xp, g, d, delta, g * d, delta)
 
 
 @op(

@@ -16,12 +16,14 @@ def _seen(xp, x, view):
     return x if tuple(x.shape) == view else xp.reshape(x, shape=view)
 
 
-def _moments(xp, x, view, axes, eps):
+def _moments(xp, x, view, axes, affine, eps):
     """(mean, 1 / standard deviation, variance) over ``axes``."""
     x = _seen(xp, x, view)
     mean = xp.mean(x, axis=axes, keepdims=True)
     centred = x - mean
     variance = xp.mean(centred * centred, axis=axes, keepdims=True)
+    if len(affine) == len(axes):  # squares that overflow make a layer nan, as in PyTorch, but a batch zeros
+        variance = variance + 0.0 * variance
     return mean, xp.reciprocal(xp.sqrt(variance + eps)), variance
 
 

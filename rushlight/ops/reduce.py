@@ -613,10 +613,23 @@ def _dist(xp, x, w, *, p=2.0):
     return xp.vector_norm(xp.subtract(x, w), ord=p)
 
 
-@op(derive=True)
-def _renorm(xp, x, *, p, axis, maxnorm):
+def _other_norms(xp, x, p, axis):
+    """The norm over all axes but one, and these axes."""
     others = tuple([i for i in range(len(x.shape)) if i != axis])
-    norms = xp.vector_norm(x, ord=p, axis=others, keepdims=True)
+    return xp.vector_norm(x, ord=p, axis=others, keepdims=True), others
+
+
+def _renorm_gradient(xp, g, x, p, axis, maxnorm, x_shape):
+    # Only where the norm is too long does it take part: one that is nan stays out of the gradient too.
+    norms, others = _other_norms(xp, x, p, axis)
+    along = xp.real(xp.sum(g * xp.conj(x), axis=others, keepdims=True)) / (norms + 1e-7)
+    through_norm = _norm_gradient(xp, along, x, norms, p, others, True, x_shape)
+    return xp.where(norms > maxnorm, (g - through_norm) * (maxnorm / (norms + 1e-7)), g)
+
+
+@op(x=_renorm_gradient)
+def _renorm(xp, x, *, p, axis, maxnorm):
+    norms, _ = _other_norms(xp, x, p, axis)
     return x * xp.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
 

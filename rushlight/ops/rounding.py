@@ -71,12 +71,7 @@ def round_(xp, x, *, decimals=0):
     return xp.round(x * scale) / scale if decimals > 0 else xp.round(x / scale) * scale
 
 
-def _copysign_rule(xp, g, x, y):
-    at_zero = x == 0
-    return xp.where(at_zero, 0.0, g * (y / xp.where(at_zero, 1.0, x)))
-
-
-@op(promote="float", x=_copysign_rule, w=zero)
+@op(promote="float", x=lambda xp, g, x, y: g * xp.where(x == 0, 0.0, y / x), w=zero)
 def copysign(xp, x, w):
     return xp.copysign(x, w)
 

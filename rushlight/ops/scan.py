@@ -58,7 +58,9 @@ def _cumprod(xp, x, *, axis, dtype=None):
 
 def _logcumsumexp_gradient(xp, g, x, y, axis):
     # sum over j >= i of g[j] exp(x[i] - y[j]), in steps of exp(y[i] - y[i+1]), none of which can overflow.
-    decay = xp.exp(y - xp.shift(y, axis=axis, fill=float("inf"), back=True))
+    # Two infinite sums in a row are the same sum: a step of exp(0).
+    after = xp.shift(y, axis=axis, fill=float("inf"), back=True)
+    decay = xp.exp(xp.where(y == after, 0.0, y - after))
     return xp.conj(xp.exp(x - y)) * xp.linear_scan(xp.conj(decay), g, axis=axis, reverse=True)
 
 

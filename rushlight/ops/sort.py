@@ -291,9 +291,7 @@ def _between(ordered, ranks, axis, interpolation):
     below, above = _at(ordered, low, axis), _at(ordered, high, axis)
     if interpolation == "midpoint":
         return below + (above - below) * 0.5
-    weight = ranks - low
-    # The same value from both ends, so that inf is not inf - inf.
-    return xp.where(xp.equal(low, high), below, below + (above - below) * weight)
+    return below if interpolation != "linear" else xp.lerp(below, above, ranks - low)
 
 
 def _at(ordered, ranks, axis):

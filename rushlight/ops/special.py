@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from .. import dtypes
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import special as series
 from ..tensor import Tensor
-from .common import binary, no_gradient, require_number, unary
+from .common import binary, dtype_of, no_gradient, require_number, unary
 from .public import PUBLIC, public
 
 SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports
@@ -83,11 +84,7 @@ def log_ndtr(xp, x):
     return xp.log_ndtr(x)
 
 
-def _entr_rule(xp, g, x):
-    return xp.where(x >= 0, g * (-xp.log(x) - 1), math.nan)
-
-
-@op(node="SpecialEntrBackward0", promote="float", x=_entr_rule)
+@op(node="SpecialEntrBackward0", promote="float", x=lambda xp, g, x: g * (-xp.log(x) - 1))
 def entr(xp, x):
     """``-x log(x)``; 0 at 0, -inf below."""
     inside = -x * xp.log(xp.where(x > 0, x, 1.0))  # 0 at 0, nan at nan
@@ -251,23 +248,27 @@ def i0e(xp, x):
     return xp.i0e(x)
 
 
-def _quotient(xp, y, x):
-    """y / x, and its limit 1/2 at 0."""
-    at_zero = x == 0
-    return xp.where(at_zero, 0.5, y / xp.where(at_zero, 1.0, x))
+def _away_from_zero(xp, x, slope):
+    """``slope(x)``, and 1/2 where x is so small that it is that."""
+    away = xp.abs(x) > dtypes.finfo(dtype_of(x)).eps
+    return xp.where(away, slope(xp.where(away, x, 1.0)), 0.5)
 
 
-@op(node="SpecialI1Backward0", promote="float", x=lambda xp, g, x, y: g * (xp.i0(x) - _quotient(xp, y, x)))
+@op(
+    node="SpecialI1Backward0",
+    promote="float",
+    x=lambda xp, g, x, y: g * _away_from_zero(xp, x, lambda x: xp.i0(x) - y / x),
+)
 def i1(xp, x):
     """The modified Bessel function of the first kind, order 1."""
     return xp.i1(x)
 
 
-def _i1e_rule(xp, g, x, y):
-    return g * (xp.i0e(x) - y * xp.sign(x) - _quotient(xp, y, x))
-
-
-@op(node="SpecialI1EBackward0", promote="float", x=_i1e_rule)
+@op(
+    node="SpecialI1EBackward0",
+    promote="float",
+    x=lambda xp, g, x, y: g * _away_from_zero(xp, x, lambda x: xp.i0e(x) - y * (xp.sign(x) + 1 / x)),
+)
 def i1e(xp, x):
     """``exp(-|x|) I1(x)``."""
     return xp.i1e(x)

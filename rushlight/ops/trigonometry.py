@@ -74,11 +74,17 @@ def arctanh(xp, x):
     return xp.arctanh(x)
 
 
+def _inverse_square(xp, x, w):
+    """1 / (x² + w²), but 0 where that is no number: at the origin atan2 is flat, as PyTorch has it."""
+    square = x * x + w * w
+    return xp.where(square == 0, 0.0, xp.reciprocal(square))
+
+
 @op(
     node="Atan2Backward0",
     promote="float",
-    x=lambda xp, g, x, w: g * w / (x * x + w * w),
-    w=lambda xp, g, x, w: -g * x / (x * x + w * w),
+    x=lambda xp, g, x, w: g * w * _inverse_square(xp, x, w),
+    w=lambda xp, g, x, w: -g * x * _inverse_square(xp, x, w),
 )
 def arctan2(xp, x, w):
     return xp.arctan2(x, w)
@@ -90,11 +96,10 @@ def hypot(xp, x, w):
 
 
 def _sinc_slope(xp, g, x):
-    # Where x is 0 the quotient is 0/0; PyTorch's gradients of every order are 0 there.
-    at_zero = x == 0
-    safe = xp.where(at_zero, 1.0, x)
-    angle = math.pi * safe
-    return xp.where(at_zero, 0.0, g * xp.conj((xp.cos(angle) * angle - xp.sin(angle)) / (angle * safe)))
+    # Where the quotient is 0/0, at 0 and where x² is too small for a number, the slope is 0.
+    angle = math.pi * x
+    bottom = angle * x
+    return xp.where(bottom == 0, 0.0, g * xp.conj((angle * xp.cos(angle) - xp.sin(angle)) / bottom))
 
 
 @op(promote="float", x=_sinc_slope)

@@ -355,7 +355,21 @@ def sigmoid(x):
     return activations.sigmoid(x if x.__class__ is np.ndarray else np.asarray(x))
 
 
-_INVERSES = {0.5: np.sqrt, -1: np.reciprocal}
+def sign(x):
+    """-1, 0 or 1, 0 for nan; for complex numbers x / |x|, and 0 for 0."""
+    if x.dtype.kind == "f":
+        return np.subtract(x > 0, x < 0, dtype=x.dtype)
+    if x.dtype.kind == "c":
+        size = np.abs(x)
+        return np.where(size == 0, x.dtype.type(0), x / size)
+    return np.sign(x)
+
+
+def rsqrt(x):
+    return np.reciprocal(np.sqrt(x))
+
+
+_INVERSES = {0.5: np.sqrt, -1: np.reciprocal, -0.5: rsqrt}
 
 
 def power(x, w):

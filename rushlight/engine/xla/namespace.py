@@ -130,6 +130,14 @@ def sigmoid(x):
     return jax.nn.sigmoid(x)
 
 
+def sign(x):
+    """-1, 0 or 1, 0 for nan; for complex numbers x / |x|, and 0 for 0."""
+    if x.dtype.kind == "c":
+        size = jnp.abs(x)
+        return jnp.where(size == 0, x.dtype.type(0), x / size)
+    return jnp.sign(x) if x.dtype.kind in "biu" else jnp.where(x == x, jnp.sign(x), x.dtype.type(0))
+
+
 def left_shift(x, w):
     """Shifting by the width or more, or by less than 0, leaves 0."""
     outside = (w < 0) | (w >= 8 * x.dtype.itemsize)

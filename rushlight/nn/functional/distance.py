@@ -38,7 +38,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 def _unit(x, dim, eps):
     length = PUBLIC["norm"](x, 2, dim, True)
     # The length is kept from below eps as a constant would: the gradient there is that of the length itself.
-    return x / (length + (length.detach().clamp_min(eps) - length.detach()))
+    missing = (eps - length.detach()).clamp_min(0)
+    return x / (length + missing)
 
 
 def cosine_similarity_rows(x1, x2):

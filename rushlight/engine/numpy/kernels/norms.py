@@ -68,6 +68,7 @@ class Layer:
         def work(start, stop):
             part = slice(start, stop)
             c = _centred_rows(x[part], y[part], mean[part], scale[part], variance[part], eps)
+            scale[part] += 0.0 * variance[part]  # squares that overflow leave no number
             c *= scale[part]
             if w is not None:
                 c *= w
