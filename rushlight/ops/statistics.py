@@ -36,6 +36,17 @@ def _variance(xp, x, axis, keepdims, correction):
     return squares / freedom, mean
 
 
+def _deviation(xp, x, axis, keepdims, correction):
+    """(standard deviation, mean)."""
+    freedom = _freedom(x.shape, axis, correction)
+    if not freedom:
+        variance, mean = _variance(xp, x, axis, keepdims, correction)
+        return xp.sqrt(variance), mean
+    mean = xp.mean(x, axis=axis, keepdims=True)
+    deviation = xp.root_mean_square(xp.abs(x - mean), freedom, axis=axis, keepdims=keepdims)
+    return deviation, mean if keepdims else xp.reshape(mean, shape=deviation.shape)
+
+
 def _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape):
     g = kept(xp, g, axis, keepdims, x_shape)
     freedom = _freedom(x_shape, axis, correction)
@@ -60,7 +71,7 @@ def _var(xp, x, *, axis=None, keepdims=False, correction=1):
 
 @op(x=_deviation_gradient)
 def _std(xp, x, *, axis=None, keepdims=False, correction=1):
-    return xp.sqrt(_variance(xp, x, axis, keepdims, correction)[0])
+    return _deviation(xp, x, axis, keepdims, correction)[0]
 
 
 @op(
@@ -80,8 +91,7 @@ def _var_mean(xp, x, *, axis=None, keepdims=False, correction=1):
     )
 )
 def _std_mean(xp, x, *, axis=None, keepdims=False, correction=1):
-    variance, mean = _variance(xp, x, axis, keepdims, correction)
-    return xp.sqrt(variance), mean
+    return _deviation(xp, x, axis, keepdims, correction)
 
 
 @public

@@ -29,7 +29,7 @@ from ..special import (
     polygamma,
     zeta,
 )
-from .kernels import activations, losses, norms, products
+from .kernels import activations, losses, norms, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -102,7 +102,7 @@ def lay_out(x, order):
 
 
 def sum(x, axis=None, keepdims=False, dtype=None):
-    return np.add.reduce(x, axis, dtype, None, keepdims)
+    return (np.add.reduce if x.size <= sums.FEW else sums.reduce)(x, axis, dtype, None, keepdims)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
@@ -118,16 +118,44 @@ def min(x, axis=None, keepdims=False):
 
 
 def mean(x, axis=None, keepdims=False):
-    total = np.add.reduce(x, axis, None, None, keepdims)
+    total = (np.add.reduce if x.size <= sums.FEW else sums.reduce)(x, axis, None, None, keepdims)
     return total / (x.size // (total.size or 1) or np.nan)
 
 
+def root_mean_square(x, count, axis=None, keepdims=False):
+    """The root of the sum of squares divided by ``count``, also where the squares are too large for a float32."""
+    root = np.sqrt(sum(np.multiply(x, x), axis, keepdims) / count)
+    if x.dtype == np.float32 and (np.fmax.reduce(root, axis=None, initial=0) if root.ndim else root) == np.inf:
+        x = x.astype(np.float64)
+        root = np.sqrt(sum(np.multiply(x, x), axis, keepdims) / count).astype(np.float32)
+    return root
+
+
 def cumsum(x, axis, dtype=None):
-    return np.add.accumulate(x, axis, dtype)
+    return _running(np.add, x, axis, dtype)
 
 
 def cumprod(x, axis, dtype=None):
-    return np.multiply.accumulate(x, axis, dtype)
+    return _running(np.multiply, x, axis, dtype)
+
+
+_ROW = 256  # as many numbers or more are added to as many by one call; NumPy's own loop would go down the columns
+_WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+
+
+def _running(ufunc, x, axis, dtype):
+    """One by one, as running totals must be, but in double precision: PyTorch's way."""
+    if x.dtype not in _WIDER:
+        return ufunc.accumulate(x, axis, dtype)
+    wide = x.astype(_WIDER[x.dtype])
+    n = x.shape[axis]
+    if n * _ROW <= x.size and axis % x.ndim != x.ndim - 1:
+        steps = np.moveaxis(wide, axis, 0)
+        for i in range(1, n):
+            ufunc(steps[i - 1], steps[i], steps[i])
+    else:
+        ufunc.accumulate(wide, axis, out=wide)
+    return wide.astype(x.dtype)
 
 
 def cummax(x, axis):

@@ -151,10 +151,35 @@ def right_shift(x, w):
 
 
 erf, erfc, erfinv, lgamma = jax_special.erf, jax_special.erfc, jax_special.erfinv, jax_special.gammaln
-digamma, igamma, igammac = jax_special.digamma, jax_special.gammainc, jax_special.gammaincc
+igamma, igammac = jax_special.gammainc, jax_special.gammaincc
 i0, i0e, i1, i1e = jax_special.i0, jax_special.i0e, jax_special.i1, jax_special.i1e
 ndtri, log_ndtr = jax_special.ndtri, jax_special.log_ndtr
 gamma_slope = jax.lax.random_gamma_grad
+
+
+def root_mean_square(x, count, axis=None, keepdims=False):
+    """The root of the sum of squares divided by ``count``, also where the squares are too large for a float32."""
+    largest = jnp.max(jnp.abs(x), initial=0, keepdims=True)
+    scale = jnp.where((largest > 2.0**60) & jnp.isfinite(largest), largest, jnp.ones_like(largest))
+    root = jnp.sqrt(jnp.sum(jnp.square(x / scale), axis=axis, keepdims=keepdims) / count)
+    return root * jnp.reshape(scale, ())
+
+
+def digamma(x):
+    return jnp.where(x == 0, jnp.copysign(jnp.inf, -x).astype(x.dtype), jax_special.digamma(x))
+
+
+def rsqrt(x):
+    return jnp.reciprocal(jnp.sqrt(x))
+
+
+_INVERSES = {0.5: jnp.sqrt, -0.5: rsqrt}  # also of -0 and -inf as roots, which powers are not
+
+
+def power(x, w):
+    if isinstance(w, float) and w in _INVERSES and x.dtype.kind in "fc":
+        return _INVERSES[w](x)
+    return jnp.power(x, w)
 
 
 def polygamma(x, n):

@@ -15,6 +15,7 @@ import threading
 import numpy as np
 
 from ...native import library
+from . import sums
 from .parallel import cycled, over, rows
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
@@ -347,7 +348,7 @@ def _depthwise_weight(x, g, geometry):
             np.vecdot(met.reshape(spaced.shape), spaced, out=products[start:stop, k])
 
     rows(len(source), taps.size, work)
-    return np.add.reduce(products.reshape(len(x), x.shape[1], -1), axis=0)
+    return sums.rows(products.reshape(len(x), -1)).reshape(x.shape[1], -1)
 
 
 def _by_channel(x):

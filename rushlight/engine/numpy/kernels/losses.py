@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from . import sums
+
 _FEW = 8  # rows of one index that are added one by one
 
 BODIES: dict = {}
@@ -17,12 +19,12 @@ BACKWARD: dict = {}
 
 def _mse_sum(xp, x, w):
     d = np.subtract(x, w).ravel()
-    return d.dot(d)
+    return sums.products(d, d)
 
 
 def _mse_mean(xp, x, w):
     d = np.subtract(x, w).ravel()
-    return d.dot(d) / (d.size or math.nan)
+    return sums.products(d, d) / (d.size or math.nan)
 
 
 def _mse_backward(scale):
@@ -104,7 +106,7 @@ def add_rows(value, index, size):
         else:
             flat[rows[more]] += value.take(order[starts[more] + k], axis=0)
     for row, start, count in zip(rows[~few], starts[~few], counts[~few]):
-        flat[row] = np.ones(count, value.dtype).dot(value[order[start : start + count]])
+        flat[row] = sums.rows(value[order[start : start + count]])
     return out
 
 

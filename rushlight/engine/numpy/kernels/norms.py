@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import parallel
+from . import parallel, sums
 from .parallel import cycled
 
 BODIES: dict = {}
@@ -91,11 +91,11 @@ class Layer:
                 to_b[start] = self.sum(incoming)
             if w is not None:
                 incoming = incoming * w
-            along = np.vecdot(incoming, c)[:, None]
+            along = sums.products(incoming, c)[:, None]
             along *= s * s / -self.size
             c *= along
             c += incoming
-            c -= incoming.dot(_ones(c))[:, None] / self.size
+            c -= sums.along(incoming)[:, None] / self.size
             c *= s
 
         parallel.rows(*self.shape, work)
@@ -103,7 +103,7 @@ class Layer:
 
     def sum(self, g):
         """The sum for each parameter."""
-        return np.ones(len(g), g.dtype).dot(g)
+        return sums.rows(g)
 
     def total(self, parts, g):
         total = np.zeros(self.size, g.dtype)
@@ -149,8 +149,8 @@ class Group:
             part = slice(start, stop)
             c, s, incoming = gx[part], scale[part], g[part]
             np.subtract(x[part], mean[part, :, None], out=c)
-            np.vecdot(incoming, c, out=along[part])
-            total[part] = incoming.dot(_ones(c))
+            along[part] = sums.products(incoming, c)
+            total[part] = sums.along(incoming)
             factor = s[:, :, None] if w is None else s[:, :, None] * cycled(w, start, stop)
             # s w g - s mean(w g) - c s³ mean(w g c)
             slope, shift = ((factor[..., 0] * t[part]).sum(1, keepdims=True) / -self.size for t in (along, total))
@@ -164,10 +164,10 @@ class Group:
 
     def sum(self, g):
         """The sum for each parameter."""
-        return self._each(g.dot(_ones(g)))
+        return self._each(sums.along(g))
 
     def _each(self, t):
-        return np.add.reduce(t.reshape(-1, self.turns * self.shape[1]), axis=0)
+        return sums.rows(t.reshape(-1, self.turns * self.shape[1]))
 
 
 class Batch:
@@ -244,25 +244,19 @@ class Batch:
 
     def sum(self, x):
         """The sum of each channel."""
-        if self.shape[2] == 1:
-            return np.ones(len(x), x.dtype).dot(x[:, :, 0])
-        return np.add.reduce(x.dot(_ones(x)), axis=0)
+        return sums.rows(x[:, :, 0] if self.shape[2] == 1 else sums.along(x))
 
     def _products(self, g, u):
-        return np.add.reduce((g * u)[:, :, 0] if self.shape[2] == 1 else np.vecdot(g, u), axis=0)
+        return sums.rows((g * u)[:, :, 0] if self.shape[2] == 1 else sums.products(g, u))
 
 
 def _centred_rows(x, out, mean, scale, variance, eps):
     """``out`` = x - mean of each row; the statistics are written to the last arguments but one."""
-    np.divide(x.dot(_ones(x))[:, None], x.shape[1] or math.nan, out=mean)
+    np.divide(sums.along(x)[:, None], x.shape[1] or math.nan, out=mean)
     c = np.subtract(x, mean, out=out)
-    np.divide(np.vecdot(c, c)[:, None], x.shape[1] or math.nan, out=variance)
+    np.divide(sums.products(c, c)[:, None], x.shape[1] or math.nan, out=variance)
     np.reciprocal(np.sqrt(variance + x.dtype.type(eps)), out=scale)
     return c
-
-
-def _ones(x):
-    return np.ones(x.shape[-1], x.dtype)
 
 
 FORMS: dict = {"layer": Layer, "group": Group, "batch": Batch}
@@ -280,7 +274,7 @@ def _rms(needs, x, w, *, axes, eps):
 
     def work(start, stop):
         rows, out, s = source[start:stop], target[start:stop], scale[start:stop]
-        np.divide(np.vecdot(rows.conj(), rows)[:, None], form.size or math.nan, out=s)
+        np.divide(sums.products(rows.conj(), rows)[:, None], form.size or math.nan, out=s)
         np.reciprocal(np.sqrt(s + x.dtype.type(eps)), out=s)
         np.multiply(rows, s, out=out)
         if w is not None:
@@ -303,7 +297,7 @@ def _rms_backward(g, edges, saved):
         incoming = incoming * (s if w is None else w)
         if w is not None:
             incoming *= s
-        along = np.vecdot(incoming.conj(), rows)[:, None]
+        along = sums.products(incoming.conj(), rows)[:, None]
         along *= s * s / -form.size
         np.multiply(rows, along, out=out)
         out += incoming

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...native import library
+from . import sums
 
 _SMALL = 1 << 11  # elements of a matrix that needs no further question
 _FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
@@ -59,7 +60,7 @@ def linear_backward(g, edges, saved):
     if to_w is not None:
         x = saved["x"]
         gw = product(rows.T, _conj(x if x.ndim == 2 else _rows(x)))
-    return gx, gw, None if to_b is None else np.add.reduce(rows, axis=0)
+    return gx, gw, None if to_b is None else sums.rows(rows)
 
 
 def _serves(x, w) -> bool:

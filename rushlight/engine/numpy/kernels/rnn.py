@@ -11,6 +11,8 @@ import itertools
 
 import numpy as np
 
+from . import sums
+
 
 def recurrent(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
     """(y, h_n[, c_n]) and what ``recurrent_backward`` reuses: see ``ops.rnn.recurrent``."""
@@ -53,8 +55,8 @@ def recurrent_backward(g, edges, known):
         run.dc if wanted[2] else None,
         from_x.T @ flat if wanted[3] else None,
         from_h.T @ before if wanted[4] else None,
-        from_x.sum(0) if wanted[5] else None,
-        from_h.sum(0) if wanted[6] else None,
+        sums.rows(from_x) if wanted[5] else None,
+        sums.rows(from_h) if wanted[6] else None,
         run.weight_gradient() if wanted[7] else None,
     )
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from . import parallel
+from . import parallel, sums
 
 _HIGH, _LOW = 60.0, 1e-6  # exp up to here needs no shift, as long as a row's sum is not less than that
 _FEW = 1 << 12  # elements; below, the calls are the cost
@@ -88,8 +88,8 @@ def _in_rows(fill, axis, *arrays):
 
 
 def _sums(x):
-    return x.dot(np.ones(x.shape[1], x.dtype))[:, None] if x.ndim == 2 else np.add.reduce(x, 1, None, None, True)
+    return sums.along(x)[:, None] if x.ndim == 2 else sums.reduce(x, 1, keepdims=True)
 
 
 def _products(x, y):
-    return np.vecdot(x, y)[:, None] if x.ndim == 2 else np.add.reduce(x * y, 1, None, None, True)
+    return sums.products(x, y)[:, None] if x.ndim == 2 else sums.reduce(x * y, 1, keepdims=True)
