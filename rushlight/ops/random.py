@@ -23,6 +23,7 @@ from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
 from ..tensor import Tensor, wrap
+from .common import refuse
 from .creation import empty_like, factory, on_device, resolve, sizes
 from .public import PUBLIC, public
 
@@ -216,9 +217,9 @@ def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with ones, each with probability ``p`` (a number, or a tensor of them), and zeros."""
     views.check_writable(self)
     if isinstance(p, Tensor):
-        noise = _noise_for(p, generator)
         _check_probabilities(p)
-        return _write(self, _bernoulli_tensor, _astype(np.broadcast_to(_below(noise, p), self.shape), self))
+        noise = _draw_for(self, "uniform", generator, _noise_dtype(p), low=0.0, high=1.0)
+        return _write(self, _bernoulli_tensor, _astype(_below(noise, p), self))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     return _write(self, _bernoulli_number, _draw_for(self, "bernoulli", generator, p=float(p)))
@@ -332,8 +333,12 @@ def gamma_of(xp, a, drawn):
 
 def standard_gamma(shape: Tensor, generator=None) -> Tensor:
     """Gamma variates of rate 1 with the shapes given; a gradient says how they move with their shapes."""
+    refuse("gamma_cpu", lambda d: d.itemsize == 2, shape)
     drawn = wrap(_drawn_from("gamma", generator, shape))
     return xp_.gamma_of(shape, drawn.clamp(min=dtypes.finfo(shape.dtype).tiny))
+
+
+PUBLIC["_standard_gamma"] = standard_gamma
 
 
 @op(count=_no_gradient, prob=_no_gradient)
@@ -347,6 +352,7 @@ def binomial(count, prob, generator=None):
     for name, t in (("count", count), ("prob", prob)):
         if not t.dtype.is_floating_point:
             raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {t.dtype.word}")
+    refuse("binomial_cpu", lambda d: d.itemsize == 2, count)
     return xp_.binomial_of(count, prob, wrap(_drawn_from("binomial", generator, count, prob)))
 
 
@@ -425,8 +431,8 @@ def _dropout(input, p, train, features, alpha):
     shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if features else None
     if not alpha:
         # PyTorch's node is a product with the noise; a mask of bytes takes a quarter of its memory.
-        one = input.dtype.numpy.type(1)
-        scale = float((one / one.dtype.type(1.0 - p)).real)
+        one = np.float32(1) if input.dtype.itemsize == 2 else input.dtype.numpy.type(1)
+        scale = float(input.dtype.numpy.type(one / one.dtype.type(1.0 - p)).real)
         return _dropped(input, dropout_noise(input, p, shape, dtype=dtypes.bool_), scale=scale)
     noise = dropout_noise(input, p, shape)
     saturation = 1.7580993408473766
@@ -474,10 +480,13 @@ def native_dropout(input, p, train):
 
 def rrelu_noise(input: Tensor, lower: float, upper: float) -> Tensor:
     """The slopes of ``rrelu``: drawn where ``input`` is not positive, 1 elsewhere."""
+    refuse("rrelu_with_noise_out_cpu", lambda d: d is dtypes.float16, input)
     array = _values(input)
     if array.__class__ is np.ndarray and not _tracing():
         noise, drawn = np.ones_like(array), array <= 0
-        noise[drawn] = streams.uniform01(default_generator, int(np.count_nonzero(drawn))) * (upper - lower) + lower
+        number = np.float32 if array.itemsize == 2 else array.dtype.type
+        low, high = float(number(lower)), float(number(upper))
+        noise[drawn] = streams.uniform01(default_generator, int(np.count_nonzero(drawn))) * (high - low) + low
         return wrap(noise)
     noise = _draw("uniform", tuple(input.shape), input.dtype, input.device, None, low=lower, high=upper)
     return wrap(namespace_of(array).where(array <= 0, noise, namespace_of(array).ones_like(noise)))
@@ -528,21 +537,24 @@ def _draw_keyed(kind, shape, dtype, device, generator, parameters):
 
 def _halved(parameters):
     """A complex normal number's variance is shared by its two parts."""
-    return {k: v * math.sqrt(0.5) if k == "std" else v for k, v in parameters.items()}
+    return {k: v / math.sqrt(2) if k == "std" else v for k, v in parameters.items()}
 
 
 def _noise_for(p: Tensor, generator):
     """Uniform noise to compare probabilities with; half precision is compared in float32."""
-    dtype = p.dtype if p.dtype is dtypes.float64 else dtypes.float32
-    return _draw("uniform", tuple(p.shape), dtype, p.device, generator, low=0.0, high=1.0)
+    return _draw("uniform", tuple(p.shape), _noise_dtype(p), p.device, generator, low=0.0, high=1.0)
+
+
+def _noise_dtype(p: Tensor):
+    return p.dtype if p.dtype is dtypes.float64 else dtypes.float32
 
 
 def _drawn_from(kind, generator, *parameters):
     arrays = [_values(t) for t in parameters]
     generator, dtype = _checked(generator), arrays[0].dtype
     if all(a.__class__ is np.ndarray for a in arrays) and not _tracing():
-        arrays = np.broadcast_arrays(*arrays)
-        drawn = getattr(streams, kind)(generator, *[a.astype(np.float64) for a in arrays])
+        arrays = np.broadcast_arrays(*[a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays])
+        drawn = getattr(streams, kind)(generator, *arrays)
         return drawn.reshape(arrays[0].shape).astype(dtype)
     from ..engine.xla import keys
 

@@ -13,6 +13,11 @@ import math
 
 import numpy as np
 
+from . import box_muller
+from .box_muller import BLOCK as _BLOCK
+
+_FEW = 1024  # numbers that Python's math goes through one by one
+
 
 def whole(draw):
     """The generator is this thread's alone until ``draw`` has all its numbers, as in PyTorch."""
@@ -23,9 +28,6 @@ def whole(draw):
             return draw(generator, *args, **kwargs)
 
     return drawn
-
-
-_BLOCK = 16  # normal values are made in blocks: 8 radii with 8 angles
 
 
 @whole
@@ -82,22 +84,28 @@ def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool =
     out = np.empty(n, compute)
     # PyTorch first fills all of memory with uniform values (half precision: only the whole blocks).
     drawn = uniform01(generator, whole if dtype.itemsize == 2 else n, compute)
-    _box_muller(drawn[:whole], out[:whole])
+    fill = _blocks if compute == np.float64 else box_muller.normal
+    fill(drawn[:whole], out[:whole], mean, std)
     if whole != n:
-        _box_muller(uniform01(generator, _BLOCK, compute), out[-_BLOCK:])
-    if std != 1:
-        out *= compute.type(std)
-    if mean != 0:
-        out += compute.type(mean)
+        fill(uniform01(generator, _BLOCK, compute), out[-_BLOCK:], mean, std)
     return out.astype(dtype, copy=False)
 
 
-def _box_muller(u, out) -> None:
+def _blocks(u, out, mean, std) -> None:
+    """The same as ``box_muller.normal`` in float64, with the logarithm and waves of the C library."""
     u, out = u.reshape(-1, 2, _BLOCK // 2), out.reshape(-1, 2, _BLOCK // 2)
-    radius = np.sqrt(-2 * np.log(1 - u[:, 0]))
-    angle = u[:, 1] * u.dtype.type(2 * math.pi)
-    np.multiply(radius, np.cos(angle), out=out[:, 0])
-    np.multiply(radius, np.sin(angle), out=out[:, 1])
+    radius = np.sqrt(-2 * exactly(np.log, 1 - u[:, 0]))
+    angle = u[:, 1] * (2 * math.pi)
+    for i, wave in enumerate((np.cos, np.sin)):
+        out[:, i] = _fused(radius * exactly(wave, angle), std, mean)
+
+
+def exactly(function, x):
+    """``function`` of float64 numbers as the C library rounds it, which NumPy's vector code does not."""
+    if x.size <= _FEW:
+        one = getattr(math, function.__name__)
+        return np.array([one(v) for v in x.reshape(-1).tolist()]).reshape(x.shape)
+    return function(x.astype(np.longdouble)).astype(np.float64)
 
 
 def _pairs(generator, n: int) -> np.ndarray:
@@ -105,19 +113,19 @@ def _pairs(generator, n: int) -> np.ndarray:
     waiting = [] if generator.spare is None or not n else [generator.spare]
     pairs = (n - len(waiting) + 1) // 2
     u = uniform01(generator, 2 * pairs).reshape(-1, 2)
-    values = [*waiting, *(_few_pairs(u) if n < _BLOCK else _many_pairs(u))]
+    values = [*waiting, *(_few_pairs(u) if n <= _FEW else _many_pairs(u))]
     if n:
         generator.spare = values[n] if len(values) > n else None
     return np.array(values[:n])
 
 
 def _many_pairs(u) -> list:
-    radius, angle = np.sqrt(-2 * np.log1p(-u[:, 1])), 2 * math.pi * u[:, 0]
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1).tolist()
+    radius, angle = np.sqrt(-2 * exactly(np.log1p, -u[:, 1])), 2 * math.pi * u[:, 0]
+    return np.stack([radius * exactly(np.cos, angle), radius * exactly(np.sin, angle)], axis=1).reshape(-1).tolist()
 
 
 def _few_pairs(u) -> list:
-    """The same with Python's math: faster for a handful, and equal to the last bit, as NumPy's cosine is not."""
+    """The same with Python's math: faster for a handful."""
     values = []
     for first, second in u.tolist():
         radius, angle = math.sqrt(-2 * math.log1p(-second)), 2 * math.pi * first
@@ -127,7 +135,7 @@ def _few_pairs(u) -> list:
 
 @whole
 def log_normal(generator, n: int, dtype, mean: float, std: float) -> np.ndarray:
-    return np.exp(_pairs(generator, n) * std + mean).astype(dtype)
+    return exactly(np.exp, _pairs(generator, n) * std + mean).astype(dtype)
 
 
 @whole
@@ -137,7 +145,7 @@ def bernoulli(generator, n: int, dtype, p: float) -> np.ndarray:
 
 @whole
 def exponential(generator, n: int, dtype, rate: float) -> np.ndarray:
-    return (-1 / rate * np.log1p(-uniform01(generator, n))).astype(dtype)
+    return (-1 / rate * exactly(np.log1p, -uniform01(generator, n))).astype(dtype)
 
 
 @whole
@@ -200,21 +208,22 @@ def binomial(generator, counts: np.ndarray, probabilities: np.ndarray) -> np.nda
 
 @whole
 def gamma(generator, shapes: np.ndarray) -> np.ndarray:
+    number = shapes.dtype.type
     with _Uniforms(generator) as u:
         normals = _Normals(u, generator.spare)
-        drawn = np.array([_gamma(u, normals, a) for a in shapes.reshape(-1).tolist()], dtype=np.float64)
+        drawn = np.array([_gamma(u, normals, a, number) for a in shapes.reshape(-1)], dtype=np.float64)
     generator.spare = normals.spare
     return drawn
 
 
-def _gamma(u, normal, shape: float) -> float:
-    """Marsaglia and Tsang (2000), https://doi.org/10.1145/358407.358414."""
+def _gamma(u, normal, shape, number) -> float:
+    """Marsaglia and Tsang (2000), https://doi.org/10.1145/358407.358414; ``number`` is the type of ``shape``."""
     scale = 1.0
     if shape < 1:
         if shape == 0:
             return 0.0
-        scale, shape = (1 - u()) ** (1 / shape), shape + 1
-    d = shape - 1 / 3
+        scale, shape = (1 - u()) ** float(number(1) / shape), shape + number(1)
+    d = float(shape - number(_THIRD))
     c = 1 / math.sqrt(9 * d)
     while True:
         x = normal()
@@ -224,6 +233,9 @@ def _gamma(u, normal, shape: float) -> float:
         v, least = y * y * y, 1 - u()
         if least < 1 - 0.0331 * x**4 or math.log(least) < 0.5 * x * x + d * (1 - v + math.log(v)):
             return scale * d * v
+
+
+_THIRD = np.float32(1 / 3)  # also for float64: so PyTorch has it
 
 
 def _poisson(u, rate: float) -> float:
