@@ -115,6 +115,7 @@ _LATER = (
     "multiprocessing",
     "nn",
     "optim",
+    "overrides",
     "serialization",
     "signal",
     "special",

@@ -95,6 +95,12 @@ class Tensor:
         t._array, t._node, t._grad, t._storage, t._view = made._array, None, None, made._storage, None
         return t
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        from .autograd import overriding
+
+        overriding.enroll(cls)
+
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property

@@ -95,6 +95,13 @@ PARTS = {
             "memory_format": "memory_format",
             "layout": "layout",
             "default_generator": "default_generator",
+            "DisableTorchFunction": "autograd.overriding.DisableTorchFunction",
+            "DisableTorchFunctionSubclass": "autograd.overriding.DisableTorchFunctionSubclass",
+            "_disabled_torch_function_impl": "autograd.overriding.disabled",
+            "_is_torch_function_mode_enabled": "overrides._is_torch_function_mode_enabled",
+            "_has_torch_function": "overrides.has_torch_function",
+            "_has_torch_function_unary": "overrides.has_torch_function_unary",
+            "_has_torch_function_variadic": "overrides.has_torch_function_variadic",
         },
     ),
     "_C._nn": Part(

@@ -10,8 +10,9 @@ from ..engine import namespace_of
 from ..engine.numpy import namespace as numpy_engine
 from ..errors import type_name
 from ..tensor import Storage, Tensor
-from . import mode, shortcuts
+from . import mode, overriding, shortcuts
 from .mode import state
+from .overriding import PLAIN
 from .plan import Plans
 from .promotion import cast_back, convert
 from .record import link_view, record, record_several
@@ -53,7 +54,9 @@ def _general_caller(o: Op, plans: Plans, operator=False):
         xp = numpy_engine
         arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
         for a in args:
-            if isinstance(a, Tensor):
+            if a.__class__ is Tensor or isinstance(a, Tensor):
+                if a.__class__ not in PLAIN and overriding.state.subclasses:
+                    return _stranger(o, call, args, static, operator)
                 if a._view is not None and a._view.seen != a._storage.version:
                     a._refresh()
                 array, n = a._array, a._node
@@ -81,7 +84,7 @@ def _general_caller(o: Op, plans: Plans, operator=False):
         odd = not (plain and (common is _F32 or common is _F64)) and not is_view
         if odd:
             if operator and not all(isinstance(a, _OPERANDS) for a in args):
-                return NotImplemented
+                return _stranger(o, call, args, static, True)
             if common is None and args:
                 raise _not_a_tensor(o, args)
             if check is not None:
@@ -134,6 +137,18 @@ def _general_caller(o: Op, plans: Plans, operator=False):
         return t
 
     return call
+
+
+def _stranger(o, call, args, static, operator):
+    """What an operand of a foreign type answers, if it overrides functions; Python itself refuses for an operator."""
+    if not any(overriding.overrides(type(a)) for a in args):
+        return NotImplemented
+    try:
+        return overriding.ask_operator(o, call, args, static)
+    except overriding.Refused:
+        if operator:
+            return NotImplemented
+        raise
 
 
 def _not_a_tensor(o, args):

@@ -9,11 +9,13 @@ import numpy as np
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from .graph import GradientEdge, node_of
+from .overriding import asking
 from .tape import _size, run_backward
 
 __all__ = ["backward", "grad"]
 
 
+@asking
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Sum the gradients of ``tensors`` into the leaves' ``.grad`` (or only into those of ``inputs``).
 
@@ -40,6 +42,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=nodes, accumulate=True)
 
 
+@asking
 def grad(
     outputs,
     inputs,

@@ -15,6 +15,7 @@ from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor
 from . import mode
 from .mode import state
+from .overriding import PLAIN
 from .plan import Plans
 from .record import link_view, make_node, versions_of
 
@@ -58,7 +59,7 @@ def pair(o: Op, plans: Plans, general):
     compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
 
     def call(x, w):
-        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
+        if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, w)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh()
@@ -68,7 +69,7 @@ def pair(o: Op, plans: Plans, general):
             return general(x, w)
         if w.__class__ is float or w.__class__ is int:
             b, other, storage = w, None, None
-        elif w.__class__ is Tensor or isinstance(w, Tensor):
+        elif w.__class__ is Tensor or w.__class__ in PLAIN:
             if w._view is not None and w._view.seen != w._storage.version:
                 w._refresh()
             b, other, storage = w._array, w._node, w._storage
@@ -112,7 +113,7 @@ def single(o: Op, plans: Plans, general):
     compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
 
     def call(x, **static):
-        if mode.active or not (x.__class__ is Tensor or isinstance(x, Tensor)):
+        if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh()

@@ -7,6 +7,7 @@ import math
 import warnings
 
 from ..autograd.mode import no_grad
+from ..autograd.overriding import asking
 from ..ops import PUBLIC as ops
 
 __all__ = [
@@ -282,3 +283,7 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+
+for _name in __all__:
+    globals()[_name] = asking(globals()[_name])

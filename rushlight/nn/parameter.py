@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from ..autograd import overriding
 from ..dtypes import get_default_dtype
 from ..tensor import Storage, Tensor, wrap
 
@@ -26,7 +27,16 @@ def __dir__():
 _new = object.__new__
 
 
-class Parameter(Tensor):
+class _ParameterType(type):
+    """Makes ``isinstance(t, Parameter)`` true for tensors of other classes that ``Parameter(…)`` marked."""
+
+    def __instancecheck__(cls, instance) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
     """A tensor that is a module's parameter: it needs gradients, and ``module.parameters()`` yields it.
 
     >>> nn.Parameter(rushlight.ones(2))
@@ -35,8 +45,11 @@ class Parameter(Tensor):
     """
 
     _is_param = True
+    __torch_function__ = overriding.disabled
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
+        if isinstance(data, Tensor) and data.__class__ is not Tensor and data.__class__ is not Parameter:
+            return _marked(data, requires_grad)
         return _adopt(cls, _empty() if data is None else data.detach(), requires_grad)
 
     def __deepcopy__(self, memo):
@@ -66,6 +79,8 @@ class _BufferType(type):
 class Buffer(Tensor, metaclass=_BufferType):
     """A plain tensor, marked: assigned to a module it becomes a buffer, part of its state but not trained."""
 
+    __torch_function__ = overriding.disabled
+
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         t = (_empty() if data is None else data).detach().requires_grad_(data is not None and data.requires_grad)
         t.__dict__.update(persistent=persistent, _is_buffer=True)
@@ -76,6 +91,7 @@ class UninitializedTensorMixin(Tensor):
     """A parameter or buffer whose shape is not known yet. Only ``materialize`` makes it usable."""
 
     cls_to_become: type
+    __torch_function__ = overriding.disabled
 
     def materialize(self, shape, device=None, dtype=None) -> None:
         """Become a ``cls_to_become`` of the given shape, with uninitialized values, in place."""
@@ -191,6 +207,19 @@ class _Unknown:
     """The ``_view`` of an uninitialized tensor: always stale, so that every op asks the tensor to refresh."""
 
     seen, path, recorded, base = -1, (), False, None
+
+
+def _marked(data, requires_grad: bool):
+    """A tensor of a class that overrides functions stays of its class, and is marked as a parameter."""
+    t = data.detach().requires_grad_(requires_grad)
+    if type(t) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(t).__name__} was found instead. To use the type as a "
+            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    t._is_param = True
+    return t
 
 
 def _adopt(cls, data: Tensor, requires_grad: bool) -> Tensor:

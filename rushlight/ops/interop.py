@@ -7,6 +7,8 @@ import copy
 import numpy as np
 
 from .. import dtypes
+from ..autograd.op import differentiable
+from ..autograd.overriding import DisableTorchFunctionSubclass
 from ..autograd.tape import AccumulateGrad
 from ..engine import namespace_of
 from ..storage import memory_of
@@ -216,7 +218,10 @@ Tensor.__deepcopy__, Tensor.__copy__, Tensor.__reduce_ex__ = _deepcopy, _copy, _
 @public(function=False)
 def as_subclass(self, cls):
     """The same tensor seen as a subclass of Tensor."""
-    made = _shallow_copy(self)
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    with DisableTorchFunctionSubclass():
+        made = differentiable.alias(self)
     made.__class__ = cls
     return made
 

@@ -8,6 +8,7 @@ from ..autograd import mode, views
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import operator
+from ..autograd.overriding import Refused
 from ..tensor import Tensor
 from . import common, exponential
 from .public import PUBLIC
@@ -26,7 +27,10 @@ def _guarded(function):
     """A composite as an operator: what is neither Tensor nor number is left to the other operand."""
 
     def method(self, other):
-        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        try:
+            return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        except Refused:
+            return NotImplemented
 
     return method
 
@@ -110,3 +114,7 @@ Tensor.__ior__ = _in_place(xp.bitwise_or)
 Tensor.__ixor__ = _in_place(xp.bitwise_xor)
 Tensor.__ilshift__ = _in_place(xp.left_shift)
 Tensor.__irshift__ = _in_place(xp.right_shift)
+
+for _name, _made in list(vars(Tensor).items()):  # whoever overrides functions sees these names
+    if _name[:2] == "__" and "<locals>" in getattr(_made, "__qualname__", "") and not hasattr(_made, "op"):
+        _made.__name__, _made.__qualname__ = _name, f"Tensor.{_name}"

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import functools
+from types import FunctionType
 
-from ..autograd import views
+from ..autograd import overriding, views
 from ..tensor import Tensor
 
-PUBLIC: dict = {}  # name -> function; what ``rushlight`` exports
+
+class _Published(dict):
+    """Functions put in here ask whoever overrides them."""
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, overriding.asking(value) if isinstance(value, FunctionType) else value)
+
+    def update(self, names=(), **more):
+        for name, value in dict(names, **more).items():
+            self[name] = value
+
+
+PUBLIC: dict = _Published()  # name -> function; what ``rushlight`` exports
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
@@ -24,10 +37,11 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
         parameters = f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
         named = _numpy_named(f) if "dim" in parameters else f
-        called = _with_out(f, named) if out and "out" not in parameters else named
+        called = _with_out(f, named is not f) if out and "out" not in parameters else named
+        asked = overriding.asking(called) if function else called
         for name in (f.__name__, *aliases):
             if function:
-                PUBLIC[name] = called
+                PUBLIC[name] = asked
             if method:
                 setattr(Tensor, name, named)
             if inplace:
@@ -40,15 +54,26 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 _KEEP: set = set()
 
 
-def _with_out(f, named):
+def _with_out(f, numpy_names):
+    """``f`` as a function of its own: it takes ``out=``, and whoever overrides it is asked."""
+
     @functools.wraps(f)
     def called(*args, **kwargs):
-        if not kwargs:
-            return f(*args)
+        if overriding.watching:
+            return overriding.ask(called, plain, args, kwargs)
+        try:
+            return plain(*args, **kwargs) if kwargs else f(*args)
+        except Exception:
+            return overriding.ask_strangers(called, args, kwargs)
+
+    def plain(*args, **kwargs):
         out = kwargs.pop("out", None)
-        result = named(*args, **kwargs)
+        if numpy_names and ("axis" in kwargs or "keepdims" in kwargs):
+            kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+        result = f(*args, **kwargs)
         return result if out is None else write_out(out, result, f.__name__.rstrip("_"))
 
+    called.asks = True
     return called
 
 

@@ -1,7 +1,8 @@
 """Layers as functions, under PyTorch's names; one family per file, each file's ``__all__`` a part of this namespace."""
 
-from types import ModuleType as _Module
+from types import FunctionType as _Function, ModuleType as _Module
 
+from ...autograd.overriding import asking as _asking
 from .activation import *
 from .attention import *
 from .conv import *
@@ -19,6 +20,7 @@ from . import by_number
 # The names of all of them, not the files. Set this way because a type checker takes a computed list for an empty one.
 _names = [name for name, thing in globals().items() if name[0] != "_" and not isinstance(thing, _Module)]
 globals().update(__all__=_names)
+globals().update({name: _asking(globals()[name]) for name in _names if isinstance(globals()[name], _Function)})
 
 
 def __dir__():
