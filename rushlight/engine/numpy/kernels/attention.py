@@ -10,12 +10,16 @@ import math
 
 import numpy as np
 
+from ...native import library
 from . import parallel
+from .products import four
 from .softmax import exponentials
 
 
 def attention(needs, q, k, v, mask, noise, *, scale, causal):
     """softmax(q kᵀ scale + mask) v and the rows' normalizers: see ``ops.attention.attention``."""
+    if not needs & 8 and _serves(q, k, v, mask, noise):  # a mask's gradient is for NumPy
+        return _native(needs, q, k, v, mask, noise, scale, causal)
     shape, heads = _Heads.common(q, k, v, mask, noise)
     q, k, v = (heads.flat(a) for a in (q, k, v))
     out = np.empty((heads.count, q.shape[1], v.shape[2]), dtype=np.result_type(q, v))
@@ -35,14 +39,19 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
 
     parallel.rows(heads.count, q.shape[1] * k.shape[1], work)
     result = out.reshape(*shape, *out.shape[1:])
-    # As in PyTorch only attention by heads keeps its result, which then may not be written to.
-    kept = result if result.ndim == 4 else None
-    return result, ((kept, normalizers) if needs else None)
+    return result, ((_kept(result), normalizers) if needs else None)
+
+
+def _kept(result):
+    """As in PyTorch only attention by heads keeps its result, which then may not be written to."""
+    return result if result.ndim == 4 else None
 
 
 def attention_backward(g, edges, known):
     q, k, v, mask, noise, scale = (known[name] for name in ("q", "k", "v", "mask", "noise", "scale"))
     out, normalizers = known["aux"]
+    if normalizers.ndim == 1:
+        return _native_backward(g, edges, known)
     shape, heads = _Heads.common(q, k, v, mask, noise)
     q, k, v, g, out = (None if a is None else heads.flat(a) for a in (q, k, v, g, out))
     dq, dk, dv = (np.empty_like(a) for a in (q, k, v))
@@ -76,6 +85,62 @@ def attention_backward(g, edges, known):
         a.reshape(*shape, *a.shape[1:]) if e is not None and a is not None else None
         for a, e in zip((*gradients, None), edges)
     ]
+
+
+# -- by the library in C -----------------------------------------------------------------------------------------------
+
+_WORTH = 1 << 14  # multiplications from which on it is called
+
+
+def _serves(q, k, v, mask, noise) -> bool:
+    if library is None or q.size * k.shape[-2] < _WORTH or not (k.size and v.size) or q.dtype.char not in "fd":
+        return False
+    if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
+        return False
+    return q.dtype == k.dtype == v.dtype and (noise is None or noise.dtype == q.dtype)
+
+
+def _native(needs, q, k, v, mask, noise, scale, causal):
+    batch = np.broadcast_shapes(*[a.shape[:-2] for a in (q, k, v, mask, noise) if a is not None])
+    out = _by_query((*batch, q.shape[-2], v.shape[-1]), q.dtype)
+    normalizers = np.empty(math.prod(batch) * q.shape[-2], q.dtype)
+    arrays, exclude = _arguments(batch, q, k, v, mask, noise)
+    library.attention(*arrays, four(out, batch), normalizers, int(causal), int(exclude), scale)
+    return out, ((_kept(out), normalizers) if needs else None)
+
+
+def _native_backward(g, edges, known):
+    q, k, v, mask, noise = (known[name] for name in ("q", "k", "v", "mask", "noise"))
+    out, normalizers = known["aux"]
+    batch = g.shape[:-2]
+    gradients = [_by_query((*batch, *a.shape[-2:]), a.dtype) for a in (q, k, v)]
+    arrays, exclude = _arguments(batch, q, k, v, mask, noise)
+    out, g, *targets = (None if a is None else four(a, batch) for a in (out, g, *gradients))
+    library.attention_backward(
+        *arrays, out, normalizers, g, *targets, int(known["causal"]), int(exclude), known["scale"]
+    )
+    return [a if e is not None else None for a, e in zip((*gradients, None, None), edges)]
+
+
+def _arguments(batch, q, k, v, mask, noise):
+    """What the library takes, and whether the mask says where to look."""
+    exclude = mask is not None and mask.dtype == bool
+    if exclude:
+        mask = np.where(mask, q.dtype.type(0), q.dtype.type(-np.inf))
+    if mask is not None:
+        mask = np.broadcast_to(mask, (*mask.shape[:-2], q.shape[-2], k.shape[-2]))
+    return [None if a is None else four(a, batch) for a in (q, k, v, mask, noise)], exclude
+
+
+def _by_query(shape, dtype):
+    """An array in whose memory the heads of one query lie together, as those of a projection do."""
+    if len(shape) != 4:
+        return np.empty(shape, dtype)
+    batch, heads, length, size = shape
+    return np.empty((batch, length, heads, size), dtype).swapaxes(1, 2)
+
+
+# -- on NumPy ----------------------------------------------------------------------------------------------------------
 
 
 def _scores(q, k, heads, mask, block, scale, causal):

@@ -73,18 +73,18 @@ def _serves(x, w) -> bool:
 def _batch(x, w):
     batch = np.broadcast_shapes(x.shape[:-2], w.shape[:-2])
     y = np.empty((*batch, x.shape[-2], w.shape[-1]), x.dtype)
-    library.matmul(*[_four(a, batch) for a in (x, w)], None, _four(y, batch))
+    library.matmul(*[four(a, batch) for a in (x, w)], None, four(y, batch))
     return y
 
 
-def _four(x, batch):
+def four(x, batch):
     """``x`` with its batch in two dimensions; a copy only where that cannot be a view."""
     matrices = x.shape[-2:]
     if x.shape[:-2] != batch:
         x = np.broadcast_to(x, (*batch, *matrices))
     if len(batch) == 2:
         return x
-    return x.reshape(1, *batch, *matrices) if len(batch) == 1 else x.reshape(math.prod(batch[:-1]), *x.shape[-3:])
+    return x[(None,) * (2 - len(batch))] if len(batch) < 2 else x.reshape(math.prod(batch[:-1]), *x.shape[-3:])
 
 
 def _rows(x):

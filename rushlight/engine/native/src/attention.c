@@ -1,0 +1,322 @@
+/* softmax(q kᵀ scale + mask) v, a block of queries at a time: the scores of a block and of all keys stay in the thread's
+   scratch memory, those of all queries never exist together.
+
+   Forward keeps one number a query, the logarithm of its softmax's denominator; backward makes the weights again from
+   it, block by block:
+
+       p = exp(q kᵀ scale + mask - logarithm)      dv += (p noise)ᵀ g      dp = g vᵀ noise
+       ds = p (dp - sum of g out)                  dq = ds k scale         dk += dsᵀ q scale
+
+   The sum over dp p of a softmax's gradient is that of g out, where out was kept. A head is one piece of work backward, so
+   that its dk and dv are added up in order; forward a block of its queries is one. */
+#include "approximations.h"
+#include "gemm.h"
+
+enum { BLOCK = 1 << 15, FEWEST = 16, MOST_QUERIES = 128 }; /* scores of a block, and how many queries it may have */
+
+typedef struct {
+    matrix m;
+    long outer, inner;
+} heads; /* a matrix for each of outer x inner heads */
+
+typedef struct {
+    long outer, inner, queries, keys, size, value_size, block, blocks;
+    heads q, k, v, mask, noise, g; /* in any layout */
+    heads out, dq, dk, dv;         /* with contiguous rows */
+    heads logs;                    /* in C order */
+    int causal, exclude; /* exclude: -inf in the mask takes a score out whatever it is */
+    real scale;
+    int out_of_memory;
+} attention;
+
+static heads heads_of(const rl_call *c, int i)
+{
+    if (!c->array[i])
+        return (heads){{NULL, 0, 0}, 0, 0};
+    const ptrdiff_t *s = c->stride[i];
+    long size = sizeof(real);
+    return (heads){{c->array[i], s[2] / size, s[3] / size}, s[0] / size, s[1] / size};
+}
+
+RL_INLINE matrix head(const attention *a, heads h, long which)
+{
+    if (h.m.at)
+        h.m.at += which / a->inner * h.outer + which % a->inner * h.inner;
+    return h.m;
+}
+
+/* C (+)= A B for a B in packed strips, of which the first k of ``length`` rows are used. */
+static void times_first(long rows, long cols, long k, long length, matrix a, const real *strips, target c)
+{
+    enum { SLICE = 512 };
+    long row[ROWS], at[SLICE], line[SLICE];
+    count(row, ROWS, a.row);
+    for (long p = 0; p < k || p == 0; p += SLICE) {
+        long some = least(SLICE, k - p);
+        count(at, some, a.col), count(line, some, COLS);
+        for (long i = 0; i < rows; i += ROWS)
+            for (long j = 0; j < cols; j += COLS) {
+                operands o = {some, a.at + i * a.row + p * a.col, row, at, strips + j * length + p * COLS, line};
+                tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
+            }
+        c.add = 1;
+    }
+}
+
+static void times(long rows, long cols, long k, matrix a, const real *strips, target c)
+{
+    times_first(rows, cols, k, k, a, strips, c);
+}
+
+RL_INLINE long wide(long cols) { return parts(cols, COLS) * COLS; }
+
+/* How many keys the queries before ``end`` look at. */
+RL_INLINE long seen(const attention *a, long end) { return a->causal ? least(a->keys, end) : a->keys; }
+
+/* n elements of row i, one after the other: where they lie, or gathered in ``spare``. */
+static const real *row_of(matrix m, long i, long n, real *spare)
+{
+    const real *from = m.at + i * m.row;
+    if (m.col == 1)
+        return from;
+    for (long j = 0; j < n; j++)
+        spare[j] = from[j * m.col];
+    return spare;
+}
+
+/* Scores of query ``i`` times scale plus mask; what it may not see is -inf. */
+static void finish_scores(const attention *a, long which, long i, long keys, real *row, real *spare)
+{
+    matrix mask = head(a, a->mask, which);
+    long allowed = a->causal ? least(keys, i + 1) : keys;
+    real scale = a->scale;
+    if (!mask.at) {
+        RL_SIMD
+        for (long j = 0; j < allowed; j++)
+            row[j] *= scale;
+    } else {
+        const real *from = row_of(mask, i, allowed, spare);
+        int exclude = a->exclude;
+        RL_SIMD
+        for (long j = 0; j < allowed; j++) {
+            real bias = from[j];
+            row[j] = exclude && bias < 0 ? bias : row[j] * scale + bias;
+        }
+    }
+    for (long j = allowed; j < keys; j++)
+        row[j] = -INFINITY;
+}
+
+static void times_noise(matrix noise, long i, long keys, real *row, real *spare)
+{
+    const real *from = row_of(noise, i, keys, spare);
+    RL_SIMD
+    for (long j = 0; j < keys; j++)
+        row[j] *= from[j];
+}
+
+/* row = exp(row - its maximum); returns their sum, and the maximum. */
+static real exponentials(long keys, real *row, real *shift)
+{
+    real top = -INFINITY, total = 0;
+    RL_MAX(top)
+    for (long j = 0; j < keys; j++)
+        top = row[j] > top ? row[j] : top;
+    top = top == -INFINITY ? 0 : top; /* a query that may look nowhere */
+    RL_SUM(total)
+    for (long j = 0; j < keys; j++) {
+        row[j] = rl_exp(row[j] - top);
+        total += row[j];
+    }
+    *shift = top;
+    return total == 0 ? 1 : total;
+}
+
+static void scale_row(long n, real *row, real scale)
+{
+    RL_SIMD
+    for (long j = 0; j < n; j++)
+        row[j] *= scale;
+}
+
+static void forward_block(const attention *a, long which, long begin, real *memory)
+{
+    long rows = least(a->block, a->queries - begin), keys = seen(a, begin + rows), line = wide(keys);
+    real *k_strips = memory, *v_strips = k_strips + line * a->size, *scores = v_strips + keys * wide(a->value_size);
+    real *spare = scores + rows * line;
+    matrix noise = head(a, a->noise, which), out = head(a, a->out, which);
+    pack_strips(a->size, keys, turned(head(a, a->k, which)), k_strips);
+    pack_strips(keys, a->value_size, head(a, a->v, which), v_strips);
+    times(rows, keys, a->size, part(head(a, a->q, which), begin, 0), k_strips, (target){scores, line, 1, 0, NULL, NULL});
+    real total[MOST_QUERIES];
+    real *logs = (real *)a->logs.m.at + which * a->queries + begin;
+    for (long i = 0; i < rows; i++) {
+        real shift, *row = scores + i * line;
+        finish_scores(a, which, begin + i, keys, row, spare);
+        total[i] = exponentials(keys, row, &shift);
+        logs[i] = (real)log((double)total[i]) + shift;
+        if (noise.at)
+            times_noise(noise, begin + i, keys, row, spare);
+    }
+    real *to = (real *)out.at + begin * out.row;
+    times(rows, a->value_size, keys, (matrix){scores, line, 1}, v_strips, (target){to, out.row, 1, 0, NULL, NULL});
+    for (long i = 0; i < rows; i++)
+        scale_row(a->value_size, to + i * out.row, 1 / total[i]);
+}
+
+static void forward_pieces(void *context, long begin, long end)
+{
+    attention *a = context;
+    long size = wide(a->keys) * (a->size + a->block + 1) + a->keys * wide(a->value_size);
+    real *memory = rl_scratch((size_t)size * sizeof(real));
+    if (!memory) {
+        a->out_of_memory = 1;
+        return;
+    }
+    for (long piece = begin; piece < end; piece++)
+        forward_block(a, piece / a->blocks, piece % a->blocks * a->block, memory);
+}
+
+/* What backward needs of a head for all its blocks, packed once. */
+typedef struct {
+    real *keys_across, *keys_down, *values_across; /* strips of kᵀ, k and vᵀ */
+    real *g, *q;                                   /* strips of a block's g and q */
+    real *weights, *slopes;                        /* of a block */
+    real *spare;
+} space;
+
+static long space_size(const attention *a)
+{
+    long line = wide(a->keys), size = wide(a->size), value = wide(a->value_size);
+    return line * (a->size + a->value_size + 2 * a->block + 1) + a->keys * size + a->block * (value + size) + value;
+}
+
+static space space_of(const attention *a, real *at)
+{
+    long line = wide(a->keys), size = wide(a->size), value = wide(a->value_size);
+    space s;
+    s.keys_across = at, at += line * a->size;
+    s.values_across = at, at += line * a->value_size;
+    s.weights = at, at += line * a->block;
+    s.slopes = at, at += line * a->block;
+    s.keys_down = at, at += a->keys * size;
+    s.g = at, at += a->block * value;
+    s.q = at, at += a->block * size;
+    s.spare = at;
+    return s;
+}
+
+/* p and ds of one query: row holds its scores, slope the gradient of its weights. */
+static void slopes_of_row(const attention *a, long which, long i, long keys, real *row, real *slope, real *spare)
+{
+    matrix noise = head(a, a->noise, which), out = head(a, a->out, which);
+    real log_total = a->logs.m.at[which * a->queries + i], sum = 0;
+    if (noise.at)
+        times_noise(noise, i, keys, slope, spare);
+    RL_SIMD
+    for (long j = 0; j < keys; j++)
+        row[j] = rl_exp(row[j] - log_total);
+    if (out.at) {
+        const real *y = out.at + i * out.row, *g = row_of(head(a, a->g, which), i, a->value_size, spare);
+        RL_SUM(sum)
+        for (long j = 0; j < a->value_size; j++)
+            sum += g[j] * y[j];
+    } else {
+        RL_SUM(sum)
+        for (long j = 0; j < keys; j++)
+            sum += row[j] * slope[j];
+    }
+    RL_SIMD
+    for (long j = 0; j < keys; j++)
+        slope[j] = row[j] * (slope[j] - sum);
+    if (noise.at)
+        times_noise(noise, i, keys, row, spare);
+}
+
+static void backward_block(const attention *a, long which, long begin, space s)
+{
+    long rows = least(a->block, a->queries - begin), keys = seen(a, begin + rows), line = wide(a->keys);
+    matrix q = part(head(a, a->q, which), begin, 0), g = part(head(a, a->g, which), begin, 0);
+    matrix dq = part(head(a, a->dq, which), begin, 0), dk = head(a, a->dk, which), dv = head(a, a->dv, which);
+    times(rows, keys, a->size, q, s.keys_across, (target){s.weights, line, 1, 0, NULL, NULL});
+    times(rows, keys, a->value_size, g, s.values_across, (target){s.slopes, line, 1, 0, NULL, NULL});
+    for (long i = 0; i < rows; i++) {
+        finish_scores(a, which, begin + i, keys, s.weights + i * line, s.spare);
+        slopes_of_row(a, which, begin + i, keys, s.weights + i * line, s.slopes + i * line, s.spare);
+    }
+    pack_strips(rows, a->value_size, g, s.g);
+    pack_strips(rows, a->size, q, s.q);
+    matrix weights = {s.weights, 1, line}, slopes = {s.slopes, line, 1};
+    times(keys, a->value_size, rows, weights, s.g, (target){(real *)dv.at, dv.row, 1, 1, NULL, NULL});
+    times(keys, a->size, rows, turned(slopes), s.q, (target){(real *)dk.at, dk.row, 1, 1, NULL, NULL});
+    times_first(rows, a->size, keys, a->keys, slopes, s.keys_down, (target){(real *)dq.at, dq.row, 1, 0, NULL, NULL});
+}
+
+static void scale_all(long rows, long cols, matrix m, real scale)
+{
+    for (long i = 0; i < rows; i++)
+        scale_row(cols, (real *)m.at + i * m.row, scale);
+}
+
+static void clear(long rows, long cols, matrix m)
+{
+    for (long i = 0; i < rows; i++)
+        memset((real *)m.at + i * m.row, 0, (size_t)cols * sizeof(real));
+}
+
+static void backward_pieces(void *context, long begin, long end)
+{
+    attention *a = context;
+    real *memory = rl_scratch((size_t)space_size(a) * sizeof(real));
+    if (!memory) {
+        a->out_of_memory = 1;
+        return;
+    }
+    space s = space_of(a, memory);
+    for (long which = begin; which < end; which++) {
+        matrix k = head(a, a->k, which), v = head(a, a->v, which);
+        matrix dq = head(a, a->dq, which), dk = head(a, a->dk, which), dv = head(a, a->dv, which);
+        clear(a->keys, a->size, dk), clear(a->keys, a->value_size, dv);
+        pack_strips(a->size, a->keys, turned(k), s.keys_across);
+        pack_strips(a->value_size, a->keys, turned(v), s.values_across);
+        pack_strips(a->keys, a->size, k, s.keys_down);
+        for (long first = 0; first < a->queries; first += a->block)
+            backward_block(a, which, first, s);
+        scale_all(a->queries, a->size, dq, a->scale), scale_all(a->keys, a->size, dk, a->scale);
+    }
+}
+
+static attention problem(const rl_call *c)
+{
+    const ptrdiff_t *q = c->shape[0], *v = c->shape[2];
+    attention a = {.outer = q[0], .inner = q[1], .queries = q[2], .size = q[3], .keys = v[2], .value_size = v[3],
+                   .q = heads_of(c, 0), .k = heads_of(c, 1), .v = heads_of(c, 2), .mask = heads_of(c, 3),
+                   .noise = heads_of(c, 4), .out = heads_of(c, 5), .logs = {{c->array[6], 0, 0}, 0, 0},
+                   .causal = (int)c->integer[0], .exclude = (int)c->integer[1], .scale = (real)c->number[0]};
+    a.block = least(a.causal ? MOST_QUERIES / 4 : MOST_QUERIES, most(FEWEST, BLOCK / most(1, a.keys) / ROWS * ROWS));
+    a.blocks = parts(a.queries, a.block);
+    return a;
+}
+
+/* attention(q, k, v, mask, noise, out, logarithms, causal, exclude, scale) */
+static int attend(const rl_call *c)
+{
+    attention a = problem(c);
+    rl_parallel(forward_pieces, &a, a.outer * a.inner * a.blocks, most(1, BLOCK / most(1, a.block * a.keys)));
+    return a.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* attention_backward(q, k, v, mask, noise, out, logarithms, g, dq, dk, dv, causal, exclude, scale) */
+static int attend_backward(const rl_call *c)
+{
+    attention a = problem(c);
+    a.g = heads_of(c, 7), a.dq = heads_of(c, 8), a.dk = heads_of(c, 9), a.dv = heads_of(c, 10);
+    rl_parallel(backward_pieces, &a, a.outer * a.inner, most(1, BLOCK / most(1, a.queries * a.keys)));
+    return a.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+RL_FAMILY(attention) = {
+    {"attention", "sss s?s? Sy iid", attend},
+    {"attention_backward", "sss s?s? s?x s SSS iid", attend_backward},
+    RL_END,
+};
