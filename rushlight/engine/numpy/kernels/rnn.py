@@ -11,16 +11,18 @@ import itertools
 
 import numpy as np
 
+from ...native import library
 from . import sums
+from .products import product
 
 
 def recurrent(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
     """(y, h_n[, c_n]) and what ``recurrent_backward`` reuses: see ``ops.rnn.recurrent``."""
     cell, steps, flat = _CELLS[kind], _steps(x, sizes, reverse), _flat(x, sizes)
-    gates = flat @ w_ih.T
-    for bias in (b_ih, b_hh if cell.adds_up else None):
-        if bias is not None:
-            gates += bias
+    biases = [bias for bias in (b_ih, b_hh if cell.adds_up else None) if bias is not None]
+    gates = product(flat, w_ih.T, biases[0] + biases[1] if len(biases) == 2 else biases[0] if biases else None)
+    if w_hr is None and _serves(gates, h, c, w_hh, b_hh):
+        return _native(needs, x, h, c, w_hh, b_hh, gates, kind, sizes, reverse)
     run = cell(len(flat), h, c, w_hh, b_hh, w_hr)
     before = np.empty((len(flat), h.shape[1]), dtype=gates.dtype)
     y = np.empty_like(before)
@@ -43,22 +45,69 @@ def recurrent_backward(g, edges, known):
     run = _CELLS[known["kind"]].again(kept, g, w_hr)
     from_x = np.empty_like(gates)
     from_h = from_x if run.adds_up else np.empty_like(gates)
-    for rows in reversed(steps):
+    native = w_hr is None and _serves(gates, dh, run.dc, w_hh, None)
+    if native:
+        _native_backward(known, gates, before, kept, gy, dh, run.dc, from_x, from_h)
+    for rows in () if native else reversed(steps):
         part = dh[: rows.stop - rows.start]
         part += gy[rows]
         run.backward(rows, gates[rows], before[rows], part, from_x[rows], from_h[rows])
         part += from_h[rows] @ w_hh
     wanted = [e is not None for e in edges]
     return (
-        (from_x @ w_ih).reshape(x.shape) if wanted[0] else None,
+        product(from_x, w_ih).reshape(x.shape) if wanted[0] else None,
         dh if wanted[1] else None,
         run.dc if wanted[2] else None,
-        from_x.T @ flat if wanted[3] else None,
-        from_h.T @ before if wanted[4] else None,
+        product(from_x.T, flat) if wanted[3] else None,
+        product(from_h.T, before) if wanted[4] else None,
         sums.rows(from_x) if wanted[5] else None,
         sums.rows(from_h) if wanted[6] else None,
         run.weight_gradient() if wanted[7] else None,
     )
+
+
+# -- steps by the library in C -----------------------------------------------------------------------------------------
+
+_KINDS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
+_WORTH = 1 << 12  # elements of the gates from which on it is called
+
+
+def _serves(gates, h, c, w_hh, b_hh) -> bool:
+    if library is None or gates.size < _WORTH or gates.dtype.char not in "fd":
+        return False
+    return all(a is None or a.dtype == gates.dtype for a in (h, c, w_hh, b_hh))
+
+
+def _native(needs, x, h, c, w_hh, b_hh, gates, kind, sizes, reverse):
+    h, c = np.array(h, order="C"), None if c is None else np.array(c, order="C")
+    before = np.empty((len(gates), h.shape[1]), gates.dtype)
+    y = np.empty_like(before)
+    inner = None if kind.startswith("rnn") else np.empty_like(y)
+    squashed = None if c is None else np.empty_like(y)
+    weights, bias = np.ascontiguousarray(w_hh), None
+    if kind == "gru" and b_hh is not None:
+        bias = np.ascontiguousarray(b_hh)
+    numbers = _KINDS.index(kind), *h.shape, int(reverse)
+    library.recurrent(*_places(x, sizes), weights, bias, gates, before, y, h, c, inner, squashed, *numbers)
+    outputs = (_shaped(y, x, sizes), h) if c is None else (_shaped(y, x, sizes), h, c)
+    return outputs, ((gates, before, *[a for a in (inner, squashed) if a is not None]) if needs else None)
+
+
+def _native_backward(known, gates, before, kept, gy, dh, dc, from_x, from_h):
+    inner, squashed, *_ = (*kept, None, None)
+    numbers = _KINDS.index(known["kind"]), *dh.shape, int(known["reverse"])
+    places, weights = _places(known["x"], known["sizes"]), np.ascontiguousarray(known["w_hh"])
+    gy, apart = np.ascontiguousarray(gy), None if from_h is from_x else from_h
+    library.recurrent_backward(*places, weights, gates, before, inner, squashed, gy, dh, dc, from_x, apart, *numbers)
+
+
+def _places(x, sizes):
+    """The row where each step begins, and how many rows it has."""
+    sizes = np.array(sizes or [x.shape[1]] * x.shape[0], dtype=np.int64)
+    return np.cumsum(sizes) - sizes, sizes
+
+
+# -- steps on NumPy ----------------------------------------------------------------------------------------------------
 
 
 def _steps(x, sizes, reverse) -> list:
