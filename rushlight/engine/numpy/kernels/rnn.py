@@ -87,15 +87,15 @@ def _native(needs, x, h, c, w_hh, b_hh, gates, kind, sizes, reverse):
     weights, bias = np.ascontiguousarray(w_hh), None
     if kind == "gru" and b_hh is not None:
         bias = np.ascontiguousarray(b_hh)
-    numbers = _KINDS.index(kind), *h.shape, int(reverse)
+    numbers = (_KINDS.index(kind), *h.shape, int(reverse))
     library.recurrent(*_places(x, sizes), weights, bias, gates, before, y, h, c, inner, squashed, *numbers)
     outputs = (_shaped(y, x, sizes), h) if c is None else (_shaped(y, x, sizes), h, c)
     return outputs, ((gates, before, *[a for a in (inner, squashed) if a is not None]) if needs else None)
 
 
 def _native_backward(known, gates, before, kept, gy, dh, dc, from_x, from_h):
-    inner, squashed, *_ = (*kept, None, None)
-    numbers = _KINDS.index(known["kind"]), *dh.shape, int(known["reverse"])
+    inner, squashed = [*kept, None, None][:2]
+    numbers = (_KINDS.index(known["kind"]), *dh.shape, int(known["reverse"]))
     places, weights = _places(known["x"], known["sizes"]), np.ascontiguousarray(known["w_hh"])
     gy, apart = np.ascontiguousarray(gy), None if from_h is from_x else from_h
     library.recurrent_backward(*places, weights, gates, before, inner, squashed, gy, dh, dc, from_x, apart, *numbers)
