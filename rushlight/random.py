@@ -1,6 +1,6 @@
 """Random state: ``Generator`` and the functions on the default one. The same seed gives PyTorch's CPU streams.
 
-The bits come from MT19937, kept in NumPy's ``RandomState``; ``engine/streams.py`` makes distributions of them. Code on
+The bits come from MT19937 (``engine/twister.py``); ``engine/numpy/streams.py`` makes distributions of them. Code on
 accelerators, and compiled code, draws from JAX's generator instead, with keys made of words of the same stream.
 """
 
@@ -11,12 +11,13 @@ import os
 import threading
 import warnings
 import weakref
-from typing import Any
 
 import numpy as np
 
 from .device import cpu
 from .device import device as Device
+from .engine.twister import LENGTH as _LENGTH
+from .engine.twister import NumpyTwister, Twister
 from .tensor import Tensor, wrap
 
 __all__ = [
@@ -36,7 +37,6 @@ def __dir__():
 
 
 _DEFAULT_SEED = 67280421310721
-_LENGTH = 624  # words of MT19937's state
 
 # PyTorch's layout of a CPU generator's state: 5056 bytes.
 _LAYOUT = np.dtype(
@@ -70,7 +70,7 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
             self._seed = seed % 2**64
-            self._bits: np.random.RandomState | None = None  # NumPy's random module is imported at the first draw
+            self._bits: NumpyTwister | None = None  # made at the first draw
             self.fresh = True  # nothing drawn since seeding
             self.spare: float | None = None  # the second of a pair of normal values, kept for the next call
         return self
@@ -87,8 +87,7 @@ class Generator:
         """The state as a byte tensor, in PyTorch's layout: states may be exchanged with PyTorch."""
         record = np.zeros((), dtype=_LAYOUT)
         with self.lock:
-            state: Any = self._stream().get_state()
-            _, words, position, *_ = state
+            words, position = self._stream().state
             record["seed"], record["seeded"], record["words"] = self._seed, 1, words
             record["left"] = _LENGTH + 1 - position
             record["next"] = 0 if self.fresh else position
@@ -101,9 +100,8 @@ class Generator:
         position = _LENGTH + 1 - int(record["left"])
         if not 0 <= position <= _LENGTH:
             raise RuntimeError(f"RNG state is damaged: {record['left']} of {_LENGTH} words are left in it")
-        stream = np.random.RandomState(0)
-        state: Any = ("MT19937", record["words"].astype(np.uint32), position)
-        stream.set_state(state)
+        stream = Twister(0)
+        stream.state = record["words"].astype(np.uint32), position
         with self.lock:
             self._seed, self._bits = int(record["seed"]), stream
             self.fresh = int(record["next"]) == 0
@@ -120,12 +118,18 @@ class Generator:
 
     def words(self, n: int) -> np.ndarray:
         """The next ``n`` words of 32 bits."""
-        if n == 0:
-            return np.empty(0, dtype=np.uint32)
         with self.lock:
-            self.fresh = False
-            # The bit generator itself: RandomState.bytes draws the same words in 3 to 10 times the time.
-            return self._stream()._bit_generator.random_raw(n).astype(np.uint32)
+            return self._drawing(n).words(n)
+
+    def uniform(self, n: int, dtype) -> np.ndarray:
+        """The next ``n`` numbers in [0, 1), as float32 or float64."""
+        with self.lock:
+            return self._drawing(n).uniform(n, dtype)
+
+    def below(self, n: int, p: float) -> np.ndarray:
+        """Whether the next ``n`` numbers in [0, 1), of float64, are less than ``p``."""
+        with self.lock:
+            return self._drawing(n).below(n, p)
 
     def key_words(self, n: int) -> np.ndarray:
         """Words for a key of JAX's generator."""
@@ -137,9 +141,14 @@ class Generator:
 
         return devices.next_key(lambda: self.key_words(devices.KEY_WORDS))
 
-    def _stream(self) -> np.random.RandomState:
+    def _drawing(self, n: int) -> NumpyTwister:
+        if n:
+            self.fresh = False
+        return self._stream()
+
+    def _stream(self) -> NumpyTwister:
         if self._bits is None:
-            self._bits = np.random.RandomState(self._seed & 0xFFFFFFFF)
+            self._bits = Twister(self._seed & 0xFFFFFFFF)
         return self._bits
 
     def __reduce__(self):

@@ -12,7 +12,7 @@ import pytest
 
 import rushlight
 from rushlight import nn
-from rushlight.engine import special
+from rushlight.engine import native, special
 from rushlight.engine.numpy import namespace as engine
 from rushlight.engine.numpy.kernels import activations, parallel, softmax
 from rushlight.nn import functional as F
@@ -49,7 +49,8 @@ def test_activations_equal_their_rules(name, dtype, shape, block):
     x = rushlight.tensor(array).requires_grad_()
     y = function(x, **static)
     y.backward(rushlight.tensor(g))
-    array, g = array.astype(np.float64), g.astype(np.float64)  # the rule in float32 may be further off than the body
+    if native.library is not None:  # which are closer to the truth than the rule in float32
+        array, g = array.astype(np.float64), g.astype(np.float64)
     expected = function.op.forward(_Plain, array, **static)
     np.testing.assert_allclose(y.detach().numpy(), expected, **TOLERANCE[dtype])
     rule = function.op.rules["x"]

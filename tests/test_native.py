@@ -118,6 +118,30 @@ def cross_entropy(dtype):
         yield from results(lambda x, w, t=target: F.cross_entropy(x, rushlight.tensor(t), w.detach()), x, weight)
 
 
+def dropout(dtype):
+    rushlight.manual_seed(0)
+    for shape in ((3,), (7, 5), (65, 1025)):
+        yield from results(lambda x: F.dropout(x, 0.3), numbers(*shape, dtype=dtype, special=True))
+    yield rushlight.rand(1000, dtype=rushlight.float64).numpy().astype(dtype)
+
+
+def optimizer(name, **options):
+    """Ten steps; some parameters small, one empty, one that does not lie in memory in order, one for more threads."""
+
+    def run(dtype):
+        shapes = ((3, 2), (), (0, 4), (300, 333), (5,))
+        params = [rushlight.tensor(numbers(*shape, dtype=dtype, seed=i)) for i, shape in enumerate(shapes)]
+        params += [rushlight.tensor(numbers(4, 6, dtype=dtype)).T, rushlight.tensor(numbers(70, 90, dtype=dtype)).T]
+        made = getattr(rushlight.optim, name)([p.requires_grad_() for p in params], **options)
+        for step in range(10):
+            for i, p in enumerate(params):
+                p.grad = rushlight.tensor(numbers(*p.shape, dtype=dtype, seed=100 * step + i))
+            made.step()
+        yield from (p.detach().numpy() for p in params)
+
+    return run
+
+
 CASES = {
     "relu": activation("relu"),
     "sigmoid": activation("sigmoid"),
@@ -138,6 +162,19 @@ CASES = {
         IMAGES[1:],
         1,
     ),
+}
+CASES |= {
+    "dropout": dropout,
+    "SGD": optimizer("SGD", lr=0.1),
+    "SGD, momentum": optimizer("SGD", lr=0.1, momentum=0.9, weight_decay=0.1),
+    "SGD, Nesterov": optimizer("SGD", lr=0.1, momentum=0.9, nesterov=True, maximize=True),
+    "Adam": optimizer("Adam", lr=0.01),
+    "Adam, decay": optimizer("Adam", lr=0.01, weight_decay=0.1, maximize=True),
+    "AdamW": optimizer("AdamW", lr=0.01),
+    "RMSprop": optimizer("RMSprop", lr=0.01, weight_decay=0.1),
+    "RMSprop, centered": optimizer("RMSprop", lr=0.01, centered=True, momentum=0.5),
+    "Adagrad": optimizer("Adagrad", lr=0.1, lr_decay=0.1),
+    "Adadelta": optimizer("Adadelta", lr=1.0, maximize=True),
 }
 ROUNDING = {np.float32: 2.0**-23, np.float64: 2.0**-52}
 
@@ -231,17 +268,27 @@ def test_two_python_threads_may_compute_at_once():
     assert not failed
 
 
+FORKING = """
+import os, sys
+import numpy as np
+import rushlight
+from rushlight.engine.native import library
+rushlight.set_num_threads(int(sys.argv[1]))
+x = np.random.default_rng(0).standard_normal(1 << 20)
+y = np.empty_like(x)
+library.relu(x, y)  # now there are threads, which the child does not have
+child = os.fork()
+if child == 0:
+    y[:] = 0
+    library.relu(x, y)
+    os._exit(0 if np.array_equal(y, np.maximum(x, 0)) else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_computes(threads):
-    x = numbers(1 << 20)
-    y = np.empty_like(x)
-    library.relu(x, y)  # now there are threads, which the child does not have
-    child = os.fork()
-    if child == 0:
-        y[:] = 0
-        library.relu(x, y)
-        os._exit(0 if np.array_equal(y, np.maximum(x, 0)) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    subprocess.run([sys.executable, "-c", FORKING, str(threads)], check=True, timeout=60)
 
 
 if __name__ == "__main__":

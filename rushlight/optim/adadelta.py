@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .fused import by_kernel
 from .optimizer import PureOptimizer, scalar, zeros_like
 from .options import checked
 
@@ -44,3 +45,9 @@ class Adadelta(PureOptimizer):
         moved = keep * state["acc_delta"] + new * (delta * delta)
         p = p - scalar(xp, option["lr"], p) * delta
         return p, {"step": state["step"] + 1, "square_avg": square, "acc_delta": moved}
+
+    @staticmethod
+    def fused(option):
+        keep, sign = option["rho"], -1.0 if option["maximize"] else 1.0
+        numbers = (-option["lr"], option["eps"], keep, 1 - keep, sign, option["weight_decay"])
+        return by_kernel("adadelta", ("square_avg", "acc_delta"), lambda step: numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import wrap
+from .fused import by_kernel
 from .optimizer import PureOptimizer, double, scalar
 from .options import check_fused, checked
 
@@ -56,3 +57,9 @@ class Adagrad(PureOptimizer):
         total = state["sum"] + g * g
         p = p - scalar(xp, size, p) * (g / (xp.sqrt(total) + scalar(xp, option["eps"], p)))
         return p, {"step": step, "sum": total}
+
+    @staticmethod
+    def fused(option):
+        lr, slower, sign = option["lr"], option["lr_decay"], -1.0 if option["maximize"] else 1.0
+        rest = (option["eps"], 1.0, 1.0, sign, option["weight_decay"])  # RMSprop that forgets nothing
+        return by_kernel("rmsprop", ("sum",), lambda step: (-lr / (1 + (step - 1) * slower), *rest))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from .fused import add_scaled, blend, constant, do, scratch
+from .fused import Update, add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, double, scalar, zeros_like
 from .options import check_fused, checked
 
@@ -94,7 +94,9 @@ class Adam(PureOptimizer):
                 np.add(u, constant(small, dtype), u)
                 add_scaled(p, np.divide(m, u, u), rate)
 
-            return update
+            sign, shrink = -1.0 if flipped else 1.0, 1 - lr * decay if decoupled else 1.0
+            means = (beta1, 1 - beta1, beta2, 1 - beta2)
+            return Update(update, "adam", (rate, small, *means, sign, 0.0 if decoupled else decay, shrink))
 
         updates: dict = {}
 

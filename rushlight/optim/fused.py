@@ -1,4 +1,4 @@
-"""What in-place NumPy updates share: scratch memory, scalars as arrays, and blocks that stay in the cache."""
+"""What in-place updates share: kernels over many parameters, or scratch memory and blocks for NumPy's passes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+from ..engine import native
 from ..engine.numpy import blas
 from ..engine.numpy.kernels import parallel
 
@@ -22,17 +23,76 @@ def constant(value: float, dtype) -> np.ndarray:
     return np.asarray(value, dtype)
 
 
-def do(later: list, update, *arrays, worth: int = SMALL) -> bool:
-    """``update(*arrays)``, element by element: now for less than ``worth`` elements, else put off for ``run``."""
-    if arrays[0].size < worth:
-        update(*arrays)
+class Update:
+    """A formula that goes element by element over arrays: by NumPy, or (``numbers`` are for it) by a kernel in C."""
+
+    __slots__ = ("plain", "kernel", "numbers")
+
+    def __init__(self, plain, kernel: str = "", numbers: tuple = ()):
+        self.plain, self.kernel, self.numbers = plain, getattr(native.library, kernel, None), numbers
+
+    def __call__(self, *arrays) -> None:
+        """All of a parameter, or, with lists, of many; a kernel takes only what lies in memory in order."""
+        if self.kernel is None:
+            self.plain(*arrays)
+            return
+        ordered = [np.ascontiguousarray(a) for a in arrays]
+        self.kernel(*[[a] for a in ordered], *self.numbers)
+        for array, computed in zip(arrays, ordered):
+            if computed is not array and array.flags.writeable:
+                array[...] = computed
+
+
+def do(later: list, update: Update, *arrays, worth: int = SMALL) -> bool:
+    """``update(*arrays)``: now for less than ``worth`` elements, else, and always for a kernel, put off for ``run``."""
+    if update.kernel is None and arrays[0].size < worth:
+        update.plain(*arrays)
     else:
         later.append((update, arrays))
     return True
 
 
+def by_kernel(kernel: str, parts: tuple, numbers):
+    """What ``PureOptimizer.fused`` returns where only a kernel has the formula; None where there are no kernels.
+
+    ``parts`` names the arrays of the state, in the kernel's order; ``numbers(step)`` are its numbers at that count.
+    """
+    if native.library is None:
+        return None
+    updates: dict = {}
+
+    def job(p, g, state, later):
+        count = state["step"]._array
+        step = count.item() + 1
+        count[...] = step
+        update = updates.get(step)
+        if update is None:
+            update = updates[step] = Update(None, kernel, numbers(step))
+        return do(later, update, p, g, *[state[name]._array for name in parts])
+
+    return job
+
+
 def run(jobs) -> None:
-    """``update(*arrays)`` for all (update, arrays) of element-wise work; each thread gets one equal share of it."""
+    """All (update, arrays): one call of a kernel for many parameters, or in equal shares for threads."""
+    rest, calls = [], {}
+    for update, arrays in jobs:
+        if update.kernel is None:
+            rest.append((update.plain, arrays))
+        else:
+            calls.setdefault((update, arrays[0].dtype.char), []).append(arrays)
+    for (update, _), many in calls.items():
+        try:
+            update.kernel(*[list(part) for part in zip(*many)], *update.numbers)
+        except TypeError:  # before anything was computed: something does not lie in memory in order
+            for arrays in many:
+                update(*arrays)
+    if rest:
+        _share_out(rest)
+
+
+def _share_out(jobs) -> None:
+    """NumPy's updates; each thread gets one equal share of the elements."""
     flat = [(update, [a.reshape(-1) for a in arrays]) for update, arrays in jobs]
     total = sum(arrays[0].size for _, arrays in flat)
     parallel.shares(total, WORTH, lambda start, stop: _part(flat, start, stop))

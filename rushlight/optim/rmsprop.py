@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .fused import by_kernel
 from .optimizer import PureOptimizer, is_on, scalar, zeros_like
 from .options import check_not_negative, checked
 
@@ -54,3 +55,11 @@ class RMSprop(PureOptimizer):
         if is_on(momentum):
             direction = made["momentum_buffer"] = momentum * state["momentum_buffer"] + direction
         return p - scalar(xp, option["lr"], p) * direction, made
+
+    @staticmethod
+    def fused(option):
+        if option["centered"] or option["momentum"]:
+            return None
+        keep, sign = option["alpha"], -1.0 if option["maximize"] else 1.0
+        numbers = (-option["lr"], option["eps"], keep, 1 - keep, sign, option["weight_decay"])
+        return by_kernel("rmsprop", ("square_avg",), lambda step: numbers)

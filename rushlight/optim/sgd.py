@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fused import SMALL, WORTH, add_scaled, blend, constant, do, scratch
+from .fused import SMALL, WORTH, Update, add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, is_on, scalar
 from .options import check_fused, checked
 
@@ -82,11 +82,14 @@ class SGD(PureOptimizer):
                     step = buffer[0]
             add_scaled(p, step, rate)
 
+        numbers = (rate, decay, -1.0 if flipped else 1.0, momentum, damped, float(nesterov))
+        made = Update(update, "sgd" if momentum else "", numbers)
+
         def job(p, g, state, later):
             if not momentum:
-                return do(later, update, p, g, worth=_WORTH)
+                return do(later, made, p, g, worth=_WORTH)
             buffer = state.get("momentum_buffer")  # the first step makes it
-            return buffer is not None and do(later, update, p, g, buffer._array, worth=_WORTH)
+            return buffer is not None and do(later, made, p, g, buffer._array, worth=_WORTH)
 
         return job
 
@@ -97,10 +100,12 @@ def _plain(rate):
     def update(p, g):
         add_scaled(p, g, rate)
 
+    made = Update(update, "sgd_plain", (rate,))
+
     def job(p, g, state, later):
-        if p.size < SMALL:
+        if made.kernel is None and p.size < SMALL:
             np.add(p, np.multiply(g, constant(rate, p.dtype)), p)
             return True
-        return do(later, update, p, g, worth=_WORTH)
+        return do(later, made, p, g, worth=_WORTH)
 
     return job

@@ -1,4 +1,4 @@
-"""Activations by kernels: forward of the input, slopes of what the rule keeps."""
+"""Activations and dropout by kernels: forward of the input, slopes of what the rule keeps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ _KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x"}
 
 
 def install(library, bodies, backward) -> None:
+    plain_tanh = bodies["tanh"]
     for name, kept in _KEPT.items():
         bodies[name] = _forward(getattr(library, name), bodies[name])
         backward[name] = _backward(getattr(library, name + "_slope"), kept)
+    # Only float32: in double precision NumPy's tanh is better by a last place, and the rule rounds as PyTorch does.
+    by_kernel, slope = bodies["tanh"], backward["tanh"]
+    bodies["tanh"] = lambda xp, x: (by_kernel if x.dtype == np.float32 else plain_tanh)(xp, x)
+    backward["tanh"] = lambda g, edges, saved: slope(g, edges, saved) if g.dtype == np.float32 else None
     kernels = {"none": library.gelu, "tanh": library.gelu_tanh}
     slopes = {"none": _backward(library.gelu_slope, "x"), "tanh": _backward(library.gelu_tanh_slope, "x")}
     plain = bodies["gelu"]
@@ -25,6 +30,9 @@ def install(library, bodies, backward) -> None:
 
     bodies["gelu"] = gelu
     backward["gelu"] = lambda g, edges, saved: slopes[saved["approximate"]](g, edges, saved)
+    bodies["native_dropped"], backward["native_dropped"] = _dropped(
+        library.drop, bodies["native_dropped"], backward["native_dropped"]
+    )
 
 
 def _forward(kernel, plain):
@@ -54,3 +62,26 @@ def _backward(kernel, kept):
             return None
 
     return backward
+
+
+def _dropped(kernel, plain, plain_backward):
+    def drop(x, mask, scale):
+        """None where the kernel does not take the arrays."""
+        if x.shape != mask.shape:
+            return None
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, mask)], out, scale)
+            return out
+        except TypeError:
+            return None
+
+    def forward(xp, x, mask, *, scale):
+        out = drop(x, mask, scale)
+        return plain(xp, x, mask, scale=scale) if out is None else out
+
+    def backward(g, edges, saved):
+        out = drop(g, saved["mask"], saved["scale"])
+        return plain_backward(g, edges, saved) if out is None else (out, None)
+
+    return forward, backward

@@ -33,9 +33,7 @@ def whole(draw):
 @whole
 def uniform01(generator, n: int, dtype=np.float64) -> np.ndarray:
     """[0, 1): 24 of a word's bits for float32, 53 of two words' for float64."""
-    if dtype == np.float64:
-        return (_long(generator, n) & np.uint64(2**53 - 1)) * 2.0**-53
-    return (generator.words(n) & np.uint32(2**24 - 1)).astype(np.float32) * np.float32(2.0**-24)
+    return generator.uniform(n, dtype)
 
 
 @whole
@@ -140,7 +138,7 @@ def log_normal(generator, n: int, dtype, mean: float, std: float) -> np.ndarray:
 
 @whole
 def bernoulli(generator, n: int, dtype, p: float) -> np.ndarray:
-    return (uniform01(generator, n) < p).astype(dtype)
+    return generator.below(n, p).astype(dtype, copy=False)
 
 
 @whole

@@ -69,6 +69,12 @@ typedef int32_t whole;
 #define REAL_MAX FLT_MAX
 #endif
 
+#ifdef RL_DOUBLE
+#define rl_sqrt __builtin_sqrt
+#else
+#define rl_sqrt __builtin_sqrtf
+#endif
+
 #define RL_INLINE static inline __attribute__((always_inline))
 
 /* The iterations of the loop that follows may be done several at a time; sums that are named may be split. */

@@ -1,0 +1,147 @@
+/* Optimizer steps over all parameters of a group in one call: lists of parameters, of gradients, and of each part of the
+   state, which are updated in place. The formulas are those of rushlight/optim. */
+#include "kernels.h"
+
+typedef void update(const rl_call *c, long tensor, long begin, long end);
+
+typedef struct {
+    long tensor, begin, end;
+} piece;
+
+typedef struct {
+    const rl_call *call;
+    update *update;
+    const piece *pieces;
+} step;
+
+/* Array number `tensor` of list number `which`; all lists are of one length. */
+#define PART(which) ((real *)c->array[(which) * c->list[0] + tensor])
+
+static void step_pieces(void *context, long begin, long end)
+{
+    const step *s = context;
+    for (long i = begin; i < end; i++)
+        s->update(s->call, s->pieces[i].tensor, s->pieces[i].begin, s->pieces[i].end);
+}
+
+static int over_tensors(const rl_call *c, update *each)
+{
+    long tensors = c->list[0], count = 0, total = 0, made = 0;
+    for (long t = 0; t < tensors; t++)
+        count += c->size[t] / RL_PIECE + 1, total += c->size[t];
+    if (total <= RL_PIECE) { /* not worth a table, nor another thread */
+        for (long t = 0; t < tensors; t++)
+            each(c, t, 0, c->size[t]);
+        return RL_OK;
+    }
+    piece *pieces = malloc(sizeof(piece) * (size_t)count);
+    if (!pieces)
+        return RL_NO_MEMORY;
+    for (long t = 0; t < tensors; t++)
+        for (long begin = 0; begin < c->size[t]; begin += RL_PIECE)
+            pieces[made++] = (piece){t, begin, c->size[t] - begin < RL_PIECE ? c->size[t] : begin + RL_PIECE};
+    step s = {c, each, pieces};
+    rl_parallel(step_pieces, &s, made, 1);
+    free(pieces);
+    return RL_OK;
+}
+
+/* -- SGD ---------------------------------------------------------------------------------------------------------------- */
+
+static void sgd_plain_update(const rl_call *c, long tensor, long begin, long end)
+{
+    real *restrict p = PART(0), rate = (real)c->number[0];
+    const real *restrict g = PART(1);
+    RL_SIMD
+    for (long i = begin; i < end; i++)
+        p[i] += rate * g[i];
+}
+
+/* p += rate g. p, g; rate */
+static int sgd_plain(const rl_call *c) { return over_tensors(c, sgd_plain_update); }
+
+static void sgd_update(const rl_call *c, long tensor, long begin, long end)
+{
+    real *restrict p = PART(0), *restrict buffer = PART(2);
+    const real *restrict g = PART(1);
+    real rate = (real)c->number[0], decay = (real)c->number[1], sign = (real)c->number[2];
+    real momentum = (real)c->number[3], damped = (real)c->number[4];
+    int nesterov = c->number[5] != 0;
+    RL_SIMD
+    for (long i = begin; i < end; i++) {
+        real incoming = sign * g[i] + decay * p[i];
+        buffer[i] = momentum * buffer[i] + damped * incoming;
+        p[i] += rate * (nesterov ? momentum * buffer[i] + incoming : buffer[i]);
+    }
+}
+
+/* p, g, buffer; rate, decay, sign, momentum, damped, nesterov */
+static int sgd(const rl_call *c) { return over_tensors(c, sgd_update); }
+
+/* -- Adam --------------------------------------------------------------------------------------------------------------- */
+
+static void adam_update(const rl_call *c, long tensor, long begin, long end)
+{
+    real *restrict p = PART(0), *restrict mean = PART(2), *restrict square = PART(3);
+    const real *restrict g = PART(1);
+    real rate = (real)c->number[0], small = (real)c->number[1], keep1 = (real)c->number[2], new1 = (real)c->number[3];
+    real keep2 = (real)c->number[4], new2 = (real)c->number[5];
+    real sign = (real)c->number[6], decay = (real)c->number[7], shrink = (real)c->number[8];
+    RL_SIMD
+    for (long i = begin; i < end; i++) {
+        real incoming = sign * g[i] + decay * p[i];
+        mean[i] = keep1 * mean[i] + new1 * incoming;
+        square[i] = keep2 * square[i] + new2 * (incoming * incoming);
+        p[i] = shrink * p[i] + rate * (mean[i] / (rl_sqrt(square[i]) + small));
+    }
+}
+
+/* p, g, mean, square; rate, small, beta1, 1 - beta1, beta2, 1 - beta2, sign, decay, shrink */
+static int adam(const rl_call *c) { return over_tensors(c, adam_update); }
+
+/* -- RMSprop, Adagrad, Adadelta ------------------------------------------------------------------------------------------ */
+
+static void rmsprop_update(const rl_call *c, long tensor, long begin, long end)
+{
+    real *restrict p = PART(0), *restrict square = PART(2);
+    const real *restrict g = PART(1);
+    real rate = (real)c->number[0], eps = (real)c->number[1], keep = (real)c->number[2], new = (real)c->number[3];
+    real sign = (real)c->number[4], decay = (real)c->number[5];
+    RL_SIMD
+    for (long i = begin; i < end; i++) {
+        real incoming = sign * g[i] + decay * p[i];
+        square[i] = keep * square[i] + new * (incoming * incoming);
+        p[i] += rate * (incoming / (rl_sqrt(square[i]) + eps));
+    }
+}
+
+/* p, g, square; rate, eps, alpha, 1 - alpha, sign, decay. With alpha = 1 - alpha = 1 this is Adagrad. */
+static int rmsprop(const rl_call *c) { return over_tensors(c, rmsprop_update); }
+
+static void adadelta_update(const rl_call *c, long tensor, long begin, long end)
+{
+    real *restrict p = PART(0), *restrict square = PART(2), *restrict moved = PART(3);
+    const real *restrict g = PART(1);
+    real rate = (real)c->number[0], eps = (real)c->number[1], keep = (real)c->number[2], new = (real)c->number[3];
+    real sign = (real)c->number[4], decay = (real)c->number[5];
+    RL_SIMD
+    for (long i = begin; i < end; i++) {
+        real incoming = sign * g[i] + decay * p[i];
+        square[i] = keep * square[i] + new * (incoming * incoming);
+        real delta = rl_sqrt(moved[i] + eps) / rl_sqrt(square[i] + eps) * incoming;
+        moved[i] = keep * moved[i] + new * (delta * delta);
+        p[i] += rate * delta;
+    }
+}
+
+/* p, g, square, moved; rate, eps, rho, 1 - rho, sign, decay */
+static int adadelta(const rl_call *c) { return over_tensors(c, adadelta_update); }
+
+RL_FAMILY(optimizers) = {
+    {"sgd_plain", "YX d", sgd_plain},
+    {"sgd", "YXY dddddd", sgd},
+    {"adam", "YXYY ddddddddd", adam},
+    {"rmsprop", "YXY dddddd", rmsprop},
+    {"adadelta", "YXYY dddddd", adadelta},
+    RL_END,
+};

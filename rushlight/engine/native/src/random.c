@@ -1,0 +1,143 @@
+/* The words of MT19937 (Matsumoto and Nishimura, 1998, https://doi.org/10.1145/272991.272995) and what is made of them.
+
+   A state is 624 words and the position of the next one to use; at 624 new ones are made of the old. */
+#include "kernels.h"
+
+enum { LENGTH = 624, MIDDLE = 397 };
+
+static inline uint32_t twisted(uint32_t high, uint32_t low)
+{
+    uint32_t mixed = (high & 0x80000000u) | (low & 0x7fffffffu);
+    return (mixed >> 1) ^ (-(mixed & 1u) & 0x9908b0dfu);
+}
+
+static void twist(uint32_t *state)
+{
+    for (int i = 0; i < LENGTH - MIDDLE; i++)
+        state[i] = state[i + MIDDLE] ^ twisted(state[i], state[i + 1]);
+#pragma omp simd safelen(128) /* what is read was written 227 steps before */
+    for (int i = LENGTH - MIDDLE; i < LENGTH - 1; i++)
+        state[i] = state[i + MIDDLE - LENGTH] ^ twisted(state[i], state[i + 1]);
+    state[LENGTH - 1] = state[MIDDLE - 1] ^ twisted(state[LENGTH - 1], state[0]);
+}
+
+static inline uint32_t tempered(uint32_t word)
+{
+    word ^= word >> 11;
+    word ^= word << 7 & 0x9d2c5680u;
+    word ^= word << 15 & 0xefc60000u;
+    return word ^ word >> 18;
+}
+
+static void draw(uint32_t *state, uint32_t *restrict out, long count)
+{
+    while (count > 0) {
+        if (state[LENGTH] >= LENGTH) {
+            twist(state);
+            state[LENGTH] = 0;
+        }
+        const uint32_t *restrict from = state + state[LENGTH];
+        long many = LENGTH - (long)state[LENGTH];
+        if (many > count)
+            many = count;
+        RL_SIMD
+        for (long i = 0; i < many; i++)
+            out[i] = tempered(from[i]);
+        state[LENGTH] += (uint32_t)many;
+        out += many, count -= many;
+    }
+}
+
+/* state, seed: the state before the first draw */
+static int seed_words(const rl_call *c)
+{
+    uint32_t *state = c->array[0];
+    state[0] = (uint32_t)c->integer[0];
+    for (uint32_t i = 1; i < LENGTH; i++)
+        state[i] = 1812433253u * (state[i - 1] ^ state[i - 1] >> 30) + i;
+    state[LENGTH] = LENGTH;
+    return RL_OK;
+}
+
+/* state, out */
+static int random_words(const rl_call *c)
+{
+    draw(c->array[0], c->array[1], c->size[1]);
+    return RL_OK;
+}
+
+enum { CHUNK = 512 }; /* numbers at a time, made of words that are still in the cache */
+
+static const uint64_t BITS_53 = ((uint64_t)1 << 53) - 1;
+
+/* 53 bits of two words, the first on top, for CHUNK numbers or what is left of them. */
+static void draw_long(uint32_t *state, uint64_t *restrict out, long count)
+{
+    draw(state, (uint32_t *)out, 2 * count);
+    RL_SIMD
+    for (long i = 0; i < count; i++)
+        out[i] = (out[i] << 32 | out[i] >> 32) & BITS_53;
+}
+
+/* state, out, p: whether a uniform number of 53 bits is less than p */
+static int random_below(const rl_call *c)
+{
+    uint8_t *restrict out = c->array[1];
+    uint64_t drawn[CHUNK], limit = (uint64_t)ceil(c->number[0] * 0x1p53);
+    for (long first = 0; first < c->size[1]; first += CHUNK) {
+        long many = c->size[1] - first < CHUNK ? c->size[1] - first : CHUNK;
+        draw_long(c->array[0], drawn, many);
+        RL_SIMD
+        for (long i = 0; i < many; i++)
+            out[first + i] = drawn[i] < limit;
+    }
+    return RL_OK;
+}
+
+/* state, out: uniform in [0, 1); 24 bits of a word for float, 53 of two for double */
+static int random_uniform(const rl_call *c)
+{
+    real *restrict out = c->array[1];
+    for (long first = 0; first < c->size[1]; first += CHUNK) {
+        long many = c->size[1] - first < CHUNK ? c->size[1] - first : CHUNK;
+#ifdef RL_DOUBLE
+        uint64_t drawn[CHUNK];
+        draw_long(c->array[0], drawn, many);
+        for (long i = 0; i < many; i++)
+            out[first + i] = (double)(int64_t)drawn[i] * 0x1p-53;
+#else
+        uint32_t drawn[CHUNK];
+        draw(c->array[0], drawn, many);
+        for (long i = 0; i < many; i++)
+            out[first + i] = (float)(int32_t)(drawn[i] & 0xffffffu) * 0x1p-24f;
+#endif
+    }
+    return RL_OK;
+}
+
+static void drop_piece(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *restrict x = c->array[0];
+    const uint8_t *restrict mask = c->array[1];
+    real *restrict y = c->array[2], scale = (real)c->number[0];
+    RL_SIMD
+    for (long i = begin; i < end; i++)
+        y[i] = x[i] * (real)mask[i] * scale; /* not a choice: infinities that are dropped are NaN, as in the rule */
+}
+
+/* x, mask, y; scale */
+static int drop(const rl_call *c)
+{
+    rl_parallel(drop_piece, (void *)c, c->size[0], RL_PIECE);
+    return RL_OK;
+}
+
+RL_FAMILY(random) = {
+    {"seed_words", "U i", seed_words},
+    {"random_words", "UU", random_words},
+    {"random_below", "UB d", random_below},
+    {"random_uniform", "Uy", random_uniform},
+    {"drop", "xby d", drop},
+    RL_END,
+};
