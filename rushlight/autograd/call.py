@@ -98,8 +98,10 @@ def _general_caller(o: Op, plans: Plans, operator=False):
                 out = body(xp, *arrays)
             else:
                 static = {**defaults, **static}
-                if residuals and body is not forward:
+                if residuals and body is not forward and not any(getattr(a, "size", 1) == 0 for a in arrays):
                     out, auxiliary = body(needs if state.grad else 0, *arrays, **static)
+                elif residuals:  # the plain forward: fused ones are spared arrays without elements
+                    out, auxiliary = _plain(o, xp, arrays, static)
                 elif aux is None:
                     out = body(xp, *arrays, **static)
                 else:
@@ -149,6 +151,15 @@ def _stranger(o, call, args, static, operator):
         if operator:
             return NotImplemented
         raise
+
+
+def _plain(o: Op, xp, arrays, static):
+    """(what the op's own forward gives, its auxiliary value)."""
+    if o.aux is None:
+        return o.forward(xp, *arrays, **static), None
+    known = {**static, **dict(zip(o.arrays, arrays))}
+    auxiliary = o.aux(xp, *[known[n] for n in o.aux_names])
+    return o.forward(xp, *arrays, aux=auxiliary, **static), auxiliary
 
 
 def _not_a_tensor(o, args):

@@ -125,6 +125,8 @@ class OpNode(Node):
         for name in self.plan.unasked:
             known[name] = self._static(name)
         if self.plan.op.residuals:
+            if any(getattr(value, "size", 1) == 0 for value in values):
+                return None  # forward was the plain one, see ``call``
             known["aux"] = self._unpacked(self.details.residuals)
             if known["aux"] is None:
                 return None

@@ -19,6 +19,8 @@ def attention(xp, q, k, v, mask=None, noise=None, *, scale, causal):
         scores = xp.where(xp.tril(xp.ones_like(scores), k=0) > 0, scores, -math.inf)
     if mask is not None:
         scores = xp.where(mask, scores, -math.inf) if mask.dtype in (bool, dtypes.bool_) else scores + mask
+    if not k.shape[-2]:
+        return xp.matmul(scores, v)
     nowhere = xp.max(scores, axis=-1, keepdims=True) == -math.inf
     weights = xp.where(nowhere, 0.0, xp.softmax(xp.where(nowhere, 0.0, scores), axis=-1))
     return xp.matmul(weights if noise is None else weights * noise, v)

@@ -323,7 +323,7 @@ def _check_output(given, size, stride, dilation, extra) -> None:
             "output padding must be smaller than either stride or dilation, but got "
             + " ".join(_named(n, v) for n, v in (("output_padding", extra), ("stride", stride), ("dilation", dilation)))
         )
-    if any(n <= 0 for n in size):
+    if any(n < 0 for n in size):
         raise RuntimeError(
             f"Given input size per channel: ({_by(given)}). Calculated output size per channel: ({_by(size)}). Output "
             "size is too small"

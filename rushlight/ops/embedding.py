@@ -65,6 +65,8 @@ def _bag_winners(xp, w, index, bag, bags):
     place = xp.where(winner, xp.arange(count)[:, None], count)
     first = xp.index_reduce(xp.full((bags + 1, width), count), place, index=(bag,), how="amin")[:bags]
     any_ = first < count
+    if not count:
+        return xp.zeros((bags, width), dtype=index.dtype), xp.arange(width)[None, :], any_
     return xp.take(index, xp.where(any_, first, 0), axis=0), xp.arange(width)[None, :], any_
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -224,7 +225,7 @@ def grid_sampler(xp, x, grid, *, mode, padding, align):
     dims = x.ndim - 2
     size = x.shape[2:]
     rows = xp.reshape(xp.transpose(x, axes=(0, *range(2, x.ndim), 1)), shape=(-1, x.shape[1]))
-    points = xp.reshape(grid, shape=(grid.shape[0], -1, dims))
+    points = xp.reshape(grid, shape=(grid.shape[0], math.prod(grid.shape[1:-1]), dims))
     at = [_pixel(xp, xp.select_part(points, axis=2, index=dims - 1 - d), size[d], align) for d in range(dims)]
     choices = [_neighbours(xp, c, n, mode, padding, align, dims) for c, n in zip(at, size)]
     total = None

@@ -461,9 +461,9 @@ def expand(self, *sizes_, size=None, implicit=False):
 
 
 @public
-def broadcast_to(input, size):
+def broadcast_to(input, *sizes_, size=None):
     """``input.expand(size)``."""
-    return expand(input, size)
+    return expand(input, *sizes_, size=size)
 
 
 @public(function=False)

@@ -190,7 +190,7 @@ def multi_head_attention_forward(
             mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, k.shape[2])
         output = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal).flatten(0, 1)
     output = output.transpose(0, 1).contiguous().view(length * batch, width)
-    output = linear(output, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    output = linear(output, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.shape[0])
     if weights is not None:
         weights = weights.view(batch, num_heads, length, k.shape[1])
         weights = weights.mean(1) if average_attn_weights else weights

@@ -403,7 +403,7 @@ def _arguments(name, dims, kernel_size, stride, padding, dilation):
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
+        if p > k // 2:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                 f"dilation={d}"
@@ -437,7 +437,7 @@ def _row_arguments(input, kernel_size, stride, padding, dilation, ceil_mode):
     k, s, p, d = found.values()
     if p < 0:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
-    if p > ((k - 1) * d + 1) // 2:
+    if p > k // 2:
         raise RuntimeError(
             f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}"
         )

@@ -348,7 +348,8 @@ def _depthwise_weight(x, g, geometry):
             np.vecdot(met.reshape(spaced.shape), spaced, out=products[start:stop, k])
 
     rows(len(source), taps.size, work)
-    return sums.rows(products.reshape(len(x), -1)).reshape(x.shape[1], -1)
+    taken = len(geometry.offsets)
+    return sums.rows(products.reshape(len(x), x.shape[1] * taken)).reshape(x.shape[1], taken)
 
 
 def _by_channel(x):
