@@ -111,7 +111,6 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 # -- settings --------------------------------------------------------------------------------------------------------
 
 _MODES = {"default": 0, "warn": 1, "error": 2}
-_warn_always = False
 
 
 @public(method=False, out=False)
@@ -149,13 +148,12 @@ def set_flush_denormal(mode):
 
 @public(method=False, out=False)
 def set_warn_always(b):
-    global _warn_always
-    _warn_always = bool(b)
+    config.warn_always = bool(b)
 
 
 @public(method=False, out=False)
 def is_warn_always_enabled():
-    return _warn_always
+    return config.warn_always
 
 
 @public(method=False, out=False)

@@ -9,6 +9,7 @@ from .device import cpu, device
 
 default_device: device = cpu  # set_default_device, ``with device(...)``
 current_gpu = 0  # what device("cuda") means: cuda.set_device
+warn_always = False  # set_warn_always
 
 
 def set_default_device(d) -> None:

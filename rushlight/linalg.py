@@ -11,6 +11,7 @@ from .autograd.mode import state
 from .autograd.op import differentiable as xp
 from .engine import namespace_of
 from .ops import returns
+from .ops.common import warn_once
 from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, permutation, singular
 from .ops.dims import wrap_dim, wrap_dims
 from .ops.linalg import matmul
@@ -646,12 +647,21 @@ def _cross(input, other, dim=None):
         dim = next((i for i, n in enumerate(input._array.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
+        warn_once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
+            "in a future release."
+        )
     return cross(input, other, dim=dim)
 
 
 @_published("chain_matmul", method=False)
 def _chain_matmul(*matrices):
     """The product of several matrices, in the cheapest order."""
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    )
     return multi_dot(matrices)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..autograd.op import op, variant
 from ..tensor import Tensor
-from .common import binary, complex_dtype, is_complex, refuse
+from .common import binary, check_tensor, complex_dtype, is_complex, refuse
 from .public import public
 
 
@@ -101,6 +101,7 @@ def clamp(input, min=None, max=None):
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    check_tensor("clamp", input)
     kinds = {isinstance(bound, Tensor) for bound in (min, max) if bound is not None}
     if len(kinds) == 2:
         raise TypeError(

@@ -18,6 +18,7 @@ from ..layout import contiguous_format, dense_strides, memory_order, preserve_fo
 from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
 from ..tensor import Tensor, wrap
+from .common import warn_once
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
 from .dims import as_int
@@ -75,10 +76,15 @@ def _converted(t, device, dtype, copy=False, form=preserve_format):
     if moved:
         t = _move(t, device)
     if recast:
+        if t._array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+            warn_once(_DISCARDED)
         t = xp_.astype(t, dtype=dtype.numpy)
     if relaid:
         return _lay_out(t, memory_order(form, t.ndim), "CloneBackward0" if recast or moved else "ToCopyBackward0")
     return _CLONE_AS_TO(t) if copy and not (recast or moved) else t
+
+
+_DISCARDED = "Casting complex values to real discards the imaginary part"
 
 
 def _same_place(have: Device, want: Device) -> bool:
@@ -233,6 +239,9 @@ def in_place(method):
 
 @op(node="CopyBackwards", exact=True, x=lambda xp, g: xp.zeros_like(g), source=lambda xp, g: g)
 def copied(xp, x, source):
+    if source.dtype.kind == "c" and x.dtype.kind not in "cb":
+        warn_once(_DISCARDED)
+        source = xp.real(source)
     return xp.broadcast_to(xp.astype(source, dtype=x.dtype), shape=x.shape)
 
 
@@ -251,8 +260,11 @@ def copy_(self, src, non_blocking=False):
     if state.grad and (self._node is not None or src._node is not None) and self._array.dtype.kind not in "biu":
         views.assign(self, copied(self, src))
     else:
-        xp = namespace_of(self._array if src._array.__class__ is _ndarray else src._array)
-        views.put(self, xp.broadcast_to(src._array, self._array.shape))
+        xp, values = namespace_of(self._array if src._array.__class__ is _ndarray else src._array), src._array
+        if values.dtype.kind == "c" and self._array.dtype.kind not in "cb":
+            warn_once(_DISCARDED)
+            values = xp.real(values)
+        views.put(self, xp.broadcast_to(values, self._array.shape))
     return self
 
 

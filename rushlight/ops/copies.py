@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..autograd.op import op
 
 
@@ -17,7 +19,10 @@ def ones_like(xp, x):
 
 @op(node="ToCopyBackward0", exact=True, x=lambda xp, g: g)
 def astype(xp, x, *, dtype):
-    return xp.astype(x, dtype=getattr(dtype, "numpy", dtype))
+    dtype = getattr(dtype, "numpy", dtype)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+        x = xp.real(x)
+    return xp.astype(x, dtype=dtype)
 
 
 @op(node="CloneBackward0", exact=True, x=lambda xp, g: g)

@@ -373,9 +373,9 @@ def _arange(start, end, step, dtype) -> np.ndarray:
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if not dtype.is_floating_point and int(step) == 0:
-        raise ValueError("step must be nonzero")
     if dtype is dtypes.int64:
+        if int(step) == 0:
+            raise ValueError("step must be nonzero")
         count = len(range(int(start), int(end), int(step)))
     else:
         count = math.ceil((end - start) / step)
@@ -412,9 +412,23 @@ def linspace(start, end, steps, *, dtype, device):
 @factory
 def logspace(start, end, steps, base=10.0, *, dtype, device):
     start, end, steps, dtype = _spaced("logspace", start, end, steps, dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return on_device(_integer_powers(start, end, steps, base, dtype), device)
     wide = np.complex128 if dtype.is_complex else np.float64
     exponents = np.linspace(start, end, steps, dtype=wide)
     return on_device(np.power(np.asarray(base, wide), exponents).astype(dtype.numpy), device)
+
+
+def _integer_powers(start, end, steps, base, dtype) -> np.ndarray:
+    """``logspace`` of integers, as PyTorch has it: the ends are integers first; what does not fit is 0."""
+    start, end = (int(np.asarray(int(v)).astype(dtype.numpy)) for v in (start, end))
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    place = np.arange(steps)
+    exponents = np.where(place < steps // 2, start + step * place, end - step * (steps - 1 - place))
+    exponents = exponents if steps != 1 else np.full(1, start)
+    with np.errstate(over="ignore"):
+        powers = np.power(float(base), exponents)
+    return np.where(np.abs(powers) < 2.0**63, powers, 0.0).astype(np.int64).astype(dtype.numpy)
 
 
 def _spaced(name, start, end, steps, dtype):

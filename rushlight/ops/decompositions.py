@@ -13,6 +13,7 @@ from ..autograd.op import op, variant
 from ..errors import LinAlgError
 from ..tensor import Tensor
 from . import returns
+from .common import warn_once
 from .linalg import adjoint, column, row
 from .public import public
 
@@ -629,6 +630,11 @@ def _square(name, input):
 def qr(input, some=True):
     """Q and R; ``some`` for the reduced ones."""
     check_matrices("qr", input)
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
+        "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
+        "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
     return returns.qr(xp.qr(input, mode="reduced" if some else "complete"))
 
 

@@ -17,6 +17,7 @@ from ..autograd.op import op
 from ..engine import namespace_of
 from ..errors import ValuesNeeded, type_name
 from ..tensor import Tensor, wrap
+from .common import warn_once
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
 from .shape import check_expands, expand_dims, select_part, slice_part
@@ -209,6 +210,10 @@ def _means_tuple(index: list) -> bool:
     )
 
 
+def _warn_bytes() -> None:
+    warn_once("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+
+
 def _part(p):
     if p is None or p is Ellipsis or p.__class__ is int or p.__class__ is slice:
         return p
@@ -216,14 +221,17 @@ def _part(p):
         return wrap(np.asarray(p))
     if isinstance(p, Tensor):
         p._sync()
-        if p._array.dtype.kind in "fcV" or p._array.dtype in _NOT_INDICES:
+        kind = p._array.dtype.kind
+        if not p._array.ndim and kind in "iu" and not _traced(p._array):
+            return int(p._array) if p._array.dtype != np.uint8 else wrap(p._array != 0)  # a byte is a mask
+        if p._array.dtype == np.uint8:
+            _warn_bytes()
+        if kind in "fcV" or p._array.dtype in _NOT_INDICES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if not p._array.ndim and p._array.dtype.kind in "iu" and not _traced(p._array):
-            return int(p._array)
         return p
     if isinstance(p, _ndarray):
         return _part(wrap(p))
-    if isinstance(p, (list, tuple)):
+    if isinstance(p, (list, tuple, range)):
         array = np.asarray(p)
         return wrap(array.astype(np.int64) if array.dtype.kind != "b" else array)
     if hasattr(p, "__index__"):

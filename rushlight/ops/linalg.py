@@ -173,8 +173,9 @@ def matmul(input, other):
     >>> torch.matmul(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        check_tensor("matmul", input)
+        check_tensor("matmul", other, "other", 2)
     x, w = input._array, other._array
     if x.dtype is not w.dtype or x.dtype.kind == "b":
         _check_product_dtypes(x, w)

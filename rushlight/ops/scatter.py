@@ -193,6 +193,7 @@ def check_bounds(index, size, axis, kind=RuntimeError, negative=False, message=N
         raise kind(message or f"index {bad} is out of bounds for dimension {axis} with size {size}")
 
 
+_OUT_OF_RANGE = "index out of range in self"
 _TOO_LARGE = "Expected index {1} to be no larger than self {2} apart from dimension {3}"
 
 
@@ -231,7 +232,7 @@ def _vectors(call, input, index, src, **static):
         return xp_.clone(input)
     if input._array.ndim:
         return call(input, index, src, **static)
-    index, src = index.reshape(1), src.reshape(1) if isinstance(src, Tensor) else src
+    index, src = index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) and src._array.ndim else src
     return call(input.reshape(1), index, src, **static).reshape(())
 
 
@@ -381,7 +382,7 @@ def index_add(input, dim, index, source, *, alpha=1):
         raise RuntimeError(
             f"index_add_(): self ({_word(input)}) and source ({_word(source)}) must have the same scalar type"
         )
-    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis)
+    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, False, _OUT_OF_RANGE)
     if alpha != 1:
         source = source * alpha
     return _vectors(index_add_, input, index, source, axis=axis)

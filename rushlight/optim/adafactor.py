@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import ml_dtypes
 
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
@@ -69,7 +69,7 @@ class Adafactor(PureOptimizer):
         t = double(xp, step)
         g = -g if option["maximize"] else g
         smallest, floor = option["eps"]
-        smallest = float(np.finfo(p.dtype).eps) if smallest is None else smallest
+        smallest = float(ml_dtypes.finfo(p.dtype).eps) if smallest is None else smallest
         new = scalar(xp, t ** option["beta2_decay"], p)
         rate = xp.minimum(option["lr"], 1 / xp.sqrt(t))
         size = scalar(xp, rate, p) * xp.maximum(_rms(xp, p), floor)

@@ -123,7 +123,7 @@ class LRScheduler:
                 rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        for group, rate in zip(self.optimizer.param_groups, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             _set(group, "lr", rate)
         self._last_lr = _rates(self.optimizer)
 

@@ -56,7 +56,10 @@ class SGD(PureOptimizer):
         momentum = scalar(xp, option["momentum"], p)
         if is_on(momentum):
             buffer = state.get("momentum_buffer")
-            buffer = g if buffer is None else momentum * buffer + scalar(xp, 1 - option["dampening"], p) * g
+            if buffer is None:
+                buffer = xp.astype(g, dtype=p.dtype)
+            else:
+                buffer = momentum * buffer + scalar(xp, 1 - option["dampening"], p) * g
             state = {"momentum_buffer": buffer}
             g = g + momentum * buffer if option["nesterov"] else buffer
         return p - scalar(xp, option["lr"], p) * g, state

@@ -61,9 +61,11 @@ def differs(program: str) -> tuple[str, str] | None:
 
 @pytest.fixture(autouse=True)
 def _every_warning():
-    torch.set_warn_always(True)
+    for library in (torch, rushlight):
+        library.set_warn_always(True)
     yield
-    torch.set_warn_always(False)
+    for library in (torch, rushlight):
+        library.set_warn_always(False)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -74,6 +76,7 @@ def test_family(family):
 
 def main(argv) -> int:
     torch.set_warn_always(True)
+    rushlight.set_warn_always(True)
     chosen = [("given", argv)] if argv else [(family, programs(family)) for family in FAMILIES]
     count = wrong = 0
     for family, lines in chosen:
