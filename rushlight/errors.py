@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
+from . import config
+
 __all__ = ["OutOfMemoryError"]
 
 
@@ -9,8 +13,11 @@ class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked."""
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """A matrix does not allow what was asked: it is singular, not positive-definite, or not finite."""
+
+
+LinAlgError = _LinAlgError  # PyTorch's has the underscore in its name
 
 
 class ValuesNeeded(RuntimeError):
@@ -26,3 +33,13 @@ def type_name(value) -> str:
 
 
 _MADE_BY_CLASS = 1 << 9  # CPython's flag of types on the heap
+
+
+def warn_once(message: str, stacklevel: int = 4) -> None:
+    """A UserWarning for whoever called the public function, the first time; each time after ``set_warn_always``."""
+    if message not in _TOLD or config.warn_always:
+        _TOLD.add(message)
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+_TOLD: set = set()

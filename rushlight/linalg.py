@@ -10,8 +10,8 @@ import numpy as np
 from .autograd.mode import state
 from .autograd.op import differentiable as xp
 from .engine import namespace_of
+from .errors import warn_once
 from .ops import returns
-from .ops.common import warn_once
 from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, permutation, singular
 from .ops.dims import wrap_dim, wrap_dims
 from .ops.linalg import matmul

@@ -5,7 +5,6 @@ Here is what every tensor is; what it can do (``Tensor.sum`` …) is attached by
 
 from __future__ import annotations
 
-import functools
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from . import dtypes, storage
 from .config import epoch
 from .device import cpu, device
 from .engine import namespace_of
+from .errors import warn_once
 from .layout import contiguous_format, dense_strides, is_dense, memory_order, stride_order, strided
 
 __all__ = ["Tensor"]
@@ -579,13 +579,11 @@ def _real(value, c_type: str):
     return value
 
 
-@functools.cache
 def _warn_to_scalar() -> None:
-    warnings.warn(
+    warn_once(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
         "Consider using tensor.detach() first.",
-        UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

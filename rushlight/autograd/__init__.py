@@ -7,8 +7,8 @@ from .function import Function
 from .grad import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ..tensor import Tensor as Variable
 from .op import differentiable, op
+from .variable import Variable
 
 __all__ = [
     "Function",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..engine import namespace_of
+from ..errors import warn_once
 from ..tensor import Tensor, wrap
 from .graph import GradientEdge, node_of
 from .overriding import asking
@@ -178,22 +177,14 @@ def _start_at_edge(node, g, create_graph):
     return g if create_graph else g._array
 
 
-_warned = False
-
-
 def _warn_cycle() -> None:
-    """Once a process, as PyTorch does."""
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
-            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-            "after use to break the cycle and avoid the leak.",
-            UserWarning,
-            stacklevel=4,
-        )
+    warn_once(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+        "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+        "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+        "after use to break the cycle and avoid the leak.",
+        stacklevel=5,
+    )
 
 
 def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:

@@ -236,6 +236,14 @@ def _pack_saved(node) -> None:
     node.saved, node.versions = tuple(packed), ()  # versions cannot be followed through hooks
 
 
+def pack_one(node, place: int):
+    """One saved value of ``node``, packed by the hooks in force."""
+    plan, value = node.plan, node.saved[place]
+    if place < plan.count:
+        return _pack(value, plan.pick(range(len(node.edges)))[place])
+    return _pack_output(value, node) if plan.output and place == plan.count else _pack(value)
+
+
 def _pack(value, place=None):
     if isinstance(value, tuple):
         return tuple(_pack(v) for v in value)

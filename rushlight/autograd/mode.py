@@ -28,6 +28,7 @@ class _State(threading.local):
     anomaly = False  # keep the traceback of every recorded op
     check_nan = True
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
+    callbacks: tuple = ()  # to call when that pass is over
     evaluating = None  # the node that backward is running, under anomaly detection
 
 

@@ -13,7 +13,7 @@ from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
-from .tape import _TWICE, AccumulateGrad, Node, Output, run_backward
+from .tape import _TWICE, AccumulateGrad, Node, Output, as_function, run_backward
 
 if TYPE_CHECKING:
     from .op import Op
@@ -55,6 +55,42 @@ class OpNode(Node):
         plan = self.plan
         self.plan = copy.copy(plan)
         self.plan.node = node
+
+    @property
+    def next_functions(self):
+        from . import shown
+
+        return tuple(as_function(edge) for edge in shown.inputs(self))
+
+    def __getattr__(self, name: str):
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from . import shown
+
+            return shown.saved(self, name)
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def __dir__(self):
+        names = [name for name in self.plan.names if name not in self.plan.op.static]
+        return [*super().__dir__(), *[f"_saved_{_WORDS.get(name, name)}" for name in names]]
+
+    def hooked(self, hooks, found, outputs) -> tuple:
+        from . import shown
+
+        for hook in hooks:
+            given = hook(shown.gradients(self, found), outputs)
+            if given is not None:
+                found = shown.replaced(self, found, given if isinstance(given, tuple) else (given,))
+        return found
+
+    def repack(self, place: int) -> None:
+        """Keep one saved value as the saved-tensor hooks in force want it."""
+        from .graph import pack_one
+
+        self.details = self.details or Details()
+        kept = list(self.saved)
+        kept[place] = pack_one(self, place)
+        self.saved, self.details.packed = tuple(kept), True
+        self.versions = self.versions and tuple(v if i != place else None for i, v in enumerate(self.versions))
 
     def shown(self) -> OpNode:
         """This node for a user's eyes. To record is cheaper with one class for all; the name comes when it is seen."""
@@ -219,6 +255,9 @@ class OpNode(Node):
         if self.saved is None:
             raise RuntimeError(_TWICE)
         return tuple(v for v in self._unpacked(self.saved) if isinstance(v, Tensor))
+
+
+_WORDS = {"x": "self", "w": "other", "y": "result", "x_shape": "self_sym_sizes"}  # for ``dir``; see ``shown``
 
 
 @functools.cache

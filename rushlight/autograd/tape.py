@@ -72,7 +72,7 @@ class Node:
 
     @property
     def next_functions(self):
-        return tuple(_as_function(e) for e in self.edges)
+        return tuple(as_function(e) for e in self.edges)
 
     _metadata: dict
 
@@ -92,6 +92,14 @@ class Node:
         """``hook(grad_inputs, grad_outputs) -> None | grad_inputs``, after this node ran."""
         return self._hooks().add("post", hook)
 
+    def hooked(self, hooks, found, outputs) -> tuple:
+        """The gradients that this node ``found``, after its ``hooks``, which see them as PyTorch's node has them."""
+        for hook in hooks:
+            given = hook(found, outputs)
+            if given is not None:
+                found = given if isinstance(given, tuple) else (given,)
+        return found
+
     def _hooks(self) -> NodeHooks:
         if self.hooks is None:
             self.hooks = NodeHooks()
@@ -101,7 +109,7 @@ class Node:
         return f"<{type(self).__name__} object at {hex(id(self))}>"
 
 
-def _as_function(edge):
+def as_function(edge):
     if edge is None or type(edge) is Nowhere:
         return (None, 0)
     return (edge.parent.shown(), edge.index) if type(edge) is Output else (edge.shown(), 0)
@@ -302,7 +310,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                     xp = node.xp if g.__class__ is np.ndarray else _namespace(node, g, graph)
                     grads = watch(node, xp, g, graph, retain) if watched else node.apply(xp, g, graph, retain)
                     if hooks is not None and hooks.post:
-                        grads = _after(hooks, grads, g, graph)
+                        grads = _after(node, grads, g, graph)
                 g = value = None  # let go of the arrays before the next node runs
             edges = node.edges
             for i in range(len(edges)):
@@ -323,6 +331,12 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                     heapq.heappush(ready, (-edge.sequence, turn, edge))
     finally:
         state.grad, state.running = outer, outer_running
+        callbacks = state.callbacks
+        if callbacks and outer_running is None:
+            state.callbacks = ()
+    if callbacks and outer_running is None:
+        for callback in callbacks:
+            callback()
     return captured
 
 
@@ -477,14 +491,11 @@ def _checked(hook, replaced, t):
     return replaced
 
 
-def _after(hooks, grads, g, graph):
-    grads = tuple(_to_tensor(x, graph) for x in grads)
+def _after(node, grads, g, graph):
+    found = tuple(_to_tensor(x, graph) for x in grads)
     outputs = tuple(_to_tensor(x, graph) for x in (g if type(g) is list else [g]))
-    for hook in list(hooks.post.values()):
-        replaced = hook(grads, outputs)
-        if replaced is not None:
-            grads = replaced if isinstance(replaced, tuple) else (replaced,)
-    return tuple(_to_raw(x, graph) for x in grads)
+    found = node.hooked(list(node.hooks.post.values()), found, outputs)
+    return tuple(_to_raw(x, graph) for x in found)
 
 
 def _to_tensor(g, graph):

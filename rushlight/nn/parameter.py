@@ -143,6 +143,11 @@ class UninitializedTensorMixin(Tensor):
             "to initialize the parameters before accessing their attributes."
         )
 
+    def numel(self):
+        self._refresh()
+
+    nelement = numel
+
     def share_memory_(self):
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from .. import config, dtypes
+from .. import dtypes
 from ..errors import type_name
 from ..tensor import Tensor
 from .public import public
@@ -118,16 +116,6 @@ def complex_dtype(d):
 
 def bool_dtype(d):
     return d is dtypes.bool_
-
-
-def warn_once(message: str) -> None:
-    """A UserWarning for whoever called the public function, the first time; each time after ``set_warn_always``."""
-    if message not in _TOLD or config.warn_always:
-        _TOLD.add(message)
-        warnings.warn(message, UserWarning, stacklevel=4)
-
-
-_TOLD: set = set()
 
 
 def no_gradient(what):

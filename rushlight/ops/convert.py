@@ -14,11 +14,11 @@ from ..autograd.op import op, variant
 from ..autograd.tape import Node
 from ..device import device as Device
 from ..engine import namespace_of
+from ..errors import warn_once
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
 from ..tensor import Tensor, wrap
-from .common import warn_once
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
 from .dims import as_int

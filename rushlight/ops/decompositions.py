@@ -10,10 +10,9 @@ from __future__ import annotations
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
-from ..errors import LinAlgError
+from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
-from .common import warn_once
 from .linalg import adjoint, column, row
 from .public import public
 

@@ -15,9 +15,8 @@ from ..autograd import views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..engine import namespace_of
-from ..errors import ValuesNeeded, type_name
+from ..errors import ValuesNeeded, type_name, warn_once
 from ..tensor import Tensor, wrap
-from .common import warn_once
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
 from .shape import check_expands, expand_dims, select_part, slice_part

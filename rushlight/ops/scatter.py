@@ -382,7 +382,10 @@ def index_add(input, dim, index, source, *, alpha=1):
         raise RuntimeError(
             f"index_add_(): self ({_word(input)}) and source ({_word(source)}) must have the same scalar type"
         )
-    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, False, _OUT_OF_RANGE)
+    if input._array.ndim > 1:
+        check_bounds(index, input._array.shape[axis], axis)
+    else:
+        check_bounds(index, input._array.size, axis, IndexError, False, _OUT_OF_RANGE)
     if alpha != 1:
         source = source * alpha
     return _vectors(index_add_, input, index, source, axis=axis)
