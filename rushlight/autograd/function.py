@@ -138,12 +138,11 @@ class Function:
                 a._sync()
         node = cls._backward_cls(args, cls._context_cls)
         ctx = node.context
-        with mode.no_grad():
-            if separate:
-                result = cls.forward(*args)
-                cls.setup_context(ctx, args, result)
-            else:
-                result = cls.forward(ctx, *args)
+        if separate:
+            result = mode.without_grad(cls.forward, *args)
+            mode.without_grad(cls.setup_context, ctx, args, result)
+        else:
+            result = mode.without_grad(cls.forward, ctx, *args)
         return node._record(args, result)
 
 
@@ -204,8 +203,7 @@ class FunctionNode(Node):
         if any(result is a for a in args):
             from .op import differentiable
 
-            with mode.no_grad():
-                return differentiable.alias(result)
+            return mode.without_grad(differentiable.alias, result)
         return result
 
     def _attach(self, index, t, alone) -> None:
@@ -342,8 +340,7 @@ def once_differentiable(function):
 
     @functools.wraps(function)
     def wrapped(ctx, *args):
-        with mode.no_grad():
-            outputs = function(ctx, *args)
+        outputs = mode.without_grad(function, ctx, *args)
         if not state.grad or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
         several = isinstance(outputs, tuple)

@@ -93,6 +93,18 @@ class _GradSwitch(_Switch):
         state.grad = self._outer
 
 
+def without_grad(function, *args, **kwargs):
+    """``function(*args, **kwargs)``, unrecorded. Ctrl-C at any moment leaves the switch as it was.
+
+    A ``with`` block cannot promise that: it comes back by a call, and Ctrl-C may arrive as that begins.
+    """
+    outer, state.grad = state.grad, False
+    try:
+        return function(*args, **kwargs)
+    finally:
+        state.grad = outer
+
+
 class no_grad(_GradSwitch):
     """Inside, nothing is recorded: ``with no_grad():`` or ``@no_grad()``."""
 

@@ -63,20 +63,28 @@ class Watch:
         self.first_nan: dict | None = None
         self._names = {id(m): name for name, m in model.named_modules()}
         self._handles: list = []
+        self._inside = False  # hooks do nothing outside the block, should one be left
         self._started = time.time()
 
     def __enter__(self) -> Watch:
-        for module in list(self.model.modules()):
-            self._handles.append(module.register_forward_hook(self._after_forward, with_kwargs=True))
-        for name, parameter in self.model.named_parameters():
-            if parameter.requires_grad and not is_lazy(parameter):
-                self._handles.append(parameter.register_post_accumulate_grad_hook(self._gradient_taker(name)))
+        try:
+            self._inside = True
+            for module in list(self.model.modules()):
+                self._handles.append(module.register_forward_hook(self._after_forward, with_kwargs=True))
+            for name, parameter in self.model.named_parameters():
+                if parameter.requires_grad and not is_lazy(parameter):
+                    self._handles.append(parameter.register_post_accumulate_grad_hook(self._gradient_taker(name)))
+        except BaseException:  # Ctrl-C comes here too
+            self._leave()
+            raise
         return self
 
     def __exit__(self, *_) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        try:
+            self._leave()
+        except BaseException:
+            self._leave()
+            raise
         if self.path is not None and self.steps:
             self.save(self.path)
 
@@ -117,6 +125,12 @@ class Watch:
             "modules": [{"path": name, **record.to_dict()} for name, record in self.records.items()],
         }
 
+    def _leave(self) -> None:
+        self._inside = False
+        for handle in self._handles:
+            handle.remove()  # a second time does nothing
+        self._handles.clear()
+
     # -- while it runs -------------------------------------------------------------------------------------------------
 
     @property
@@ -128,7 +142,7 @@ class Watch:
         return self.step_count % self.histogram_every == 0
 
     def _after_forward(self, module, args, kwargs, output) -> None:
-        if is_compiling():
+        if not self._inside or is_compiling():
             return
         found: list[Tensor] = []
         flatten(output, found)
@@ -166,7 +180,7 @@ class Watch:
         record = self.records[owner]
 
         def take(parameter):
-            if self._recording and not is_compiling():
+            if self._inside and self._recording and not is_compiling():
                 record.parameters[own].now = _norm(_values(parameter._grad)), _norm(_values(parameter))
 
         return take

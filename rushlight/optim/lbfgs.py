@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..autograd.mode import enable_grad, no_grad
+from ..autograd.mode import enable_grad, without_grad
 from ..autograd.views import put
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
@@ -41,8 +41,7 @@ class LBFGS(Optimizer):
 
     def step(self, closure):
         """Up to ``max_iter`` iterations."""
-        with no_grad():
-            return self._iterate(closure)
+        return without_grad(self._iterate, closure)
 
     def _iterate(self, closure):
         group = self.param_groups[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import dtypes
-from ...autograd.mode import no_grad, state
+from ...autograd.mode import state, without_grad
 from ...autograd.op import differentiable as xp
 from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
@@ -54,8 +54,11 @@ def _batch_norm_training(input, weight, bias, running_mean, running_var, momentu
 
 def _update(running, now, momentum, size):
     if running is not None and size:
-        with no_grad():
-            running.copy_((1 - momentum) * running + momentum * now.to(running.dtype))
+        without_grad(_blend, running, now, momentum)
+
+
+def _blend(running, now, momentum):
+    running.copy_((1 - momentum) * running + momentum * now.to(running.dtype))
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):

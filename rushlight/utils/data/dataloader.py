@@ -368,19 +368,33 @@ def _start_workers(loader: DataLoader, base_seed: int) -> list[_Worker]:
     workers: list[_Worker] = []
     try:
         for i in range(loader.num_workers):
-            ours, theirs = context.Pipe()
-            inherited = [ours, *(worker.connection for worker in workers)] if forked else []
-            arguments = (theirs, inherited, loader._make_fetcher(), loader.dataset, base_seed, i, loader.num_workers)
-            process = context.Process(
-                target=_worker_module().worker_loop, args=(*arguments, loader.worker_init_fn), daemon=True
-            )
-            process.start()
-            theirs.close()  # ours to close: its last copy is then the worker's, and its end tells that the worker died
-            workers.append(_Worker(process, ours))
+            arguments = (loader._make_fetcher(), loader.dataset, base_seed, i, loader.num_workers)
+            with _signals_later() as mask:
+                ours, theirs = context.Pipe()
+                inherited = [ours, *(worker.connection for worker in workers)] if forked else []
+                given = (theirs, inherited, mask, *arguments, loader.worker_init_fn)
+                process = context.Process(target=_worker_module().worker_loop, args=given, daemon=True)
+                process.start()
+                theirs.close()  # its last copy is then the worker's, and its end tells that the worker died
+                workers.append(_Worker(process, ours))
     except BaseException:
         _stop_workers(workers, os.getpid())
         raise
     return workers
+
+
+@contextlib.contextmanager
+def _signals_later():
+    """Ctrl-C while a process starts comes when it has: Python would lose pipes it was making. Gives the old mask."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield None
+        return
+    handled = {s for s in signal.valid_signals() if callable(signal.getsignal(s))}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+    try:
+        yield mask
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _stop_workers(workers: list[_Worker], owner: int) -> None:

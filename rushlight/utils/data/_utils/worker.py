@@ -13,6 +13,7 @@ import os
 import pickle
 import queue
 import random
+import signal
 import sys
 import threading
 import time
@@ -59,8 +60,10 @@ def get_worker_info() -> WorkerInfo | None:
 # -- in the worker ---------------------------------------------------------------------------------------------------
 
 
-def worker_loop(connection, others, make_fetcher, dataset, base_seed, worker_id, num_workers, init_fn) -> None:
-    """Answer requests until the main process says None or is gone."""
+def worker_loop(connection, others, mask, make_fetcher, dataset, base_seed, worker_id, num_workers, init_fn) -> None:
+    """Answer requests until the main process says None or is gone; ``mask`` is that of signals before it started."""
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for other in others:  # ends of sockets that a fork copied: held here they would hide that the main process ended
         other.close()
     requests: queue.SimpleQueue = queue.SimpleQueue()
