@@ -104,8 +104,8 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo="c
 
 def download(url: str, dst: str, algorithm: str, expected: str | None, progress: bool) -> None:
     """``download_url_to_file`` with a checksum of any kind."""
-    request = urllib.request.Request(url, headers={"User-Agent": "rushlight.hub"})
-    with urllib.request.urlopen(request) as source, replacing(os.path.expanduser(dst)) as target:
+    request = urllib.request.Request(url, headers={"User-Agent": "rushlight.hub"})  # noqa: S310 - the caller's address
+    with urllib.request.urlopen(request) as source, replacing(os.path.expanduser(dst)) as target:  # noqa: S310
         length = source.headers.get("Content-Length")
         total = int(length) if length else None
         digest, size = _copy(source, target, hashlib.new(algorithm, usedforsecurity=False), total, progress)
@@ -196,7 +196,7 @@ def _hubconf(directory, source: str):
         module = types.ModuleType("hubconf")
         module.__file__ = path
         with open(path, encoding="utf-8") as file:
-            exec(compile(file.read(), path, "exec"), module.__dict__)
+            exec(compile(file.read(), path, "exec"), module.__dict__)  # noqa: S102 - what it is for
     finally:
         sys.path.remove(os.path.dirname(path))
     missing = [name for name in getattr(module, "dependencies", ()) if importlib.util.find_spec(name) is None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import mmap
 import os
@@ -378,6 +379,21 @@ def check_layout(shape, strides, offset: int) -> None:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
     if math.prod(shape) >= _LARGEST or offset >= _LARGEST:
         raise RuntimeError("numel: integer multiplication overflow")
+
+
+def affordable(nbytes: int) -> None:
+    """Refuse what no memory of this machine could hold, before work that leads to it begins."""
+    if nbytes > _machine():
+        raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes.")
+
+
+@functools.cache
+def _machine() -> int:
+    """Bytes of memory that the machine has, twice over: some of it may be on disk."""
+    try:
+        return 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 1 << 42
 
 
 def extent(shape, strides) -> int:

@@ -139,3 +139,41 @@ def test_gradient_of_another_shape():
     p.grad.data = torch.ones(200, 200)
     with pytest.raises(RuntimeError, match=r"gradient of shape \[200, 200\]"):
         torch.optim.SGD([p], lr=0.1).step()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(0, 2),
+        lambda x: torch.amax(x, dim=0, keepdim=7),
+        lambda x: torch.topk(x, 1, 0, -2),
+        lambda x: torch.sort(x, descending=None),
+        lambda x: torch.linalg.cholesky(x, upper=1),
+        lambda x: x.softmax(True),
+        lambda x: x.to(torch.float64, memory_format=3),
+        lambda x: torch.ones(2, requires_grad=7),
+        lambda x: x.as_strided((1,), (1,), True),
+    ],
+)
+def test_numbers_are_no_flags_and_flags_no_numbers(call):
+    with pytest.raises(TypeError, match="must be"):
+        call(torch.eye(2))
+
+
+def test_results_that_no_machine_holds_are_refused_before_work_begins():
+    for call in (
+        lambda x: torch.nn.functional.interpolate(x, (1 << 31, 1 << 31)),
+        lambda x: torch.nn.functional.pad(x, (1 << 31, 1 << 31, 1 << 20, 0), "replicate"),
+    ):
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            call(torch.ones(1, 1, 4, 4))
+
+
+def test_polynomials_of_any_order_end():
+    for name in ("t", "u", "v", "w"):
+        function = getattr(torch.special, f"chebyshev_polynomial_{name}")
+        values = function(torch.tensor([0.3, -0.5, 1.5, float("nan")]), 1 << 40)
+        assert values[:2].isfinite().all() and not values[2:].isfinite().any()
+        near = torch.linspace(-0.9, 0.9, 7, dtype=torch.float64)
+        last, item = function(near, 19), function(near, 20)
+        torch.testing.assert_close(function(near, 21), 2 * near * item - last)

@@ -38,7 +38,7 @@ def _execute(code, path: str, spec) -> int:
         module.__dict__.update(__spec__=spec, __package__=spec.parent, __loader__=spec.loader, __cached__=spec.cached)
     sys.modules["__main__"] = module  # pickle and multiprocessing look the script's functions up there
     try:
-        exec(code, module.__dict__)
+        exec(code, module.__dict__)  # noqa: S102 - what it is for
     except SystemExit:
         raise
     except BaseException as error:

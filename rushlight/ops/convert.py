@@ -70,6 +70,8 @@ def _type_word(value) -> str:
 
 
 def _converted(t, device, dtype, copy=False, form=preserve_format):
+    if form is not preserve_format:
+        _check_format(form)
     recast = dtype is not None and dtype.numpy != t._array.dtype
     moved = device is not None and not _same_place(t.device, device)
     relaid = form is not preserve_format and not t.is_contiguous(memory_format=form)

@@ -613,6 +613,8 @@ def finish(array, requires_grad=False) -> Tensor:
     if state.inference:
         t._storage = Storage(inference=True)
     if requires_grad:
+        if requires_grad is not True:
+            raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         if array.dtype.kind in "biu":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.requires_grad_(True)

@@ -35,9 +35,11 @@ def is_int(value) -> bool:
 
 def as_int(value, name: str) -> int:
     try:
-        return operator.index(value)
+        if value.__class__ is not bool:
+            return operator.index(value)
     except TypeError:
-        raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}") from None
+        pass
+    raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}")
 
 
 def sizes(args, name: str = "size") -> tuple:
@@ -48,7 +50,7 @@ def sizes(args, name: str = "size") -> tuple:
             raise TypeError(f"argument '{name}' must be tuple of ints, not {type(args).__name__}")
     for a in args:
         if a.__class__ is not int:
-            return tuple([as_int(a, name) for a in args])
+            return tuple([int(a) if a.__class__ is bool else as_int(a, name) for a in args])
     return tuple(args)
 
 

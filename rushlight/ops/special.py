@@ -319,15 +319,23 @@ for _name, _call in (("modified_bessel_i0", i0), ("modified_bessel_i1", i1)):
 # -- orthogonal polynomials --------------------------------------------------------------------------------------------
 
 
-def _polynomial(name, second, step, shifted=False):
-    """A family of polynomials P_n(x): P_0 is 1, P_1 is ``second(x)``, then ``step(k, x, P_{k-1}, P_k)``."""
+def _polynomial(name, second, step, shifted=False, closed=None):
+    """A family of polynomials P_n(x): P_0 is 1, P_1 is ``second(x)``, then ``step(k, x, P_{k-1}, P_k)``.
+
+    ``closed(xp, n, arccos x)`` is P_n inside the unit interval, for which no n takes long.
+    """
 
     def forward(xp, x, n):
         x, n = xp.broadcast_arrays(x, n)
         dtype = x.dtype
         x, n = xp.astype(x, dtype="float64"), xp.astype(n, dtype="int64")
         x = 2 * x - 1 if shifted else x
-        item = xp.recurrence(lambda k, last, item: step(k, x, last, item), xp.ones_like(x), second(x), n)
+        inside = (n > _FEW) & (xp.abs(x) < 1) if closed else None
+        steps = n if inside is None else xp.where(inside, 0, n)
+        item = xp.recurrence(lambda k, last, item: step(k, x, last, item), xp.ones_like(x), second(x), steps)
+        if inside is not None:
+            angle = xp.arccos(xp.where(inside, x, 0.5))
+            item = xp.where(inside, closed(xp, xp.astype(n, dtype="float64"), angle), item)
         return xp.astype(xp.where(n < 0, 0.0, item), dtype=dtype)
 
     forward.__name__ = name
@@ -346,14 +354,15 @@ def _chebyshev_step(k, x, last, item):
     return 2 * x * item - last
 
 
+_FEW = 8  # steps of a recurrence that are as exact as the closed form
 for _prefix, _shifted in (("", False), ("shifted_", True)):
-    for _letter, _second in (
-        ("t", lambda x: x),
-        ("u", lambda x: 2 * x),
-        ("v", lambda x: 2 * x - 1),
-        ("w", lambda x: 2 * x + 1),
+    for _letter, _second, _closed in (
+        ("t", lambda x: x, lambda xp, n, t: xp.cos(n * t)),
+        ("u", lambda x: 2 * x, lambda xp, n, t: xp.sin((n + 1) * t) / xp.sin(t)),
+        ("v", lambda x: 2 * x - 1, lambda xp, n, t: xp.cos((n + 0.5) * t) / xp.cos(t / 2)),
+        ("w", lambda x: 2 * x + 1, lambda xp, n, t: xp.sin((n + 0.5) * t) / xp.sin(t / 2)),
     ):
-        _polynomial(f"{_prefix}chebyshev_polynomial_{_letter}", _second, _chebyshev_step, _shifted)
+        _polynomial(f"{_prefix}chebyshev_polynomial_{_letter}", _second, _chebyshev_step, _shifted, _closed)
 _polynomial("hermite_polynomial_h", lambda x: 2 * x, lambda k, x, last, item: 2 * x * item - 2 * k * last)
 _polynomial("hermite_polynomial_he", lambda x: x, lambda k, x, last, item: x * item - k * last)
 _polynomial(

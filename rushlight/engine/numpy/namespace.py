@@ -469,6 +469,8 @@ def recurrence(step, first, second, n):
     for k in range(1, int(np.max(n, initial=0))):
         last, item = item, step(k, last, item)
         result = np.where(n == k + 1, item, result)
+        if k % 64 == 0 and np.isnan(item[n > k]).all():  # what is NaN once stays so: nothing is left to find
+            return np.where(n > k, item, result)
     return result
 
 

@@ -194,9 +194,9 @@ def send(connection, message) -> None:
 
 def receive(connection):
     """The next message. Arrays in it lie in shared memory that is freed with the last of them."""
-    head = pickle.loads(connection.recv_bytes())
+    head = pickle.loads(connection.recv_bytes())  # noqa: S301 - from a process of our own, here and below
     if isinstance(head, list):
-        return pickle.loads(head[0], buffers=head[1:])
+        return pickle.loads(head[0], buffers=head[1:])  # noqa: S301
     file = reduction.recv_handle(connection)
     size = _aligned(head)
     if file > _most_files() // 2:  # many batches are being kept: do not hold a descriptor for each
@@ -205,7 +205,7 @@ def receive(connection):
     else:
         memory = memoryview(SharedMemory(file, size))
     stream, *buffers = (memory[start : start + length] for start, length in zip(_starts(head), head))
-    return pickle.loads(stream, buffers=buffers)
+    return pickle.loads(stream, buffers=buffers)  # noqa: S301
 
 
 class _Pickler(reduction.ForkingPickler):

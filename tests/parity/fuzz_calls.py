@@ -1,0 +1,225 @@
+"""Bad input: arguments of PyTorch's own samples, mutated, through both libraries.
+
+    python tests/parity/fuzz_calls.py 2000 1                 2,000 calls from seed 1: a summary, and what differs
+    python tests/parity/fuzz_calls.py 500 1 --only scatter   entries whose name has this in it
+
+A call ends the same way in both (a result that agrees, or an error), or it is one of
+
+    accepted    Rushlight gives a result where PyTorch raises       different   both give results, and they differ
+    refused     Rushlight raises where PyTorch gives a result       slow        more than 10 seconds, or much memory
+
+Which error it is, and its text, are compared elsewhere (tests/parity/scripts). Calls that take PyTorch itself more
+than 10 seconds are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import random
+import resource
+import signal
+import sys
+import warnings
+
+import numpy as np
+import torch
+
+import rushlight
+
+sys.path.insert(0, os.path.dirname(__file__))
+import convert
+import opdb
+
+SECONDS = 10
+KINDS = ("accepted", "refused", "different", "slow")
+_DTYPES = (
+    torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8, torch.bool, torch.float16, torch.complex64,
+)  # fmt: skip
+_NUMBERS = (0, 1, -1, 2, -2, 7, 2**31, -(2**31), 2**62, 0.5, -1.5, float("inf"), float("nan"), True, None, "x", 1e30)
+# Left out: results by chance, or PyTorch's own crashes and undefined behaviour on bad input.
+_SKIPPED = {*opdb.RANDOM, *opdb.UNINITIALIZED, *opdb.AMBIGUOUS, "linalg.eigvals", "bincount", "nn.functional.ctc_loss"}
+
+
+class TooSlow(BaseException):
+    """Not an Exception: neither library may catch it."""
+
+
+def mutated(value, chance: random.Random):
+    """One argument as somebody careless would give it."""
+    if isinstance(value, torch.Tensor):
+        return _mutated_tensor(value.detach(), chance)
+    if isinstance(value, (list, tuple)) and value and chance.random() < 0.7:
+        parts = list(value)
+        place = chance.randrange(len(parts))
+        kind = chance.randrange(3)
+        if kind == 0:
+            parts[place] = mutated(parts[place], chance)
+        elif kind == 1:
+            del parts[place]
+        else:
+            parts.insert(place, parts[place])
+        return type(value)(parts) if type(value) in (list, tuple) else parts
+    return chance.choice(_NUMBERS)
+
+
+def _mutated_tensor(t, chance):
+    kind = chance.randrange(9)
+    if kind == 0:
+        return t.to(chance.choice(_DTYPES))
+    if kind == 1 and t.ndim:
+        return t.select(chance.randrange(t.ndim), 0) if t.numel() else t
+    if kind == 2:
+        return t.unsqueeze(chance.randint(0, t.ndim))
+    if kind == 3 and t.ndim:
+        return t.narrow(chance.randrange(t.ndim), 0, 0)
+    if kind == 4 and t.ndim:
+        axis = chance.randrange(t.ndim)
+        return torch.cat([t, t], axis)
+    if kind == 5 and t.ndim > 1:
+        return t.transpose(0, -1)
+    if kind == 6 and t.numel():
+        out = t.clone()
+        values = (-1, 0, 100) if not t.dtype.is_floating_point else (float("nan"), float("inf"), -1e30, 0.0)
+        out.reshape(-1)[chance.randrange(t.numel())] = chance.choice(values)
+        return out
+    if kind == 7:
+        return t.reshape(-1)
+    return chance.choice(_NUMBERS)
+
+
+def changed(sample, chance: random.Random):
+    """(input, args, kwargs) of a sample with one or two arguments mutated."""
+    args, kwargs = [sample.input, *sample.args], dict(sample.kwargs)
+    args = [a.detach() if isinstance(a, torch.Tensor) else a for a in args]
+    for _ in range(chance.choice((1, 1, 2))):
+        place = chance.randrange(len(args) + len(kwargs))
+        if place < len(args):
+            args[place] = mutated(args[place], chance)
+        else:
+            name = list(kwargs)[place - len(args)]
+            kwargs[name] = mutated(kwargs[name], chance)
+    return args, kwargs
+
+
+def outcome(call):
+    """("value", result), ("error", its type) or ("slow", None)."""
+
+    def ring(*_):
+        raise TooSlow
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            rushlight.manual_seed(0)
+            return "value", call()
+    except TooSlow:
+        return "slow", None
+    except Exception as error:
+        return "error", error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def compare(op, args, kwargs) -> tuple[str, str]:
+    """(kind, what happened) of one call; kind "same" where both agree."""
+    ours_args, ours_kwargs = convert.Converter()((args, kwargs))
+    theirs = outcome(lambda: op.op(*convert.like(args, _copy), **convert.like(kwargs, _copy)))
+    if theirs[0] == "slow":
+        return "same", "PyTorch is slow"
+    ours = outcome(lambda: opdb.counterpart(op)(*ours_args, **ours_kwargs))
+    if ours[0] == "slow":
+        return "slow", f"after {SECONDS} s"
+    if ours[0] == theirs[0] == "error":
+        return "same", ""
+    if theirs[0] == "error":
+        return "accepted", f"{type(theirs[1]).__name__}: {_line(theirs[1])}"
+    if ours[0] == "error":
+        if isinstance(ours[1], MemoryError):
+            return "slow", f"memory: {_line(ours[1])}"
+        return "refused", f"{type(ours[1]).__name__}: {_line(ours[1])}"
+    try:
+        comparison = opdb._Comparison(op, _Sample(args, kwargs), opdb.Options(grad=False), 0)
+        comparison._compare("value", ours[1], theirs[1])
+    except opdb.Mismatch as error:
+        return "different", _line(error)
+    return "same", ""
+
+
+def _copy(t):
+    return t.clone()
+
+
+class _Sample:
+    output_process_fn_grad = staticmethod(lambda value: value)
+    broadcasts_input = False
+
+    def __init__(self, args, kwargs):
+        self.input, self.args, self.kwargs = args[0], args[1:], kwargs
+
+
+def _line(error) -> str:
+    return (str(error).splitlines() or [""])[0][:120]
+
+
+def calls(count: int, seed: int, only: str = ""):
+    """``count`` mutated calls, of entries chosen at random: (entry, args, kwargs)."""
+    chance = random.Random(seed)
+    entries = [(name, op) for name, op in opdb.SCORED.items() if op.name not in _SKIPPED and only in name]
+    samples: dict = {}
+    made = 0
+    while made < count:
+        name, op = chance.choice(entries)
+        if name not in samples:
+            samples[name] = [s for _, s in opdb.samples_of(op, opdb.Options(samples=6, grad=False))]
+        if not samples[name]:
+            continue
+        try:
+            args, kwargs = changed(chance.choice(samples[name]), chance)
+        except (RuntimeError, IndexError, TypeError, OverflowError):
+            continue  # PyTorch cannot make such a tensor
+        made += 1
+        yield name, op, args, kwargs
+
+
+def run(count: int, seed: int, only: str = ""):
+    """(how many of each kind, what was found)."""
+    tally, found = collections.Counter(), []
+    for i, (name, op, args, kwargs) in enumerate(calls(count, seed, only)):
+        kind, text = compare(op, args, kwargs)
+        tally[kind] += 1
+        if kind != "same":
+            found.append((i, kind, name, text, _shown(args, kwargs)))
+    return tally, found
+
+
+def _shown(args, kwargs) -> str:
+    def show(value):
+        if isinstance(value, torch.Tensor):
+            return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        if isinstance(value, (list, tuple)):
+            return "(" + ", ".join(map(show, value)) + ")"
+        return repr(value)[:40]
+
+    return ", ".join([*map(show, args), *(f"{k}={show(v)}" for k, v in kwargs.items())])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    tally, found = run(given.count, given.seed, given.only)
+    for i, kind, name, text, shown in sorted(found, key=lambda entry: entry[1:3]):
+        print(f"{kind:9} {i:6} {name}({shown}): {text}")
+    print(f"{tally.total()} calls:", ", ".join(f"{kind} {tally[kind]}" for kind in ("same", *KINDS)))
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (24 << 30, 24 << 30))
+    main()
