@@ -135,6 +135,10 @@ def lstsq(A, B, rcond=None, *, driver=None):
     m, n = A._array.shape[-2:]
     if B._array.shape[-2] != m:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2})")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        if not isinstance(driver, str):
+            raise TypeError(f"linalg_lstsq(): argument 'driver' must be str, not {type(driver).__name__}")
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     driver = driver or "gelsy"
     rcond = np.finfo(A._array.dtype).eps * max(m, n) if rcond is None else rcond
     values = svdvals(A.detach())

@@ -153,6 +153,11 @@ def test_gradient_of_another_shape():
         lambda x: x.to(torch.float64, memory_format=3),
         lambda x: torch.ones(2, requires_grad=7),
         lambda x: x.as_strided((1,), (1,), True),
+        lambda x: torch.real(2),
+        lambda x: torch.conj(True),
+        lambda x: torch.resolve_neg("x"),
+        lambda x: torch.linalg.lstsq(x, x, driver=7),
+        lambda x: torch.signal.windows.hann(4, requires_grad=7),
     ],
 )
 def test_numbers_are_no_flags_and_flags_no_numbers(call):

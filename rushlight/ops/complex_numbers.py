@@ -10,6 +10,7 @@ from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import dtype_of, is_complex, type_word, unary
 from .public import public
+from .reduce import tensor_argument
 
 
 @op(node="ConjPhysicalBackward0", x=lambda xp, g: xp.conj(g))
@@ -105,6 +106,7 @@ _conj_lazy = variant(conj_, "ConjBackward0")
 @public(out=False)
 def conj(input):
     """The complex conjugate; a real tensor is returned as it is."""
+    tensor_argument(input, "conj")
     return _conj_lazy(input) if is_complex(input) else input
 
 
@@ -117,7 +119,7 @@ def conj_physical(input):
 @public(out=False, aliases=("resolve_neg",))
 def resolve_conj(input):
     """``input``: conjugation and negation are never delayed here."""
-    return input
+    return tensor_argument(input, "resolve_conj")
 
 
 @public(out=False, aliases=("is_neg",))
@@ -129,6 +131,7 @@ def is_conj(input):
 @public(method=False, out=False)
 def real(input):
     """The real parts, as a view."""
+    tensor_argument(input, "real")
     return real_(input) if is_complex(input) else input
 
 

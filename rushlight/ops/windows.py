@@ -34,10 +34,11 @@ def _window(make):
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
         if window_length < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
+        place = PUBLIC["empty"](0, device=device).device  # a bad one is refused before the work
         with no_grad():
             n = PUBLIC["arange"](window_length, dtype=dtype, device="cpu")
             made = make(n, window_length - (not periodic), *args, **kwargs) if window_length > 1 else n + 1
-        return made.to(PUBLIC["empty"](0, device=device).device).requires_grad_(requires_grad)
+        return made.to(place).requires_grad_(requires_grad)
 
     PUBLIC[name] = create
     return create
