@@ -153,7 +153,8 @@ def _blocks(name, part):
 
 
 def _classes(name, part):
-    return type(name, (Absent,), {"instead": part.instead, "__doc__": part.instead})
+    bases = (Absent, _follow(part.base)) if part.base else (Absent,)
+    return type(name, bases, {"instead": part.instead, "__doc__": part.instead})
 
 
 def _errors(name, part):

@@ -27,6 +27,7 @@ class Part:
     enums: dict = field(default_factory=dict)
     values: dict = field(default_factory=dict)
     here: dict = field(default_factory=dict)  # what is here, under another name
+    base: str = ""  # what is here and the classes derive from
 
 
 class _Settings:
@@ -60,7 +61,7 @@ PARTS = {
         _INTERNAL,
         nothing="_assert_async _sync",
         classes="PyTorchFileReader PyTorchFileWriter "
-        "SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
+        "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
         functions="quantize_per_tensor quantize_per_channel sym_not",
         keeps="_disable_dynamo",
         dtypes="complex32 chalf qint8 quint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
@@ -482,11 +483,16 @@ PARTS = {
     "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink"),
     "distributions": Part(
         _LATER,
-        classes="StackTransform CatTransform CorrCholeskyTransform LowRankMultivariateNormal LKJCholesky "
-        "GeneralizedPareto VonMises ContinuousBernoulli Wishart",
+        classes="LowRankMultivariateNormal LKJCholesky GeneralizedPareto VonMises ContinuousBernoulli Wishart",
+        here={n: f"distributions.transforms.{n}" for n in ("StackTransform", "CatTransform", "CorrCholeskyTransform")},
+        base="distributions.Distribution",
     ),
-    "distributions.wishart": Part(_LATER, classes="Wishart"),
-    "distributions.transforms": Part(_LATER, classes="StackTransform CatTransform CorrCholeskyTransform"),
+    "distributions.wishart": Part(_LATER, here={"Wishart": "distributions.Wishart"}),
+    "distributions.transforms": Part(
+        _LATER,
+        classes="StackTransform CatTransform CorrCholeskyTransform",
+        base="distributions.transforms.Transform",
+    ),
     "nn.attention.flex_attention": Part(
         "use nn.functional.scaled_dot_product_attention with a mask",
         classes="BlockMask AuxRequest AuxOutput",

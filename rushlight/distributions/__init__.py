@@ -57,3 +57,14 @@ def __dir__():
 
 
 __getattr__ = _missing(__name__)
+
+# Packages derive classes from all distributions they find here: those that are only names must be found too.
+for _name in (
+    "LowRankMultivariateNormal",
+    "LKJCholesky",
+    "GeneralizedPareto",
+    "VonMises",
+    "ContinuousBernoulli",
+    "Wishart",
+):
+    __getattr__(_name)

@@ -1,7 +1,7 @@
 import tempfile
 
 import torch
-from accelerate import Accelerator, init_empty_weights, load_checkpoint_and_dispatch
+from accelerate import Accelerator, init_empty_weights
 from accelerate.utils import set_seed
 from harness import main, section
 
@@ -71,8 +71,8 @@ def empty_weights():
         with init_empty_weights():
             empty = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
         device = empty[0].weight.device.type
-        model = load_checkpoint_and_dispatch(empty, file.name)
-    return [device, model(torch.ones(1, 4)), whole(torch.ones(1, 4))]
+        empty.load_state_dict(torch.load(file.name), assign=True)
+    return [device, empty(torch.ones(1, 4)), whole(torch.ones(1, 4))]
 
 
 main()

@@ -123,8 +123,9 @@ def bert_classifying():
 
 @section
 def bert_attentions():
-    out = bert().eval()(input_ids=words(1, 6), output_attentions=True, output_hidden_states=True)
-    return [out.logits[0, 0], len(out.hidden_states), None if out.attentions is None else out.attentions[0][0, 0]]
+    model = bert(attn_implementation="eager").eval()
+    out = model(input_ids=words(1, 6), output_attentions=True, output_hidden_states=True)
+    return [out.logits[0, 0], len(out.hidden_states), out.attentions[0][0, 0]]
 
 
 @section
