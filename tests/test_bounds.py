@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.tensor import wrap
 
 
 @pytest.mark.parametrize(
@@ -182,3 +183,13 @@ def test_polynomials_of_any_order_end():
         near = torch.linspace(-0.9, 0.9, 7, dtype=torch.float64)
         last, item = function(near, 19), function(near, 20)
         torch.testing.assert_close(function(near, 21), 2 * near * item - last)
+
+
+def test_second_derivatives_of_strided_parts():
+    """A gradient lies in memory of its own: what a view reads around its base is not there."""
+    leaf = wrap(np.arange(10.0)[4:6]).requires_grad_()
+    y = leaf.as_strided((3,), (1,), 3)
+    (first,) = torch.autograd.grad((y**3).sum(), leaf, create_graph=True)
+    assert first.tolist() == [3 * 4.0**2, 3 * 5.0**2]
+    (second,) = torch.autograd.grad(first.sum(), leaf)
+    assert second.tolist() == [6 * 4.0, 6 * 5.0]

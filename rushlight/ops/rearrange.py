@@ -333,7 +333,7 @@ def strided(xp, x, *, shape, strides, offset):
     return xp.strided(x, shape=shape, strides=strides, offset=offset)
 
 
-@op(x=lambda xp, g, shape, strides, offset: xp.strided(g, shape=shape, strides=strides, offset=offset))
+@op(x=lambda xp, g, shape, strides, offset: xp.take_strided(g, shape=shape, strides=strides, offset=offset))
 def add_strided(xp, x, *, into, shape, strides, offset):
     """Zeros of shape ``into`` with ``x`` added where ``strided`` would read: what its gradient is."""
     size, at = numel(into), _positions(shape, strides, offset)
@@ -343,16 +343,31 @@ def add_strided(xp, x, *, into, shape, strides, offset):
 
 
 @op(
+    x=lambda xp, g, x_shape, shape, strides, offset: xp.add_strided(
+        g, into=x_shape, shape=shape, strides=strides, offset=offset
+    )
+)
+def take_strided(xp, x, *, shape, strides, offset):
+    """What ``strided`` reads of ``x``, as if it lay in memory in order and zeros around it: gradients lie anyhow."""
+    size, at = numel(x.shape), _positions(shape, strides, offset)
+    inside = (at >= 0) & (at < size)
+    if not inside.any():
+        return xp.zeros(at.shape, dtype=x.dtype)
+    found = xp.getitem(xp.reshape(x, shape=(size,)), index=(np.where(inside, at, 0),))
+    return found if inside.all() else xp.where(inside, found, xp.zeros_like(found))
+
+
+@op(
     node="AsStridedScatterBackward0",
     exact=True,
     x=lambda xp, g, shape, strides, offset: xp.put_strided(
         g,
-        xp.zeros_like(xp.strided(g, shape=shape, strides=strides, offset=offset)),
+        xp.zeros_like(xp.take_strided(g, shape=shape, strides=strides, offset=offset)),
         shape=shape,
         strides=strides,
         offset=offset,
     ),
-    value=lambda xp, g, shape, strides, offset: xp.strided(g, shape=shape, strides=strides, offset=offset),
+    value=lambda xp, g, shape, strides, offset: xp.take_strided(g, shape=shape, strides=strides, offset=offset),
 )
 def put_strided(xp, x, value, *, shape, strides, offset):
     flat = xp.reshape(x, shape=(numel(x.shape),))
