@@ -7,11 +7,13 @@ import math
 
 import numpy as np
 
+from . import dtypes
 from .autograd.mode import state
 from .autograd.op import differentiable as xp
 from .engine import namespace_of
 from .errors import warn_once
 from .ops import returns
+from .ops.common import refuse
 from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, permutation, singular
 from .ops.dims import wrap_dim, wrap_dims
 from .ops.linalg import matmul
@@ -537,6 +539,9 @@ def matrix_exp(A):
 def cross(input, other, *, dim=-1):
     """The cross product of vectors of three along ``dim``."""
     a, b = input._array.shape, other._array.shape
+    refuse("cross", lambda d: d is dtypes.bool_, input)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"linalg.cross: expected both of one dtype, got {input.dtype} and {other.dtype}")
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = wrap_dim(dim, len(a))

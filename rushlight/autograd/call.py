@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import dtypes
 from ..engine import namespace_of
 from ..engine.numpy import namespace as numpy_engine
 from ..errors import type_name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _ndarray = np.ndarray
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
 _new = object.__new__
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
@@ -108,11 +110,13 @@ def _general_caller(o: Op, plans: Plans, operator=False):
                     known = {**static, **dict(zip(array_names, arrays))}
                     auxiliary = aux(xp, *[known[n] for n in aux_names])
                     out = body(xp, *arrays, aux=auxiliary, **static)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError) as error:
             if operator and any(a is None for a in args):
                 return NotImplemented
             if promote:
                 check_broadcast(arrays)
+            if isinstance(error, TypeError) and "ufunc" in str(error):  # NumPy has no loop for the dtype
+                raise _no_kernel(o, arrays) from None
             raise
         except RuntimeError:
             if xp is numpy_engine:
@@ -124,6 +128,8 @@ def _general_caller(o: Op, plans: Plans, operator=False):
             return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
         if final is not None:
             out = cast_back(xp, out, compute, final)
+        if odd and promote == "common" and compute == _BOOL and out.dtype == _INT8:  # NumPy counts
+            raise _no_kernel(o, arrays)
         if xp is numpy_engine:
             out = out if out.__class__ is _ndarray else np.asarray(out)
             if odd and any(out is a for a in arrays):
@@ -160,6 +166,12 @@ def _plain(o: Op, xp, arrays, static):
     known = {**static, **dict(zip(o.arrays, arrays))}
     auxiliary = o.aux(xp, *[known[n] for n in o.aux_names])
     return o.forward(xp, *arrays, aux=auxiliary, **static), auxiliary
+
+
+def _no_kernel(o, arrays):
+    """PyTorch's error for a dtype that the op does not serve."""
+    word = next(dtypes.of_numpy(a.dtype).char for a in arrays if hasattr(a, "dtype")).removesuffix("Tensor")
+    return NotImplementedError(f"\"{o.label}_cpu\" not implemented for '{word}'")
 
 
 def _not_a_tensor(o, args):

@@ -14,9 +14,12 @@ Classes that are no Tensors are found when a function fails on them: until then 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 import threading
 from typing import Any
 
+from ..errors import type_name
 from ..tensor import Tensor
 
 watching = 0  # modes entered in all threads, and one for all subclasses that override
@@ -121,8 +124,22 @@ def ask_strangers(public, args, kwargs):
     """``public`` has just failed: objects that are no Tensors may answer for it; else its error goes on."""
     found = overriding(args, kwargs) if state.subclasses else ()
     if not any(not isinstance(a, Tensor) for a in found):
+        _refuse_what_is_no_tensor(public, args, sys.exc_info()[1])
         raise
     return answer(public, found, args, kwargs)
+
+
+def _refuse_what_is_no_tensor(public, args, error) -> None:
+    """PyTorch's TypeError, if ``error`` is that one of ``args`` lacks what tensors have."""
+    if not isinstance(error, AttributeError) or isinstance(error.obj, (Tensor, type)):
+        return
+    for i, value in enumerate(args):
+        if value is error.obj:
+            names = inspect.unwrap(public).__code__.co_varnames or ("input",)
+            name, kind = names[min(i, len(names) - 1)], type_name(value)
+            raise TypeError(
+                f"{public.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not {kind}"
+            ) from error
 
 
 def ask_operator(o, call, args, static):

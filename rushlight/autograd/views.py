@@ -241,16 +241,27 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
     check_writable(t)
     if not state.grad:
-        assign(t, function(t, *args, **kwargs))
+        assign(t, _computed(function, t, t, args, kwargs))
         return t
     old = wrap(t._array)
     old._node, old._storage = t._node, Storage()
     old._storage.views = []
-    result = function(old, *args, **kwargs)
+    result = _computed(function, t, old, args, kwargs)
     _check_assign(t, result)
     _keep_old_values(old)
     assign(t, result)
     return t
+
+
+def _computed(function, t, old, args, kwargs):
+    try:
+        return function(old, *args, **kwargs)
+    except NotImplementedError:
+        # Before a kernel is looked for, PyTorch asks whether its result could be written.
+        for other in (*args, *kwargs.values()):
+            if isinstance(other, Tensor) and other.dtype.is_complex:
+                _check_cast(other.dtype, t.dtype)
+        raise
 
 
 def _keep_old_values(old: Tensor) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import dtypes
 from ..autograd.op import differentiable, op
 from ..tensor import Tensor
@@ -148,6 +150,7 @@ def _check_threshold(x):
 
 @op(check=_check_threshold, x=lambda xp, g, x, limit: xp.where(x <= limit, 0.0, g))
 def threshold(xp, x, *, limit, value):
+    value = np.asarray(value.real if isinstance(value, complex) else value).astype(x.dtype)
     return xp.where(x <= limit, value, x)
 
 

@@ -10,6 +10,7 @@ from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import (
     binary,
+    check_tensor,
     complex_dtype,
     dtype_of,
     integral_dtype,
@@ -40,7 +41,7 @@ def _scaled(xp, w, alpha):
 
 
 def _check_subtract(x, w):
-    kinds = [getattr(getattr(a, "dtype", None), "kind", None) for a in (x, w)]
+    kinds = ["b" if a is True or a is False or dtype_of(a) is dtypes.bool_ else "" for a in (x, w)]
     if kinds == ["b", "b"]:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -224,6 +225,7 @@ def sub(input, other, *, alpha=1):
     """``input - alpha * other``."""
     if not isinstance(other, Tensor):
         require_number("sub", "other", 2, other)
+        _check_subtract(input, other)
     if alpha is True or alpha == 1:
         return subtract(input, other)
     _check_alpha(alpha, input, other)
@@ -238,6 +240,7 @@ _rsub_number = variant(rsub_, "RsubBackward1")
 @public(method=False)
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
+    _check_subtract(input, other)
     _check_alpha(alpha, input, other)
     return (rsub_ if isinstance(other, Tensor) else _rsub_number)(input, other, alpha=alpha)
 
@@ -283,6 +286,8 @@ def positive(input):
 @public(inplace=True)
 def addcmul(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 * tensor2``."""
+    _check_tensors("addcmul", tensor1, tensor2)
+    refuse("addcmul_cpu_out", lambda _: all(dtype_of(t) is dtypes.bool_ for t in (input, tensor1, tensor2)), input)
     if isinstance(value, float) and all(map(is_integral, (input, tensor1, tensor2))):
         value = int(value)
     return addcmul_(input, tensor1, tensor2, value=value)
@@ -291,6 +296,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 @public(inplace=True)
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 / tensor2``."""
+    _check_tensors("addcdiv", tensor1, tensor2)
     if is_integral(tensor1) and is_integral(tensor2):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
@@ -300,6 +306,11 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
             "* tensor1 / tensor2), for all dtypes."
         )
     return addcdiv_(input, tensor1, tensor2, value=value)
+
+
+def _check_tensors(function, tensor1, tensor2):
+    check_tensor(function, tensor1, "tensor1", 2)
+    check_tensor(function, tensor2, "tensor2", 3)
 
 
 _lerp_number = variant(lerp_, "LerpBackward0")
@@ -315,6 +326,7 @@ def lerp(input, end, weight):
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensors = [("end", end)] + ([("weight", weight)] if isinstance(weight, Tensor) else [])
+    refuse("lerp_kernel_scalar", lambda d: integral_dtype(d) and d is end.dtype, input)
     for name, t in tensors:
         if t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {_word(input)} for `{name}` but got dtype {_word(t)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..autograd.op import op, variant
 from ..tensor import Tensor
-from .common import binary, check_tensor, complex_dtype, is_complex, refuse
+from .common import binary, bool_dtype, check_tensor, complex_dtype, is_complex, refuse
 from .public import public
 
 
@@ -44,6 +44,8 @@ def minimum(xp, x, w):
     w=lambda xp, g, x, w: xp.where((x >= w) | xp.isnan(w), 0.0, g),
 )
 def fmax(xp, x, w):
+    if is_complex(x, w):
+        raise RuntimeError("fmax not implemented for complex tensors.")
     return xp.fmax(x, w)
 
 
@@ -53,6 +55,8 @@ def fmax(xp, x, w):
     w=lambda xp, g, x, w: xp.where((x <= w) | xp.isnan(w), 0.0, g),
 )
 def fmin(xp, x, w):
+    if is_complex(x, w):
+        raise RuntimeError("fmin not implemented for complex tensors.")
     return xp.fmin(x, w)
 
 
@@ -108,16 +112,27 @@ def clamp(input, min=None, max=None):
             f"clamp() received an invalid combination of arguments - got (min={type(min).__name__}, "
             f"max={type(max).__name__}): give two numbers or two Tensors"
         )
-    return (clip if True in kinds else _clip_numbers)(input, min, max)
+    if True in kinds:
+        return clip(input, min, max)
+    _check_numbers(input, min, max)
+    return _clip_numbers(input, min, max)
+
+
+def _check_numbers(input, *bounds):
+    """Truth values have no bounds that are truth values."""
+    if all(bound is None or isinstance(bound, bool) for bound in bounds):
+        refuse("clamp_scalar_cpu", bool_dtype, input)
 
 
 @public(inplace=True)
 def clamp_min(input, min):
     """Each element, but at least ``min``."""
+    _check_numbers(input, min)
     return (_clip_min if isinstance(min, Tensor) else _clip_min_number)(input, min, None)
 
 
 @public(inplace=True)
 def clamp_max(input, max):
     """Each element, but at most ``max``."""
+    _check_numbers(input, max)
     return (_clip_max if isinstance(max, Tensor) else _clip_max_number)(input, None, max)

@@ -95,6 +95,15 @@ def check_tensor(function, value, argument="input", position=1):
         )
 
 
+def as_number(function, argument, position, value):
+    """A Python number from one, or from a tensor of no dimensions, which PyTorch takes for one."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Number, not Tensor")
+        return value.item()
+    return value
+
+
 def refuse(kernel, wrong, *values):
     """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
     d = dtype_of(*values)
@@ -108,6 +117,10 @@ def not_integral_dtype(d):
 
 def integral_dtype(d):
     return not not_integral_dtype(d)
+
+
+def not_floating_dtype(d):
+    return not d.is_floating_point
 
 
 def complex_dtype(d):

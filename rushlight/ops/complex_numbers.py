@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from .. import dtypes
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..tensor import Tensor
-from .common import dtype_of, is_complex, type_word, unary
+from .common import dtype_of, is_complex, refuse, type_word, unary
 from .public import public
 from .reduce import tensor_argument
 
@@ -187,7 +188,7 @@ def view_as_complex(input):
 
 def _check_parts(real, imag):
     names = [type_word(d) for d in (real.dtype, imag.dtype)]
-    if not (real.dtype.is_floating_point and imag.dtype.is_floating_point):
+    if not all(d.is_floating_point and d is not dtypes.bfloat16 for d in (real.dtype, imag.dtype)):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
         )
@@ -208,4 +209,5 @@ def complex_(real, imag):
 def polar(abs, angle):
     """A complex tensor from its absolute values and angles."""
     _check_parts(abs, angle)
+    refuse("polar_cpu", lambda d: d is dtypes.float16, abs)
     return polar_(abs, angle)

@@ -13,6 +13,7 @@ from ..autograd.op import op, variant
 from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
+from .common import refuse, type_word
 from .linalg import adjoint, column, row
 from .public import public
 
@@ -737,6 +738,12 @@ def trace(input):
 @public(method=False)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distance of every row of x1 to every row of x2."""
+    for which, t in (("X1", x1), ("X2", x2)):
+        if not t.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {which} got: {type_word(t.dtype)}")
+    refuse("cdist", lambda d: d.itemsize == 2, x1)
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
     if x1.ndim < 2 or x2.ndim < 2:
         which, t = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {t.ndim}D")

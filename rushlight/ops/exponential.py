@@ -10,8 +10,18 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
-from .common import binary, dtype_of, is_complex, is_integral, is_number, unary
-from .public import public
+from .common import (
+    binary,
+    complex_dtype,
+    dtype_of,
+    integral_dtype,
+    is_complex,
+    is_integral,
+    is_number,
+    refuse,
+    unary,
+)
+from .public import PUBLIC, public
 
 
 def _power_base(xp, g, x, w):
@@ -100,11 +110,12 @@ def rsqrt(xp, x):
 
 
 @op(
-    promote="float",
+    promote="common",
     x=lambda xp, g, x, w: g / (1 + xp.exp(xp.conj(w - x))),
     w=lambda xp, g, x, w: g / (1 + xp.exp(xp.conj(x - w))),
 )
 def logaddexp(xp, x, w):
+    refuse("logaddexp_cpu", integral_dtype, x, w)
     if is_complex(x, w):
         return _complex_logaddexp(xp, x, w)
     return xp.logaddexp(x, w)
@@ -117,11 +128,12 @@ def _complex_logaddexp(xp, x, w):
 
 
 @op(
-    promote="float",
+    promote="common",
     x=lambda xp, g, x, w: g / (1 + xp.exp2(w - x)),
     w=lambda xp, g, x, w: g / (1 + xp.exp2(x - w)),
 )
 def logaddexp2(xp, x, w):
+    refuse("logaddexp2_cpu", integral_dtype, x, w)
     return xp.logaddexp2(x, w)
 
 
@@ -131,6 +143,7 @@ def logaddexp2(xp, x, w):
     w=lambda xp, g, x, w: g * x / w,
 )
 def xlogy_(xp, x, w):
+    refuse("xlogy_cpu", complex_dtype, x, w)
     # 0 * log(w) is 0 for every w but nan.
     product = x * _log_of(xp, w)
     return xp.where((x == 0) & (w == w), 0.0, product)
@@ -158,7 +171,7 @@ for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "
     unary(getattr(xp_, _name))
 binary(logaddexp, inplace=False, tensors_only=True)
 binary(logaddexp2, inplace=False, tensors_only=True)
-binary(ldexp)
+binary(ldexp, tensors_only=True)
 
 _power_number, _number_power = variant(power, "PowBackward0"), variant(power, "PowBackward2")
 
@@ -172,6 +185,8 @@ def pow(input, exponent):
     """
     if not isinstance(input, Tensor):
         return _number_power(input, exponent)
+    if exponent is True or exponent is False:  # the only power of truth values that PyTorch knows
+        return xp_.clone(input) if exponent else PUBLIC["ones_like"](input)
     return (power if isinstance(exponent, Tensor) else _power_number)(input, exponent)
 
 

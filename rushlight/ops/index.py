@@ -17,6 +17,7 @@ from ..autograd.op import op
 from ..engine import namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
 from ..tensor import Tensor, wrap
+from .common import check_tensor
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
 from .shape import check_expands, expand_dims, select_part, slice_part
@@ -414,6 +415,7 @@ def index_put(input, indices, values, accumulate=False):
     >>> rushlight.zeros(3).index_put((rushlight.tensor([0, 0]),), rushlight.tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0., 0.])
     """
+    check_tensor("index_put", values, "values", 2)
     _check_same_dtype(input, values)
     x, dims, indices = _basic(input, tuple(slice(None) if i is None else i for i in indices))
     return _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
@@ -470,6 +472,7 @@ def masked_select(input, mask):
 @public(inplace=True)
 def masked_scatter(input, mask, source):
     """``input`` with the elements of ``source``, in order, wherever ``mask`` is true."""
+    check_tensor("masked_scatter", source, "source", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_word(mask)}")
     if source._array.dtype != input._array.dtype:

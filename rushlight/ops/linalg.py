@@ -9,7 +9,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
-from .common import c_name, check_tensor
+from .common import bool_dtype, c_name, check_tensor, refuse
 from .public import public
 
 # -- the primitives --------------------------------------------------------------------------------------------------
@@ -260,6 +260,7 @@ def inner(input, other):
     """The sums of products over both last dimensions."""
     if input.ndim == 0 or other.ndim == 0:
         return xp.multiply(input, other)
+    _check_same_dtype("inner", input, other)
     a, b = input._array.shape, other._array.shape
     if a[-1] != b[-1]:
         raise RuntimeError(
@@ -268,9 +269,16 @@ def inner(input, other):
     return _contract(input, other, (len(a) - 1,), (len(b) - 1,))
 
 
+def _check_same_dtype(function, a, b):
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"{function}: both tensors should have the same dtype, got {a.dtype} and {b.dtype}")
+    refuse(f"{function}_cpu", bool_dtype, a)
+
+
 @public(method=False)
 def tensordot(a, b, dims=2):
     """The sums of products over the given dimensions of each tensor."""
+    _check_same_dtype("tensordot", a, b)
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -313,6 +321,10 @@ def _contract(a, b, over_a, over_b):
 @public
 def kron(input, other):
     """The Kronecker product: every block of the result is ``other`` times an element of ``input``."""
+    check_tensor("kron", other, "other", 2)
+    if not (input.ndim and other.ndim):  # a tensor without dimensions decides the dtype as any other does
+        ndim = max(input.ndim, other.ndim)
+        input, other = (t if t.ndim else t.reshape((1,) * ndim) for t in (input, other))
     return xp.kron(input, other)
 
 

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import math
 
+from .. import dtypes
 from ..autograd.op import op
-from .common import no_gradient, refuse
+from .common import dtype_of, no_gradient, refuse
 
 
 def _floats_only(kernel):
     return lambda x, *_: refuse(kernel, lambda d: not d.is_floating_point, x)
+
+
+def _common_float(kernel):
+    """The same of the dtype that both come to."""
+    return lambda x, w: refuse(
+        kernel, lambda _: not dtypes.promote_types(dtype_of(x), dtype_of(w)).is_floating_point, x
+    )
 
 
 def reduced(xp, loss, reduction):
@@ -35,7 +43,7 @@ def _mse(slope):
     return op(
         node="MseLossBackward0",
         promote="common",
-        check=_floats_only("mse_cpu"),
+        check=_common_float("mse_cpu"),
         x=lambda xp, g, x, w: (x - w) * (g * slope(x.shape)),
         w=lambda xp, g, x, w: (w - x) * (g * slope(x.shape)),
     )
@@ -72,7 +80,7 @@ def _smooth_slope(xp, g, x, w, beta, reduction):
 
 @op(
     promote="common",
-    check=_floats_only("smooth_l1_cpu"),
+    check=_common_float("smooth_l1_cpu"),
     x=_smooth_slope,
     w=lambda xp, g, x, w, beta, reduction: -_smooth_slope(xp, g, x, w, beta, reduction),
 )

@@ -18,6 +18,7 @@ from ..storage import check_layout, extent, memory_of
 from ..tensor import Tensor
 from . import join
 from . import shape as shapes
+from .common import as_number
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import PUBLIC, public
 
@@ -425,6 +426,7 @@ def pad_constant(xp, x, *, pad, value=0):
 def constant_pad_nd(input, pad, value=0):
     """A constant around the tensor; ``pad`` counts from the last dimension, and negative numbers cut off."""
     pad, shape = tuple(as_int(n, "pad") for n in pad), input._array.shape
+    value = as_number("constant_pad_nd", "value", 3, value)
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * len(shape):

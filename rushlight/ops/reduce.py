@@ -608,7 +608,7 @@ def _vector_norm(xp, x, *, ord=2, axis=None, keepdims=False):
     return xp.power(xp.sum(xp.power(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
-@op(derive=True)
+@op(promote="common", derive=True)
 def _dist(xp, x, w, *, p=2.0):
     return xp.vector_norm(xp.subtract(x, w), ord=p)
 
@@ -670,7 +670,17 @@ def check_norm_not_empty(input, axis, order):
 @public
 def dist(input, other, p=2):
     """The ``p``-norm of ``input - other``."""
-    return xp.dist(tensor_argument(input, "dist"), other, p=p)
+    tensor_argument(input, "dist")
+    if not isinstance(other, Tensor):
+        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    kinds = [t.dtype for t in (input, other)]
+    if dtypes.bool_ in kinds:
+        PUBLIC["sub"](input, other)  # has the error
+    if not any(d.is_floating_point or d.is_complex for d in kinds):
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got " + type_word(input) + " instead."
+        )
+    return xp.dist(input, other, p=p)
 
 
 @public(inplace=True)

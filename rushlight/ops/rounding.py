@@ -6,6 +6,7 @@ from .. import dtypes
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from .common import (
+    as_number,
     binary,
     bool_dtype,
     dtype_of,
@@ -41,18 +42,25 @@ def sign_(xp, x):
     return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
 
 
+def _bool_or_complex(d):
+    return d.is_complex or bool_dtype(d)
+
+
 @op(x=zero)
 def floor(xp, x):
+    refuse("floor_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.floor(x)
 
 
 @op(x=zero)
 def ceil(xp, x):
+    refuse("ceil_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.ceil(x)
 
 
 @op(x=zero)
 def trunc(xp, x):
+    refuse("trunc_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.trunc(x)
 
 
@@ -64,6 +72,7 @@ def frac(xp, x):
 
 @op(x=zero)
 def round_(xp, x, *, decimals=0):
+    refuse("round_vml_cpu", _bool_or_complex, x)
     if decimals == 0:
         return x if is_integral(x) else xp.round(x)
     refuse("round_cpu", integral_dtype, x)
@@ -86,7 +95,21 @@ def nextafter(xp, x, w):
     return xp.nextafter(x, w)
 
 
-@op(node="NotImplemented", promote="common", x=no_gradient("heaviside"), w=no_gradient("heaviside"))
+def _check_heaviside(x, w):
+    kinds = [dtype_of(t) for t in (x, w)]
+    if any(d.is_complex for d in kinds):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if kinds[0] is not kinds[1]:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@op(
+    node="NotImplemented",
+    promote="common",
+    check=_check_heaviside,
+    x=no_gradient("heaviside"),
+    w=no_gradient("heaviside"),
+)
 def heaviside(xp, x, w):
     return xp.where(x == 0, w, xp.astype(x > 0, dtype=x.dtype))
 
@@ -135,9 +158,17 @@ def round(input, *, decimals=None):
     return round_(input) if decimals is None else _round_decimals(input, decimals=decimals)
 
 
+def _real(value):
+    return value.real if isinstance(value, complex) else value
+
+
 @public(inplace=True)
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """nan, inf and -inf replaced; by 0 and the dtype's largest and smallest numbers unless given."""
+    nan, posinf, neginf = (
+        None if v is None else _real(as_number("nan_to_num", name, i, v))
+        for i, (name, v) in enumerate([("nan", nan), ("posinf", posinf), ("neginf", neginf)], 2)
+    )
     if is_integral(input):
         return xp_.clone(input)
     limits = dtypes.finfo(input.dtype)

@@ -242,6 +242,8 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
 
 def _strips(y, x, dx, dim):
     """Twice the area between neighbours."""
+    if any(t is not None and t._array.dtype.kind == "b" for t in (y, x)):
+        raise RuntimeError("trapezoid: received a bool input for `x` or `y`, but bool is not supported")
     axis = axis_of(y, dim)
     heights = part(y, axis, 1, None) + part(y, axis, 0, -1)
     if x is None:

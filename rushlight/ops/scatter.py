@@ -7,6 +7,7 @@ import numpy as np
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..tensor import Tensor, wrap
+from .common import dtype_of
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
 from .shape import slice_part
@@ -447,7 +448,7 @@ def index_fill(input, dim, index, value):
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "
             "dimension(s)."
         )
-    if not isinstance(value, Tensor) and isinstance(value, complex) and input._array.dtype.kind != "c":
+    if dtype_of(value).is_complex and input._array.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
     if isinstance(value, Tensor):

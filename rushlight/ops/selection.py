@@ -78,7 +78,7 @@ def masked_fill(input, mask, value):
                 f"{value.ndim} dimension(s)."
             )
         if is_complex(value) and not is_complex(input):
-            raise RuntimeError("value cannot be converted to type float without overflow")
+            value = value.real
         if value.dtype is not input.dtype:
             value = value.to(input.dtype)
         return masked_fill_(input, mask, value)

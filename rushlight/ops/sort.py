@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from .. import dtypes
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
@@ -343,7 +344,10 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
         sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=sorter._array.ndim - 1)
     )
     if not isinstance(values, Tensor):
-        values = PUBLIC["tensor"](values, dtype=sequence.dtype, device=sequence.device)
+        values = PUBLIC["tensor"](values, device=sequence.device)
+    common = dtypes.promote_types(sequence.dtype, values.dtype)
+    if common.is_complex or common is dtypes.bool_:
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(values)}'")
     if sequence._array.ndim != 1 and sequence._array.shape[:-1] != values._array.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
@@ -370,6 +374,10 @@ def _isin(xp, elements, test_elements, *, assume_unique=False, invert=False):
 @public(method=False)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Which ``elements`` occur among ``test_elements``."""
+    for t in (elements, test_elements):
+        if isinstance(t, (bool, complex)) or (isinstance(t, Tensor) and (t.dtype.is_complex or t.dtype.name == "bool")):
+            word = type_word(t) if isinstance(t, Tensor) else type(t).__name__
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {word}")
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 

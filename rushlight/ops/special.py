@@ -9,7 +9,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import special as series
 from ..tensor import Tensor
-from .common import binary, dtype_of, no_gradient, require_number, unary
+from .common import binary, complex_dtype, dtype_of, no_gradient, not_floating_dtype, refuse, require_number, unary
 from .public import PUBLIC, public
 
 SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports
@@ -138,13 +138,15 @@ def _igamma_rule(xp, g, a, x):
     return g * xp.exp((a - 1) * xp.log(x) - x - xp.lgamma(a))
 
 
-@op(promote="float", a=no_gradient("igamma: input"), x=_igamma_rule)
+@op(promote="common", a=no_gradient("igamma: input"), x=_igamma_rule)
 def igamma(xp, a, x):
+    refuse("igamma_cpu", not_floating_dtype, a, x)
     return xp.igamma(a, x)
 
 
-@op(promote="float", a=no_gradient("igammac: input"), x=lambda xp, g, a, x: -_igamma_rule(xp, g, a, x))
+@op(promote="common", a=no_gradient("igammac: input"), x=lambda xp, g, a, x: -_igamma_rule(xp, g, a, x))
 def igammac(xp, a, x):
+    refuse("igammac_cpu", not_floating_dtype, a, x)
     return xp.igammac(a, x)
 
 
@@ -215,6 +217,7 @@ def _mixed(tensors, number_first, number_second, input, other):
     w=lambda xp, g, x, w: g * x / (w + 1),
 )
 def xlog1py_(xp, x, w):
+    refuse("xlog1py_cpu", complex_dtype, x, w)
     return xp.where((x == 0) & (w == w), 0.0, x * _log1p(xp, w))
 
 

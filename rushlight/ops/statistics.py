@@ -220,6 +220,8 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError("minlength should be >= 0")
     if weights is not None and weights._array.shape != input._array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
+    if weights is not None and weights._array.dtype.kind == "c":
+        weights = xp.astype(weights.real, dtype=np.dtype(np.float64))
     lowest, length = 0, 0
     if input._array.size:
         low, high = PUBLIC["aminmax"](input)

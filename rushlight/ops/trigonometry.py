@@ -6,7 +6,7 @@ import math
 
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
-from .common import binary, is_complex, unary
+from .common import binary, integral_dtype, is_complex, refuse, unary
 
 
 @op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.cos(x)))
@@ -90,8 +90,9 @@ def arctan2(xp, x, w):
     return xp.arctan2(x, w)
 
 
-@op(promote="float", x=lambda xp, g, x, y: g * (x / y), w=lambda xp, g, w, y: g * (w / y))
+@op(promote="common", x=lambda xp, g, x, y: g * (x / y), w=lambda xp, g, w, y: g * (w / y))
 def hypot(xp, x, w):
+    refuse("hypot_cpu", integral_dtype, x, w)
     return xp.hypot(x, w)
 
 

@@ -8,7 +8,7 @@ from ...autograd import views
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops import activation as _ops
-from ...ops.common import check_tensor
+from ...ops.common import as_number, check_tensor
 from ...ops.dims import wrap_dim
 from ...ops.public import PUBLIC
 from ...ops.random import rrelu_noise
@@ -122,7 +122,8 @@ def _largest(t):
 
 def threshold(input, threshold, value, inplace=False):
     """x where it is above ``threshold``, ``value`` elsewhere."""
-    return _apply(xp.threshold, inplace, input, limit=threshold, value=value)
+    limit, value = as_number("threshold", "threshold", 2, threshold), as_number("threshold", "value", 3, value)
+    return _apply(xp.threshold, inplace, input, limit=limit, value=value)
 
 
 # -- exponentials ------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 · x2 / (|x1| |x2|) along ``dim``; lengths below ``eps`` count as ``eps``."""
     check_tensor("cosine_similarity", x1, "x1")
+    check_tensor("cosine_similarity", x2, "x2", 2)
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         word = common.char.removesuffix("Tensor")

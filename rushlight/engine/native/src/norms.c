@@ -19,8 +19,8 @@ static void layer_norm_piece(void *context, long begin, long end)
         real *restrict y = (real *)c->array[3] + row * size;
         real m = mean[row] = (real)(rl_sum(x, size) / (double)size);
         double v = rl_square_sum(x, m, size) / (double)size;
-        real s = scale[row] = scale_of(v, c->number[0]);
         variance[row] = (real)v;
+        real s = scale[row] = scale_of(v, c->number[0]) + 0 * variance[row]; /* a variance that overflows leaves no number */
         if (w && b) {
             RL_SIMD
             for (long i = 0; i < size; i++)
