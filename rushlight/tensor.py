@@ -409,7 +409,10 @@ class Tensor:
         value._sync()
         if self._node is not None and value._array.dtype.kind in "biu":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if self._view is not None and self._view.base is None:
+            self._view.leave(self)
         self._array, self._view, self._storage = value._array, None, None
+        epoch.value += 1
 
     def _share_values(self, t: Tensor) -> None:
         """Make ``t`` follow this tensor's changes where memory does not: XLA arrays, compiled programs."""

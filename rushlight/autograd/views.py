@@ -102,6 +102,7 @@ def refresh(t: Tensor, for_graph: bool | str = True) -> None:
     base._sync()
     if base._view is not None and base._view.recorded is not None:  # it became a view itself, see ``become``
         view.base = base = base._view.base
+    t._storage = base._storage  # another one since it was with a compiled program
     if t._array.__class__ is not _ndarray:
         t._array = read(namespace_of(base._array), base._array, view.path)
     if view.recorded is not None and (base._node is not None or (view.node is not None and view.recorded is True)):
@@ -332,9 +333,12 @@ def put(t: Tensor, array) -> None:
     if mode.active:
         mode.notify("writers", t)
     view = t._view
-    if view is not None and view.base is None:  # its values are with a compiled program: no longer
-        view.leave(t)
-        view = None
+    if view is not None:
+        if view.base is None:  # its values are with a compiled program: no longer
+            view.leave(t)
+            view = None
+        elif view.base._view is not None:
+            view.base._come_home()
     storage = t._counted()
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
         np.copyto(t._array, array, casting="unsafe")

@@ -12,9 +12,10 @@ from ..device import cpu
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
 from ..utils.hooks import epoch
+from .commit import LOCK
 from .discover import Watch
 from .program import Outdated, Program, Slot
-from .trace import LOCK, CompileError, trace_until_known
+from .trace import CompileError, trace_until_known
 from .tree import flatten, signature
 
 __all__ = ["CompileError", "Compiled"]

@@ -14,12 +14,15 @@ from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine.numpy import namespace as numpy_engine
 from ..engine.xla.devices import KEY_WORDS, check_room, explained, memory, size_text
-from ..errors import OutOfMemoryError
 from ..tensor import Tensor, wrap
+from .commit import LOCK, RUNNING, Run, insist
 from .options import compiler_options, use_cache
-from .residence import SMALL, Group, current, move, own_buffer, release
-from .trace import LOCK, Traced, narrowed, trace_backward
+from .residence import SMALL, Group, current, move, own_buffer
+from .trace import Traced, narrowed, trace_backward
 from .tree import unflatten
+
+
+_COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
 
 
 class Outdated(Exception):
@@ -34,6 +37,8 @@ class Program:
     """
 
     def __init__(self, learned: Traced, arguments: int, slots: list[Slot], optimizers, lockstep, place, options):
+        self._written_group: Any = None
+        self._read_group: Any = None
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
         self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
         self.place = place
@@ -44,16 +49,19 @@ class Program:
         use_cache()
         self._layout()
         self._narrow_gradients()
-        self._written_group: Any = None
-        self._read_group: Any = None
+        self._settled = False  # has the last call gone straight to C++, no Python of JAX's in between?
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
         self._holding = f"The compiled function's own state takes {size_text(state)}. "
-        self._measured = False
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
         options = compiler_options(place.platform, options)
-        self._execute = jax.jit(self._final, donate_argnums=(0, 1), compiler_options=options)
+        # Old gradients are not read, but given too: their memory is where the new ones go.
+        self._execute = jax.jit(self._final, donate_argnums=(0, 1), keep_unused=True, compiler_options=options)
         self._backward = trace_backward(learned.tail, options) if learned.tail is not None else None
+
+    def __del__(self):
+        if self._written_group is not None:
+            self._written_group.dissolve([slot.tensor for slot in self._large_written])
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -77,17 +85,17 @@ class Program:
     def _layout(self) -> None:
         """Sort the slots into (written, read) x (small, large); small ones get a start in their dtype's flat buffer."""
         self._small_written, self._small_read, self._large_written, self._large_read = [], [], [], []
-        self._large_replaced = []  # gradients written without being read: the program is not given them
         sizes: dict = {}
         for k, slot in enumerate(self.slots):
-            written = self.arguments + k in self._outputs
+            written, used = self.arguments + k in self._outputs, self.learned.used[self.arguments + k]
             size = math.prod(slot.shape)
+            slot.unread = not used
+            if not (written or used):
+                continue
             if size * slot.dtype.itemsize <= SMALL:
                 (self._small_written if written else self._small_read).append(slot)
                 slot.start = sizes.get((written, slot.dtype), 0)
                 sizes[written, slot.dtype] = slot.start + size
-            elif written and slot.leaf is not None and not self.learned.used[self.arguments + k]:
-                self._large_replaced.append(slot)
             else:
                 (self._large_written if written else self._large_read).append(slot)
 
@@ -95,7 +103,7 @@ class Program:
         """Large gradients leave the program in the precision they were computed in; whoever looks gets them widened."""
         places = {id(slot): self._outputs[self.arguments + k] for k, slot in enumerate(self.slots)
                   if slot.leaf is not None and self.arguments + k in self._outputs}  # fmt: skip
-        large = [places[id(slot)] for slot in self._large_replaced if id(slot) in places]
+        large = [places[id(slot)] for slot in self._large_written if id(slot) in places and slot.unread]
         self._jaxpr = narrowed(self.learned.jaxpr, large)
 
     def _final(self, written_buffers, written, read_buffers, read, arguments, hyper, key):
@@ -106,11 +114,10 @@ class Program:
                 flat = buffers[slot.dtype.name]
                 part = jax.lax.slice(flat, (slot.start,), (slot.start + math.prod(slot.shape),))
                 values[id(slot)] = jnp.reshape(part, slot.shape)
-        for slot in self._large_replaced:
-            values[id(slot)] = np.zeros((), slot.dtype)  # stands for what is not read
         closed, learned = self._jaxpr, self.learned
         scalars = [hyper[i] for i in range(hyper.shape[0])]
-        inputs = [*arguments, *(values[id(slot)] for slot in self.slots), *scalars, key]
+        unread = np.zeros(())  # stands for what the program does not look at
+        inputs = [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, key]
         outputs = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *inputs)
         new = {id(slot): outputs[self._outputs[self.arguments + k]] for k, slot in enumerate(self.slots)
                if self.arguments + k in self._outputs}  # fmt: skip
@@ -120,7 +127,7 @@ class Program:
         first_new = learned.results + len(learned.written)
         return (
             {name: jnp.concatenate(p) for name, p in parts.items()},
-            [new[id(slot)] for slot in (*self._large_written, *self._large_replaced)],
+            [new[id(slot)] for slot in self._large_written],
             outputs[: learned.results],
             [outputs[self._outputs[i]] for i in self._written_arguments],
             [outputs[first_new + learned.new_grads.index(i)] for i in self._new_grads],
@@ -130,45 +137,71 @@ class Program:
     # -- running -----------------------------------------------------------------------------------------------------
 
     def __call__(self, arguments: list[Tensor]):
-        arrays = []
+        arrays, large = self._arrays(arguments)
+        self._follow_gradients()
+        self._written_group = self._group(self._written_group, self._small_written, self._large_written)
+        self._read_group = self._group(self._read_group, self._small_read)
+        hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
+        read = self._read_group.held()[0], [own_buffer(slot.tensor, self.place) for slot in self._large_read]
+        key = _key_words() if self.learned.uses_rng else self._no_key
+        with RUNNING:
+            inputs = (*self._written_group.lend(), *read, arrays, hyper, key)
+            if not self._settled:
+                self._compile(inputs)
+            run = Run(lambda outputs: self._commit(arguments, outputs))
+            try:
+                self._written_group.begin(run)
+                self._run(run, inputs)
+                self._commit(arguments, run.outputs[0])
+            except BaseException:
+                # Interrupted: before the program ran, or when its outputs were under way to their places.
+                insist(run.finish if run.outputs else self._written_group.end)
+                with explained(self.place, self._holding):
+                    raise
+        (outputs,) = run.outputs
+        if large:
+            jax.block_until_ready(outputs)  # it reads memory that eager code goes on writing to
+        return self._results(arguments, arrays, outputs[2], outputs[5])
+
+    def _arrays(self, arguments):
+        """The arguments' arrays, and whether among them is NumPy memory too large to be copied for XLA."""
+        arrays, large = [], False
         for t in arguments:
             if t._view is not None:
                 t._sync()
-            arrays.append(t._array)
-        self._follow_gradients()
-        self._written_group = self._group(self._written_group, self._small_written)
-        self._read_group = self._group(self._read_group, self._small_read)
-        hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
-        for slot in self._large_replaced:
-            release(slot.tensor)
-        inputs = (
-            self._written_group.buffers,
-            [own_buffer(slot.tensor, self.place) for slot in self._large_written],
-            self._read_group.buffers,
-            [own_buffer(slot.tensor, self.place) for slot in self._large_read],
-            arrays,
-            hyper,
-            _key_words() if self.learned.uses_rng else self._no_key,
-        )
-        try:
-            if not self._measured:
-                self._check_room(inputs)
-            buffers, written, results, new_arguments, fresh, residuals = self._execute(*inputs)
-        except (jax.errors.JaxRuntimeError, OutOfMemoryError):
-            for slot in self._large_replaced:  # these were let go of, to be computed anew
-                slot.leaf._grad = None
-            with explained(self.place, self._holding):
-                raise
-        self._written_group.replace(buffers)
-        for slot, value in zip((*self._large_written, *self._large_replaced), written):
-            move(slot.tensor, value)
+            array = t._array
+            if array.__class__ is np.ndarray:
+                # XLA reads NumPy's memory after the call has returned.
+                if array.nbytes <= _COPIED:
+                    array = array.copy()
+                else:
+                    large = True
+            arrays.append(array)
+        return arrays, large
+
+    def _run(self, run: Run, inputs) -> None:
+        if self._settled:
+            run.execute(self._execute, inputs)
+            return
+        known = _programs(self._execute)
+        run.execute_apart(self._execute, inputs)
+        self._settled = _programs(self._execute) == known
+
+    def _commit(self, arguments, outputs) -> None:
+        """Put what the program returned where it belongs. May be interrupted, and done again from the start."""
+        buffers, written, _, new_arguments, fresh, _ = outputs
+        self._written_group.replace(buffers, written)
         for i, value in zip(self._written_arguments, new_arguments):
-            put(arguments[i], value if arrays[i].__class__ is not np.ndarray else np.asarray(value))
+            t = arguments[i]
+            put(t, value if t._array.__class__ is not np.ndarray else np.asarray(value))
         for i, value in zip(self._new_grads, fresh):
             leaf = self._input(i, arguments)
             leaf._grad = _result(value, leaf)
         for i in self.learned.no_grads:
             self._input(i, arguments)._grad = None
+        self._written_group.end()
+
+    def _results(self, arguments, arrays, results, residuals):
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
         made = [_result(value, like) for value in results]
         if self._backward is not None and mode_state.grad:
@@ -177,13 +210,13 @@ class Program:
             made[result] = self._input(i, arguments)
         return unflatten(self.learned.structure, made)
 
-    def _check_room(self, inputs) -> None:
-        """Before the first run: is there memory for it? State is given to a program, and lost if that fails."""
-        if memory(self.place)[1]:
+    def _compile(self, inputs) -> None:
+        """Before the first run: compile, while nothing is given away yet, and see whether there is memory for it."""
+        with explained(self.place, self._holding):
             needs: Any = self._execute.lower(*inputs).compile().memory_analysis()
-            size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
-            check_room(self.place, size, self._holding, inputs)
-        self._measured = True
+            if memory(self.place)[1]:
+                size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+                check_room(self.place, size, self._holding, inputs)
 
     def _numbers(self, values: list[float]):
         """The optimizers' numbers on the device; sent only when one has changed."""
@@ -204,13 +237,13 @@ class Program:
                     if group is not None:
                         group.intact = False
 
-    def _group(self, group: Group | None, slots: list[Slot]) -> Group:
+    def _group(self, group: Group | None, small: list[Slot], large: list[Slot] | None = None) -> Group:
         """The group of these slots' tensors as it was, or packed again if eager code has taken one out of it."""
         if group is None or not group.intact:
             if group is not None and not all(o._in_lockstep() for o in self._lockstep):
                 raise Outdated
-            group = Group(self.place)
-            group.gather([(slot.tensor, slot.start) for slot in slots])
+            group = Group(self.place, written=large is not None)
+            group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
         return group
 
     def _attach(self, results, arguments, residuals, arrays) -> None:
@@ -225,6 +258,10 @@ class Program:
             results[i]._node = node.output(place, results[i])
 
 
+def _programs(jitted) -> int:
+    return jitted._cache_size()
+
+
 def _key_words():
     """Fresh words of the default generator: compiled randomness follows ``manual_seed``."""
     from ..random import default_generator
@@ -235,13 +272,13 @@ def _key_words():
 class Slot:
     """A state input: ``tensor``, which, with a ``leaf``, is whatever is that leaf's ``.grad`` (input ``grad_of``)."""
 
-    __slots__ = ("dtype", "grad_of", "leaf", "shape", "start", "tensor")
+    __slots__ = ("dtype", "grad_of", "leaf", "shape", "start", "tensor", "unread")
 
     def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None):
         self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
         self.tensor: Any = tensor
         self.leaf: Any = leaf
-        self.grad_of, self.start = grad_of, 0
+        self.grad_of, self.start, self.unread = grad_of, 0, False
 
 
 class CompiledBackward(Node):

@@ -1,14 +1,15 @@
 """Where a tensor's values are while XLA programs own them.
 
 A resident tensor keeps its array (so that shape, dtype and memory stay what they were), but the current values are
-in an XLA buffer: one of its own if it is large, a place in a ``Group``'s flat buffer if it is small. ``Resident``
-sits in the tensor's ``_view`` slot, so the same test that notices a stale view notices a stale resident, and
-``refresh`` brings the values home. All members of a group share one ``Storage``: one count marks them all stale,
-however many they are. Whoever writes to a resident tensor ends its residence first (``leave``).
+with a program, in a ``Group``: small tensors in one flat buffer per dtype, large ones in a buffer of their own.
+``Resident`` sits in the tensor's ``_view`` slot, so the same test that notices a stale view notices a stale resident,
+and ``refresh`` brings the values home. All members of a group that is written share one ``Storage``: one count marks
+them all stale, however many they are. Whoever writes to a resident tensor ends its residence first (``leave``).
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import jax
@@ -17,23 +18,30 @@ import numpy as np
 
 from ..engine.xla.devices import fetched
 from ..tensor import Storage, Tensor
+from .commit import RUNNING, Run
 
 SMALL = 32 * 1024  # bytes; below this a buffer of its own costs more than packing
 
 
 class Group:
-    """Small tensors that travel together: one flat buffer per dtype. ``intact`` until a member leaves."""
+    """Tensors whose values are with one program. ``intact`` until a member leaves.
 
-    def __init__(self, place):
-        self.place = place
-        self.storage = Storage()
-        self.buffers: dict = {}  # dtype's name -> flat XLA array
-        self.intact = True
+    Of a group that is ``written`` the program takes the buffers and gives new ones back. ``begin`` makes every member
+    look here before that; ``held`` finishes what was interrupted.
+    """
 
-    def gather(self, members: list[tuple[Tensor, int]]) -> None:
-        """Pack the tensors, each from its start in its dtype's buffer on, and take them in."""
+    def __init__(self, place, written: bool):
+        self.place, self.intact = place, True
+        self.storage = Storage() if written else None
+        self._buffers: dict = {}  # dtype's name -> flat XLA array
+        self._arrays: list = []
+        self._run: Run | None = None
+        self._lent: list = []  # (tensor, place) of members on XLA that have one of ``_arrays`` as their own
+
+    def gather(self, small: list[tuple[Tensor, int]], large: list[Tensor]) -> None:
+        """Take the tensors in: small ones packed, each from its start in its dtype's buffer on."""
         parts: dict = {}
-        for t, _ in members:
+        for t, _ in small:
             parts.setdefault(t._array.dtype.name, []).append(current(t, self.place))
         flat: Any
         for dtype, values in parts.items():
@@ -41,61 +49,134 @@ class Group:
                 flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])
             else:
                 flat = jnp.concatenate([jnp.reshape(v, -1) for v in values])
-            self.buffers[dtype] = jax.device_put(flat, self.place)
-        for t, start in members:
-            end_residence(t)
-            if t._storage is not None:
-                t._storage.version += 1  # aliases look again, and find the group
-            t._storage = self.storage
-            t._view = Resident(self, start=start)
-            t._view.seen = self.storage.version
+            self._buffers[dtype] = jax.device_put(flat, self.place)
+        self._arrays = [_own(t, self.place) for t in large]
+        for t, start in small:
+            self._admit(t, Resident(self, start=start))
+        for i, t in enumerate(large):
+            self._admit(t, Resident(self, index=i))
 
-    def replace(self, buffers) -> None:
-        """A program has computed all members' new values."""
-        self.buffers = buffers
+    def _admit(self, t: Tensor, resident: Resident) -> None:
+        end_residence(t)
+        t._counted()
+        if self.storage is not None:
+            t._storage.version += 1  # aliases look again, and find the group
+            t._storage = self.storage
+        resident.seen = t._storage.version
+        t._view = resident
+        if resident.index is not None and t._array.__class__ is not np.ndarray:
+            t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
+            resident.seen = -1
+
+    def held(self):
+        """(flat buffers, arrays) as they are now: if a call is under way or was interrupted, as it left them."""
+        with RUNNING:
+            if self._run is not None:
+                self._run.finish()
+            return self._buffers, self._arrays
+
+    def lend(self):
+        """``held``, to be given away: an array that somebody else has too is copied first."""
+        buffers, arrays = self.held()
+        for t, i in self._lent:
+            if t._view.__class__ is Resident and t._view.group is self:
+                t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
+                t._view.seen = -1
+            if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
+                arrays[i] = jnp.copy(arrays[i])
+        self._lent = []
+        return buffers, arrays
+
+    def begin(self, run: Run) -> None:
+        """What the group holds is about to be given to a program: members must look here, and ``run`` knows the rest."""
+        self._run = run
         self.storage.version += 1
+
+    def replace(self, buffers, arrays) -> None:
+        """A program has computed all members' new values."""
+        self._buffers, self._arrays = buffers, arrays
+        self.storage.version += 1
+
+    def end(self) -> None:
+        self._run = None
+
+    def dissolve(self, members: list[Tensor]) -> None:
+        """The program is gone: large ``members`` that live on keep their own array, not everybody's."""
+        _, arrays = self.held()
+        for t in members:
+            resident = t._view
+            if resident.__class__ is Resident and resident.group is self:
+                if t._array.__class__ is not np.ndarray:
+                    resident.leave(t)
+                else:
+                    t._view = Resident(array=arrays[resident.index])
+                    t._view.seen = resident.seen
+        self._arrays, self.intact = [], False
+
+    @property
+    def running(self) -> bool:
+        return self._run is not None
+
+    def lent(self, t: Tensor, index: int) -> None:
+        self._lent.append((t, index))
 
 
 class Resident:
-    """The current value of one tensor: ``array``, or a part of ``group``'s buffer of its dtype from ``start`` on."""
+    """The current value of one tensor: ``array``, or what ``group`` holds for it.
 
-    __slots__ = ("array", "group", "seen", "start")
+    That is a part of its dtype's buffer from ``start`` on, or the array at ``index``.
+    """
+
+    __slots__ = ("array", "group", "index", "seen", "start")
 
     base = node = recorded = None  # what a View has and a resident tensor has not
     path = ()
 
-    def __init__(self, group: Group | None = None, array=None, start: int = 0):
-        self.group, self.array, self.start, self.seen = group, array, start, -1
+    def __init__(self, group: Group | None = None, *, array=None, start: int = 0, index: int | None = None):
+        self.group, self.array, self.start, self.index, self.seen = group, array, start, index, -1
 
     def value(self, like):
         """The value as an XLA array of its own, shaped like ``like``."""
         if self.group is None:
-            return self.array.astype(like.dtype)  # a gradient may be kept in less precision than it has
-        flat = self.group.buffers[like.dtype.name]
-        return jnp.reshape(flat[self.start : self.start + like.size], like.shape)
+            return _widened(self.array, like.dtype)
+        buffers, arrays = self.group.held()
+        if self.index is not None:
+            return _widened(arrays[self.index], like.dtype)
+        return jnp.reshape(buffers[like.dtype.name][self.start : self.start + like.size], like.shape)
 
     def refresh(self, t: Tensor) -> None:
         """Bring the value home to ``t``: into its own memory on NumPy, as its array on XLA."""
-        array = t._array
+        array, group, index = t._array, self.group, self.index
         if array.__class__ is not np.ndarray:
             t._array = self.value(array)
-        elif self.group is None:
-            np.copyto(array, fetched(self.array), casting="unsafe")
+            if group is not None and index is not None:
+                group.lent(t, index)
+        elif group is None or index is not None:
+            held = self.array if group is None else group.held()[1][index]
+            np.copyto(array, fetched(held), casting="unsafe")
         else:
-            flat = fetched(self.group.buffers[array.dtype.name])
+            flat = fetched(group.held()[0][array.dtype.name])
             np.copyto(array, flat[self.start : self.start + array.size].reshape(array.shape))
-        self.seen = t._storage.version
+        # What is read in the midst of a call (by a signal handler) is to be read again after it.
+        self.seen = -1 if group is not None and group.running else t._storage.version
 
     def leave(self, t: Tensor) -> None:
         """``t`` is about to be written, or its memory handed out: from now on its own array is what counts."""
         if self.seen != t._storage.version:
             self.refresh(t)
+        group = self.group
+        if group is not None:
+            group.intact = False
         t._view = None
-        if self.group is not None:
-            self.group.intact = False
+        if group is not None and group.storage is t._storage:
             if t._array.__class__ is not np.ndarray:
                 t._storage.version += 1  # XLA arrays are not shared: aliases must look again
             t._storage = Storage(t._storage.version)
+
+
+def _widened(array, dtype):
+    """A gradient may be kept in less precision than it has."""
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def end_residence(t: Tensor) -> None:
@@ -113,8 +194,20 @@ def current(t: Tensor, place):
     return jax.device_put(np.array(array) if array.__class__ is np.ndarray else array, place)
 
 
+def _own(t: Tensor, place):
+    """The tensor's value in an XLA array that nobody else has: it will be given away."""
+    if t._array.__class__ is np.ndarray:
+        value = current(t, place)
+        # A value that was with another program is that program's too, until the tensor leaves it.
+        return jnp.copy(value) if t._view.__class__ is Resident else value
+    t._come_home()
+    value = jax.device_put(t._array, place)
+    known = 3 if value is t._array else 2  # the tensor's, ``value``, getrefcount's own
+    return jnp.copy(value) if sys.getrefcount(value) > known else value
+
+
 def own_buffer(t: Tensor, place):
-    """The tensor's value in an XLA buffer of its own, where it now resides."""
+    """The tensor's value in an XLA buffer of its own, where it now resides; only to be read."""
     if t._array.__class__ is not np.ndarray:
         t._come_home()
         if isinstance(t._array, jax.Array) and place in t._array.devices():
@@ -124,35 +217,16 @@ def own_buffer(t: Tensor, place):
         return view.array
     value = current(t, place)
     end_residence(t)
-    move(t, value)
-    if t._view is not None:
-        t._view.seen = t._storage.version
+    if t._array.__class__ is not np.ndarray:
+        t._array = value
+        return value
+    t._counted()
+    t._view = Resident(array=value)
+    t._view.seen = t._storage.version
     return value
 
 
 def move(t: Tensor, value) -> None:
-    """``value`` is what ``t`` holds from now on.
-
-    On XLA it becomes the tensor's array, or, if it is of less precision, its array when somebody looks; on NumPy the
-    tensor's memory is brought up to date when somebody looks.
-    """
+    """``value`` is what ``t``, a new tensor, holds: on NumPy its memory is brought up to date when somebody looks."""
     t._counted().version += 1
-    array, view = t._array, t._view
-    if array.__class__ is not np.ndarray:
-        if value.dtype == array.dtype:
-            t._array, t._view = value, None
-            return
-        t._array = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=value.sharding)
-    if view.__class__ is Resident and view.group is None:
-        view.array = value
-    else:
-        t._view = Resident(array=value)
-
-
-def release(t: Tensor) -> None:
-    """Let go of an XLA value that is about to be replaced, so that its memory can be used again."""
-    view = t._view
-    if view.__class__ is Resident and view.group is None:
-        view.array = None
-    elif isinstance(t._array, jax.Array):
-        t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
+    t._view = Resident(array=value)

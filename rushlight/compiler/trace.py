@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import threading
 import traceback
 from functools import partial, reduce
 
@@ -29,8 +28,6 @@ _NEEDS_VALUE = (
     jax.errors.TracerIntegerConversionError,
     ValuesNeeded,
 )
-# One for all compiled functions: two may share state, which a trace fills with tracers and a program gives away.
-LOCK = threading.RLock()
 _LIBRARIES = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
     *(os.path.dirname(str(library.__file__)) + os.sep for library in (jax, np)),
