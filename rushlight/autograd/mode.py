@@ -216,6 +216,17 @@ def intercept(call, args, static):
         state.interceptors = interceptors
 
 
+def snapshot() -> dict:
+    """This thread's switches, for ``restore``."""
+    return dict(state.__dict__)
+
+
+def restore(before: dict) -> None:
+    """Put this thread's switches back, after an interrupt that may have hit a ``with`` on its way out."""
+    state.__dict__.clear()
+    state.__dict__.update(before)
+
+
 def in_single_precision(function):
     """A composite that autocast computes in float32 as a whole, its own ops left alone."""
 

@@ -11,6 +11,7 @@ done again by whoever is next to look: the call itself on its way out, or a read
 from __future__ import annotations
 
 import _thread
+import contextlib
 import threading
 from itertools import starmap
 
@@ -21,12 +22,12 @@ RUNNING = threading.RLock()
 
 
 class Run:
-    """One execution of a program: ``outputs`` is empty, or holds what it returned; ``commit`` puts that in place."""
+    """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place."""
 
-    __slots__ = ("commit", "outputs")
+    __slots__ = ("commit", "outputs", "results")
 
     def __init__(self, commit):
-        self.commit, self.outputs = commit, []
+        self.commit, self.outputs, self.results = commit, [], None
 
     def execute(self, function, inputs) -> None:
         """``function(*inputs)``; it must not run Python code, or an exception may come in the midst of it."""
@@ -39,7 +40,7 @@ class Run:
     def finish(self) -> None:
         """Put the outputs in their places; to do so once more changes nothing."""
         if self.outputs:
-            self.commit(self.outputs[0])
+            self.commit(self)
 
 
 def apart(work) -> None:
@@ -73,9 +74,7 @@ def apart(work) -> None:
 def insist(work) -> None:
     """Do ``work()``, again from its start whenever it is interrupted; exceptions of its own come out in the end."""
     for _ in range(9):
-        try:
+        with contextlib.suppress(BaseException):
             work()
             return
-        except BaseException:
-            pass
     work()

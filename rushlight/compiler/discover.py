@@ -7,12 +7,14 @@ reference, and what is still alive afterwards, without being an argument or a re
 from __future__ import annotations
 
 import contextlib
+import gc
 import weakref
 
 from ..autograd import mode
 from ..autograd.tape import AccumulateGrad
 from ..nn.hooks import everyone
 from ..tensor import Tensor
+from .guards import Unguardable
 
 
 class Watch:
@@ -23,19 +25,42 @@ class Watch:
         self.optimizers: list = []
         self._modules: dict[int, object] = {}
         self.views: list[Tensor] = []  # views of state, found by ``survivors``
+        self._made: list[weakref.ref] = []  # what ops returned
+        self._tell = None
 
     def note(self, t: Tensor) -> None:
         key = id(t)
         known = self._tensors.get(key)
         if known is None or known() is not t:
             self._tensors[key] = weakref.ref(t)
+            if self._tell is not None:
+                self._tell(t)
 
     def __call__(self, call, args, static):
         """The op interceptor."""
         for a in args:
             if isinstance(a, Tensor):
                 self.note(a)
-        return call(*args, **static)
+        result = call(*args, **static)
+        self._made += [weakref.ref(t) for t in (result if result.__class__ is tuple else (result,))]
+        return result
+
+    def made(self) -> set[int]:
+        """The ids of tensors that ops returned and that are still alive."""
+        return {id(made()) for made in self._made if made() is not None}
+
+    def forget_made(self) -> None:
+        """The trace is over: raise if a tensor that it made is still somewhere."""
+        if any(made() is not None for made in self._made):
+            gc.collect()
+        for made in self._made:
+            t = made()
+            if t is not None:
+                raise Unguardable(
+                    f"it keeps a tensor of shape {list(t.shape)} that it makes where compile does not see it. Return "
+                    "it, or assign it to a module's attribute."
+                )
+        self._made = []
 
     def note_optimizer(self, optimizer) -> None:
         if not any(o is optimizer for o in self.optimizers):
@@ -49,8 +74,9 @@ class Watch:
         return list(self._modules.values())
 
     @contextlib.contextmanager
-    def watching(self):
-        note = self.note_module
+    def watching(self, tell=None):
+        """Take notes in a block; ``tell`` hears of every tensor before anything is done with it."""
+        note, self._tell = self.note_module, tell
         everyone.observed_by((*everyone.observers, note))
         try:
             with (
@@ -61,6 +87,7 @@ class Watch:
                 yield self
         finally:
             everyone.observed_by(tuple(o for o in everyone.observers if o is not note))
+            self._tell = None  # it knows temporary tensors, which are to be gone
 
     def survivors(self, but: list[Tensor]) -> list[Tensor]:
         """The state: live noted tensors (views by their base), optimizer state, and the gradients of leaves."""

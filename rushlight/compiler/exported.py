@@ -117,7 +117,7 @@ def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None) -> E
     meta = {
         "format": _FORMAT,
         "arguments": [(list(t.shape), t.dtype.name) for t in given],
-        "result": _to_json(learned.structure),
+        "result": _to_json(learned.structure[0]),
         "weights": [t.dtype.name for t in state],
     }
     return ExportedProgram(program, [np.asarray(current(t, place_of(device))) for t in state], meta)

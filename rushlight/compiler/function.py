@@ -5,23 +5,28 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
+from itertools import repeat
+from operator import attrgetter, is_
 
-from .. import config
+from ..autograd import mode
 from ..autograd.mode import state as mode_state
 from ..device import cpu
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
-from ..utils.hooks import epoch
 from .commit import LOCK
 from .discover import Watch
+from .guards import CompileError, Executed, Unguardable, World
 from .program import Outdated, Program, Slot
-from .trace import CompileError, trace_until_known
+from .trace import trace_until_known
 from .tree import flatten, signature
 
 __all__ = ["CompileError", "Compiled"]
 
 
 _all: weakref.WeakSet = weakref.WeakSet()
+_ATTEMPTS = 3  # a function may need some calls until it makes nothing new
+_ENTRIES = 16  # worlds that are remembered for arguments of one kind
+_grad = attrgetter("_grad")
 
 
 def forget_all() -> None:
@@ -30,7 +35,7 @@ def forget_all() -> None:
 
 
 class Compiled:
-    """A compiled function: a cache of programs by argument shapes, module flags and grad mode."""
+    """A compiled function: a cache of programs by argument shapes, grad mode, and what else they depend on."""
 
     def __init__(self, fn, fallback=False, options=None):
         self._fn, self._fallback, self._options = fn, fallback, options
@@ -45,41 +50,57 @@ class Compiled:
             return self._fn(*args, **kwargs)
         with LOCK:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
-            if mode_state.interceptors:
-                key = (*key, tuple(map(_interceptor_key, mode_state.interceptors)))
-            for entry in self._entries.setdefault(key, []):
+            if mode_state.interceptors or mode_state.inference:
+                key = (*key, mode_state.inference, tuple(map(_interceptor_key, mode_state.interceptors)))
+            entries = self._entries.setdefault(key, [])
+            for entry in entries:
                 if entry.fits():
                     return self._run(entry, args, kwargs)
-            return self._first(key, args, kwargs)
+            entry = Entry((self._fn, args, kwargs))
+            entries.append(entry)
+            del entries[:-_ENTRIES]
+            return self._first(entry, args, kwargs)
 
     def __get__(self, instance, owner=None):
         """A compiled function in a class is a method."""
         return self if instance is None else functools.partial(self, instance)
 
-    def _first(self, key, args, kwargs):
+    def _first(self, entry, args, kwargs):
         """Run eagerly and watch, so that the next call can be traced."""
-        watch = Watch()
-        with watch.watching():
-            result = self._fn(*args, **kwargs)
-        given, returned = [], []
-        flatten((args, kwargs), given)
+        watch, executed, before = Watch(), Executed(), mode.snapshot()
+        try:
+            with watch.watching(), executed:
+                result = self._fn(*args, **kwargs)
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                mode.restore(before)  # an interrupt may have come while a switch was on its way back
+            raise
+        given, returned = _tensors(args, kwargs), []
         flatten(result, returned)
-        entry = Entry(watch, watch.survivors(but=given + returned))
-        self._entries[key].append(entry)
+        made = watch.made()
+        entry.learn(watch, executed, watch.survivors(but=given + [t for t in returned if id(t) in made]))
         return result
 
     def _run(self, entry, args, kwargs):
-        given: list[Tensor] = []
-        flatten((args, kwargs), given)
+        given = _tensors(args, kwargs)
         if entry.program is None:
+            before = mode.snapshot()
             try:
                 entry.program = self._compile(entry, args, kwargs, given)
             except CompileError as error:
-                if not self._fallback:
+                if isinstance(error.__cause__, Unguardable) and entry.attempts < _ATTEMPTS:
+                    return self._first(entry, args, kwargs)
+                if not self._fallback and not isinstance(error.__cause__, Unguardable):
                     raise
                 warnings.warn(f"{error}\nRunning it eagerly from now on.", stacklevel=3)
                 self._eager = True
                 return self._fn(*args, **kwargs)
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    mode.restore(before)
+                raise
+        if entry.places:
+            flatten([place.get() for place in entry.places], given)
         try:
             return entry.program(given)
         except Outdated:
@@ -90,67 +111,73 @@ class Compiled:
         state, views = entry.state, entry.views
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
         lockstep = [o._in_lockstep() for o in entry.optimizers]
-        learned, state = trace_until_known(
-            self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep
-        )
+        with Executed() as executed:
+            try:
+                learned, state = trace_until_known(
+                    self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep, entry.world
+                )
+            except Unguardable as error:
+                raise CompileError(f"compile: this function cannot be compiled: {error}") from error
         self.compilations += 1
-        entry.state = state
         together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]
+        entry.settle(state, learned.places, executed)
+        given = list(given)
+        flatten([place.get() for place in learned.places], given)
         return Program(
             learned, len(given), entry.slots(given), entry.optimizers, together, place_of(device), self._options
         )
 
 
-class Entry:
-    """One set of argument shapes and flags: first only what was seen in the eager run, later also the program."""
+def _tensors(args, kwargs) -> list[Tensor]:
+    """The tensors among the arguments, and the gradients of those that collect them."""
+    given: list[Tensor] = []
+    if kwargs or not all(map(isinstance, args, repeat(Tensor))):
+        flatten((args, kwargs), given)
+    else:
+        given += args
+    gradients = [t._grad for t in given if t._grad is not None]
+    return given + gradients if gradients else given
 
-    def __init__(self, watch: Watch, state):
-        self.state, self.views = state, watch.views
-        self.optimizers, self.modules = watch.optimizers, watch.modules
+
+class Entry:
+    """One set of argument shapes and one world: first only what was seen in the eager run, later also the program."""
+
+    def __init__(self, roots):
         self.program: Program | None = None
+        self.attempts = 0
+        self.places: list = []
+        self._roots, self._world = roots, None
+
+    def learn(self, watch: Watch, executed: Executed, state) -> None:
+        self.attempts += 1
+        self.state, self.views = state, watch.views
+        self.optimizers, self.modules, self._executed = watch.optimizers, watch.modules, [executed]
+
+    def world(self, places) -> World:
+        return World((*self._roots, *self.modules, *self.optimizers), self._executed, places, self.state)
+
+    def settle(self, state, places, executed) -> None:
+        """Traced: what holds now must hold at every call."""
+        self.state, self.places = state, places
+        self._executed = [*self._executed, executed]
         self._leaves = [t for t in state if t.requires_grad]
-        self._had_grad = [t._grad is not None for t in self._leaves]
-        self._options = [
-            (group, name, value)
-            for o in self.optimizers
-            for group in o.param_groups
-            for name, value in group.items()
-            if name != "params" and name not in o.dynamic
-        ]
-        self._switches = [o._switched_on() for o in self.optimizers if o.switches]
-        self._world, self._epoch = self._look(), epoch.value
+        self._no_grad = list(map(is_, map(_grad, self._leaves), repeat(None)))
+        self._bound = [signature(place.get()) for place in places]
+        self._switched = [(o, o._switched_on()) for o in self.optimizers if o.switches]
+        self._world = self.world(places)
 
     def fits(self) -> bool:
         """Is the world still as it was when this entry was made?"""
-        for t, had in zip(self._leaves, self._had_grad):
-            if (t._grad is not None) is not had:
-                return False
-        for group, name, value in self._options:
-            if group.get(name) is not value and group.get(name) != value:
-                return False
-        if self._switches and self._switches != [o._switched_on() for o in self.optimizers if o.switches]:
+        if self._world is None:
+            return True
+        if self._no_grad != list(map(is_, map(_grad, self._leaves), repeat(None))):
             return False
-        if self._epoch != epoch.value:
-            if self._world != self._look():
+        if self._bound and self._bound != [signature(place.get()) for place in self.places]:
+            return False
+        for optimizer, switched in self._switched:
+            if switched != optimizer._switched_on():
                 return False
-            self._epoch = epoch.value
-        return True
-
-    def _look(self):
-        """What compiled code depends on besides shapes: flags, hooks and the identity of everything registered."""
-        modules = [
-            (m.training, _hook_ids(m), tuple(map(id, m._parameters.values())), tuple(map(id, m._buffers.values())))
-            for m in self.modules
-        ]
-        flags = [t.requires_grad for t in self.state]
-        state = [
-            id(value)
-            for o in self.optimizers
-            for p in o.state.values()
-            for value in p.values()
-            if isinstance(value, Tensor)
-        ]
-        return modules, flags, state, config.get_float32_matmul_precision()
+        return self._world.unchanged()
 
     def slots(self, given) -> list[Slot]:
         inputs = [*given, *self.state]
@@ -165,11 +192,3 @@ class Entry:
 def _interceptor_key(handler):
     """What a program depends on of an interceptor in force: an autocast's settings, else which one it is."""
     return getattr(getattr(handler, "__self__", None), "signature", None) or id(handler)
-
-
-def _hook_ids(module):
-    hooks = module._hooks
-    if hooks is None:
-        return None
-    tables = (hooks.forward_pre_hooks, hooks.forward_hooks, hooks.backward_pre_hooks, hooks.backward_hooks)
-    return tuple(tuple(t) for t in tables)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
 from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
@@ -19,8 +22,7 @@ from .commit import LOCK, RUNNING, Run, insist
 from .options import compiler_options, use_cache
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, narrowed, trace_backward
-from .tree import unflatten
-
+from .tree import Leaf, unflatten
 
 _COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
 
@@ -42,6 +44,8 @@ class Program:
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
         self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
         self.place = place
+        self._structure, self._bound = learned.structure
+        self._single = isinstance(self._structure, Leaf)
         self._outputs = self._outputs_by_input()
         self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
@@ -53,7 +57,8 @@ class Program:
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
         self._holding = f"The compiled function's own state takes {size_text(state)}. "
         self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
-        self._hyper: tuple = (None, None)  # the optimizers' numbers at the last call, and the same on the device
+        self._options = [(group, name) for o in optimizers for group in o.param_groups for name in o.dynamic]
+        self._hyper: tuple = (None, None, None)  # the optimizers' numbers as given, as floats, and on the device
         options = compiler_options(place.platform, options)
         # Old gradients are not read, but given too: their memory is where the new ones go.
         self._execute = jax.jit(self._final, donate_argnums=(0, 1), keep_unused=True, compiler_options=options)
@@ -141,27 +146,26 @@ class Program:
         self._follow_gradients()
         self._written_group = self._group(self._written_group, self._small_written, self._large_written)
         self._read_group = self._group(self._read_group, self._small_read)
-        hyper = self._numbers([v for o in self.optimizers for v in o._hyper_values()])
+        hyper = self._numbers()
         read = self._read_group.held()[0], [own_buffer(slot.tensor, self.place) for slot in self._large_read]
         key = _key_words() if self.learned.uses_rng else self._no_key
         with RUNNING:
             inputs = (*self._written_group.lend(), *read, arrays, hyper, key)
             if not self._settled:
                 self._compile(inputs)
-            run = Run(lambda outputs: self._commit(arguments, outputs))
+            run = Run(partial(self._commit, arguments, arrays))
             try:
                 self._written_group.begin(run)
                 self._run(run, inputs)
-                self._commit(arguments, run.outputs[0])
+                run.finish()
             except BaseException:
                 # Interrupted: before the program ran, or when its outputs were under way to their places.
                 insist(run.finish if run.outputs else self._written_group.end)
                 with explained(self.place, self._holding):
                     raise
-        (outputs,) = run.outputs
         if large:
-            jax.block_until_ready(outputs)  # it reads memory that eager code goes on writing to
-        return self._results(arguments, arrays, outputs[2], outputs[5])
+            jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
+        return run.results[0] if self._single else unflatten(self._structure, run.results)
 
     def _arrays(self, arguments):
         """The arguments' arrays, and whether among them is NumPy memory too large to be copied for XLA."""
@@ -187,28 +191,39 @@ class Program:
         run.execute_apart(self._execute, inputs)
         self._settled = _programs(self._execute) == known
 
-    def _commit(self, arguments, outputs) -> None:
+    def _commit(self, arguments, arrays, run: Run) -> None:
         """Put what the program returned where it belongs. May be interrupted, and done again from the start."""
-        buffers, written, _, new_arguments, fresh, _ = outputs
+        buffers, written, results, new_arguments, fresh, residuals = run.outputs[0]
         self._written_group.replace(buffers, written)
         for i, value in zip(self._written_arguments, new_arguments):
             t = arguments[i]
             put(t, value if t._array.__class__ is not np.ndarray else np.asarray(value))
         for i, value in zip(self._new_grads, fresh):
             leaf = self._input(i, arguments)
-            leaf._grad = _result(value, leaf)
+            leaf._grad = _result(value, leaf)  # a tensor that nobody has yet
         for i in self.learned.no_grads:
             self._input(i, arguments)._grad = None
+        run.results = self._results(arguments, arrays, results, residuals)
+        if self.learned.places:
+            for place, value in zip(self.learned.places, unflatten(self._bound, run.results)):
+                place.put(value)
         self._written_group.end()
 
-    def _results(self, arguments, arrays, results, residuals):
+    def _results(self, arguments, arrays, results, residuals) -> list:
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
-        made = [_result(value, like) for value in results]
+        made: list = [_result(value, like) for value in results]
         if self._backward is not None and mode_state.grad:
             self._attach(made, arguments, residuals, arrays)
-        for result, i in self.learned.passed.items():
+        learned = self.learned
+        for result, i in learned.passed.items():
             made[result] = self._input(i, arguments)
-        return unflatten(self.learned.structure, made)
+        for result, (i, view) in learned.viewed.items():
+            made[result] = _view_again(self._input(i, arguments), view)
+        for result, i in learned.gradients.items():
+            made[result] = self._input(i, arguments).grad
+        for result, earlier in learned.again.items():
+            made[result] = made[earlier]
+        return made
 
     def _compile(self, inputs) -> None:
         """Before the first run: compile, while nothing is given away yet, and see whether there is memory for it."""
@@ -218,11 +233,15 @@ class Program:
                 size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
                 check_room(self.place, size, self._holding, inputs)
 
-    def _numbers(self, values: list[float]):
+    def _numbers(self):
         """The optimizers' numbers on the device; sent only when one has changed."""
-        if self._hyper[0] != values:
-            self._hyper = values, jax.device_put(np.array(values, dtype=np.float64), self.place)
-        return self._hyper[1]
+        given = [group.get(name) for group, name in self._options]
+        if given != self._hyper[0] or any(map(isinstance, given, repeat((Tensor, tuple, list)))):
+            values = [v for o in self.optimizers for v in o._hyper_values()]
+            if values != self._hyper[1]:
+                array = jax.device_put(np.array(values, dtype=np.float64), self.place)
+                self._hyper = given, values, array
+        return self._hyper[2]
 
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
@@ -256,6 +275,16 @@ class Program:
         node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots])
         for place, (i, _) in enumerate(tail.roots):
             results[i]._node = node.output(place, results[i])
+
+
+def _view_again(base: Tensor, view) -> Tensor:
+    """The view of ``base`` that ``view`` describes, as the function made it when it was traced."""
+    t = base if view.recorded is not None else base.detach()
+    with set_grad_enabled(bool(view.recorded)):
+        for op, static, index in view.path:
+            t = op.call(t, **static)
+            t = t if index is None else t[index]
+    return t
 
 
 def _programs(jitted) -> int:

@@ -32,7 +32,7 @@ class Group:
 
     def __init__(self, place, written: bool):
         self.place, self.intact = place, True
-        self.storage = Storage() if written else None
+        self.storage: Any = Storage() if written else None
         self._buffers: dict = {}  # dtype's name -> flat XLA array
         self._arrays: list = []
         self._run: Run | None = None
@@ -88,7 +88,7 @@ class Group:
         return buffers, arrays
 
     def begin(self, run: Run) -> None:
-        """What the group holds is about to be given to a program: members must look here, and ``run`` knows the rest."""
+        """What the group holds is about to be given away: members must look here, and ``run`` knows the rest."""
         self._run = run
         self.storage.version += 1
 
@@ -139,13 +139,18 @@ class Resident:
         """The value as an XLA array of its own, shaped like ``like``."""
         if self.group is None:
             return _widened(self.array, like.dtype)
-        buffers, arrays = self.group.held()
-        if self.index is not None:
-            return _widened(arrays[self.index], like.dtype)
-        return jnp.reshape(buffers[like.dtype.name][self.start : self.start + like.size], like.shape)
+        with RUNNING:  # or another thread gives the buffer away between finding and reading it
+            buffers, arrays = self.group.held()
+            if self.index is not None:
+                return _widened(arrays[self.index], like.dtype)
+            return jnp.reshape(buffers[like.dtype.name][self.start : self.start + like.size], like.shape)
 
     def refresh(self, t: Tensor) -> None:
         """Bring the value home to ``t``: into its own memory on NumPy, as its array on XLA."""
+        with RUNNING:
+            self._refresh(t)
+
+    def _refresh(self, t: Tensor) -> None:
         array, group, index = t._array, self.group, self.index
         if array.__class__ is not np.ndarray:
             t._array = self.value(array)

@@ -13,11 +13,15 @@ import jax.extend.core
 import numpy as np
 
 from ..autograd.node import OpNode
-from ..autograd.tape import AccumulateGrad, run_backward
+from ..autograd.tape import AccumulateGrad, Node, run_backward
+from ..autograd.views import read
+from ..engine import namespace_of
 from ..engine.xla.devices import KEY_WORDS, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
+from .commit import insist
 from .discover import Watch
+from .guards import CompileError, Place, Unguardable, World
 from .tree import flatten
 
 _NEEDS_VALUE = (
@@ -35,10 +39,6 @@ _LIBRARIES = (
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
-class CompileError(RuntimeError):
-    """Something in a compiled function cannot be traced; the message names the line and the way out."""
-
-
 class Traced:
     """What a trace learned: the jaxpr, and what its outputs are.
 
@@ -51,7 +51,11 @@ class Traced:
         self.jaxpr = None
         self.structure = None  # of the result, see tree
         self.results = 0
+        self.places: list[Place] = []  # what the function binds anew: their values follow the results
         self.passed: dict[int, int] = {}  # results that are inputs themselves: {result: input}
+        self.viewed: dict[int, tuple] = {}  # those that are views of inputs: {result: (input, View)}
+        self.gradients: dict[int, int] = {}  # those that are a leaf's new gradient: {result: leaf}
+        self.again: dict[int, int] = {}  # those that are an earlier result: {result: the earlier one}
         self.written: list[int] = []
         self.new_grads: list[int] = []
         self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
@@ -80,48 +84,97 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
-def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device, lockstep=()):
-    """``trace``, again with whatever state it meets that was not known before; what it learned, and all the state."""
+def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None):
+    """``trace``, again with whatever it meets that was not known before; what it learned, and all the state.
+
+    ``world(places)`` is a ``World`` without those places; None if what the function binds anew is of no interest.
+    """
+    places: list[Place] = []
     for _ in range(8):
-        learned, watch = trace(fn, args, kwargs, [*given, *state], views, optimizers, device, lockstep)
-        known = {id(t) for t in [*given, *state]}
-        missed = [t for t in watch.survivors(but=given) if id(t) not in known and not is_traced(t)]
+        kept: list[Tensor] = []
+        flatten([place.get() for place in places], kept)
+        known = [*given, *kept]
+        followed = {id(t) for t in kept}
+        state = [t for t in state if id(t) not in followed]
+        learned, watch, found = trace(
+            fn, args, kwargs, known, state, views, optimizers, device, lockstep, places, world and world(places)
+        )
+        ids = {id(t) for t in [*known, *state]}
+        missed = [t for t in watch.survivors(but=known) if id(t) not in ids and not is_traced(t)]
         unseen = [t for t in watch.views if not any(t is v for v in views)]
-        if not missed and not unseen:
+        if not missed and not unseen and not found:
             return learned, state
-        state, views = [*state, *missed], [*views, *unseen]
+        state, views, places = [*state, *missed], [*views, *unseen], [*places, *found]
     raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
 
 
-def trace(fn, args, kwargs, inputs: list[Tensor], views: list[Tensor], optimizers, device, lockstep=()):
-    """Trace ``fn(*args, **kwargs)`` with ``inputs`` (arguments, then state) as the program's inputs.
+def trace(fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None):
+    """Trace ``fn(*args, **kwargs)`` with ``given`` (arguments, what is at ``places``) and ``state`` as its inputs.
 
     ``views`` are tensors that view an input; ``lockstep`` says of each optimizer whether its parameters have made the
-    same number of steps. Returns what was learned, and a watch of what the trace met.
+    same number of steps. Returns what was learned, a watch of what the trace met, and places that are bound anew
+    besides ``places``.
     """
-    learned, watch = Traced(), Watch()
+    learned, watch, found = Traced(), Watch(), []
+    learned.places = list(places)
+    inputs = [*given, *state]
     hyper = [v for o in optimizers for v in o._hyper_values()]
+    journal = Journal(inputs, views, world)
 
     def body(arrays, hyper_values, rng):
-        with (
-            _installed(inputs, views, arrays),
-            _hyper(optimizers, hyper_values, lockstep),
-            tracing(device, rng),
-            watch.watching(),
-        ):
+        with _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), watch.watching(journal.note):
+            journal.install(arrays)
             result = fn(*args, **kwargs)
-            return _collect(learned, result, inputs, arrays, watch)
+            found[:] = [] if world is None else _bound_anew(world)
+            return _collect(learned, (result, [place.get() for place in places]), inputs, arrays, watch)
 
     shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
     try:
-        learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
+        try:
+            learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
+        finally:
+            journal.restore()
     except _NEEDS_VALUE as error:
         raise CompileError(_explain(error)) from error
+    except Unguardable as error:
+        raise CompileError(f"compile: this function cannot be compiled: {error}") from error
+    except BaseException:
+        insist(journal.restore)  # an interrupt may have come while it was at it
+        raise
     jaxpr = learned.jaxpr.jaxpr
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
     learned.used = [id(v) in used for v in jaxpr.invars[: len(inputs)]]
     learned.uses_rng = id(jaxpr.invars[-1]) in used
-    return learned, watch
+    watch.forget_made()
+    return learned, watch, found
+
+
+def _bound_anew(world: World) -> list[Place]:
+    """The places where the function has left another object than it found; only tensors can be put there again."""
+    places = []
+    for place, old in world.changes():
+        new, tensors = place.get(), []
+        flatten(new, tensors)
+        if not tensors:
+            if type(new) is type(old) and isinstance(new, (bool, int, float, str, type(None))) and new == old:
+                continue
+            raise Unguardable(f"it changes {place.key!r} from {old!r:.40} to {new!r:.40}, which a program cannot do")
+        if any(t._node is not None for t in tensors):
+            raise Unguardable(f"it keeps a tensor with its graph in {place.key!r}; detach() it")
+        places.append(place)
+    return places
+
+
+class Boundary(Node):
+    """Stands for the graph that led to an input: a traced backward pass must not go on into it."""
+
+    __slots__ = ()
+
+    def __init__(self, t: Tensor):
+        super().__init__((), t._array.shape, t._array.dtype, namespace_of(t._array))
+
+    def apply(self, xp, g, graph, keep):
+        raise Unguardable("backward() inside it goes on into the graph of a tensor that was made outside")
 
 
 def narrowed(closed, outputs):
@@ -142,26 +195,55 @@ def is_traced(t: Tensor) -> bool:
     return isinstance(t._array, jax.core.Tracer)
 
 
-@contextlib.contextmanager
-def _installed(inputs, views, arrays):
-    """Put tracers into the input tensors, and everything back afterwards, whatever happens."""
-    before = [(t, t._array, t._node, t._grad, t._view, t._storage, t._version) for t in [*inputs, *views]]
-    seen = [(t._view, t._view.seen) for t in [*inputs, *views] if t._view is not None]
-    try:
-        for t, array in zip(inputs, arrays):
+class Journal:
+    """How the tensors were that a trace touches: it puts tracers into its inputs, and everything back afterwards."""
+
+    def __init__(self, inputs, views, world: World | None):
+        self._inputs, self._views, self._world = inputs, views, world
+        self._known: set[int] = set()
+        self._before: list[tuple] = []
+        self._memory: list[tuple] = []
+        self._seen = [(t._view, t._view.seen) for t in [*inputs, *views] if t._view is not None]
+        for t in [*inputs, *views]:
+            self._write_down(t)
+
+    def _write_down(self, t: Tensor) -> None:
+        self._known.add(id(t))
+        self._before.append((t, t._array, t._node, t._grad, t._view, t._storage, t._version))
+
+    def note(self, t: Tensor) -> None:
+        """The trace meets a tensor; one that is not known yet may be about to be changed."""
+        while id(t) not in self._known and not is_traced(t):
+            self._write_down(t)
+            if t._array.__class__ is np.ndarray:
+                self._memory.append((t._array, t._array.copy()))
+            if t._view is None or t._view.base is None:
+                break
+            t = t._view.base
+
+    def install(self, arrays) -> None:
+        for t, array in zip(self._inputs, arrays):
             t._array, t._view = array, None
             t._storage = Storage()
-        for t in views:
-            t._storage = t._view.base._storage
-            t._view.seen = -1  # it will read its part of the base's tracer
-        yield
-    finally:
-        for t, array, node, grad, view, storage, version in before:
+            if t._node is not None and not t._node.is_leaf:
+                t._node = Boundary(t)
+        for t in self._views:
+            base, t._storage = t._view.base, t._view.base._storage
+            t._array = read(namespace_of(base._array), base._array, t._view.path)
+            t._view.seen = t._storage.version
+
+    def restore(self) -> None:
+        for t, array, node, grad, view, storage, version in self._before:
             t._array, t._node, t._grad, t._view, t._storage = array, node, grad, view, storage
             if storage is not None:
                 storage.version = version
-        for view, version in seen:
+        for view, version in self._seen:
             view.seen = version
+        for array, values in self._memory:
+            if array.flags.writeable:
+                np.copyto(array, values)
+        if self._world is not None:
+            self._world.restore()
 
 
 @contextlib.contextmanager
@@ -189,6 +271,12 @@ def _collect(learned: Traced, result, inputs, arrays, watch):
     outputs = [t._array for t in tensors]
     known = {id(t): i for i, t in enumerate(inputs)}
     learned.passed = {i: known[id(t)] for i, t in enumerate(tensors) if id(t) in known}
+    learned.viewed = {i: (known[id(t._view.base)], t._view) for i, t in enumerate(tensors)
+                      if t._view is not None and id(t._view.base) in known and i not in learned.passed}  # fmt: skip
+    fresh = {id(t._grad): i for i, t in enumerate(inputs) if t._grad is not None and id(t._grad) not in known}
+    learned.gradients = {i: fresh[id(t)] for i, t in enumerate(tensors) if id(t) in fresh}
+    first: dict[int, int] = {}
+    learned.again = {i: first[id(t)] for i, t in enumerate(tensors) if first.setdefault(id(t), i) != i}
     for i, (t, array) in enumerate(zip(inputs, arrays)):
         t._sync()
         if t._array is not array:

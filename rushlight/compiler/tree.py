@@ -53,8 +53,10 @@ def _like(value, items):
 def signature(value):
     """A hashable description of an argument: shapes and dtypes of tensors, the values of everything else."""
     if isinstance(value, Tensor):
-        array = value._array
-        return (array.shape, array.dtype, value._node is not None)
+        array, node = value._array, value._node
+        if node is None:
+            return (array.shape, array.dtype, array.__class__)
+        return (array.shape, array.dtype, array.__class__, node.is_leaf, value._grad is None)
     if isinstance(value, (tuple, list)):
         return (type(value), tuple([signature(v) for v in value]))
     if isinstance(value, dict):

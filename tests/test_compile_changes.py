@@ -1,0 +1,249 @@
+"""compile is never stale: whatever changes between two calls, the compiled function gives what the eager one gives."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.nn import functional as F
+
+SCALE = 1.0
+
+
+class Norm(nn.Module):
+    """A layer with everything a forward may read: numbers, flags, lists, a dict, a plain tensor, a buffer."""
+
+    shift = 0.0
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.flag, self.items, self.table = 1.0, False, [1.0, 2.0], {"a": 1.0}
+        self.plain = torch.ones(3)
+        self.register_buffer("buffer", torch.ones(3))
+        self.config = types.SimpleNamespace(k=1.0)
+
+    def forward(self, x):
+        x = x * self.factor + self.shift + self.items[0] * self.table["a"] * self.config.k
+        return (x * self.plain + self.buffer) * (2.0 if self.flag else 1.0)
+
+
+class Setup:
+    """A model, an optimizer and what else a function may depend on; ``step``, ``forward`` and ``evaluate`` use it."""
+
+    def __init__(self, wrap):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), Norm(), nn.Linear(3, 2))
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.x, self.y = torch.randn(4, 2), torch.randn(4, 2)
+        self.number, self.numbers, self.function = 1.0, [1.0, 2.0], torch.tanh
+        model, optimizer, scale, box = self.model, self.optimizer, [1.0], self
+
+        def forward(x):
+            return box.function(model(x)) * box.number * box.numbers[0] * scale[0] * SCALE
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.mse_loss(forward(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        self.scale, self.wrap = scale, wrap
+        self.step, self.forward = wrap(step), wrap(forward)
+
+    def run(self, mode):
+        if mode == "step":
+            return [self.step(self.x, self.y).item()]
+        with torch.no_grad() if mode == "evaluate" else contextlib.nullcontext():
+            return self.forward(self.x).detach().numpy().tolist()
+
+    def state(self):
+        tensors = [*self.model.state_dict().values(), *(p.grad for p in self.model.parameters())]
+        tensors += [v for s in self.optimizer.state.values() for v in s.values()]
+        return [None if t is None else t.detach().numpy().tolist() for t in tensors]
+
+
+def first(s) -> nn.Linear:
+    return s.model[0]
+
+
+def patched(self, x):
+    return x * 3
+
+
+CHANGES = {
+    "child replaced": lambda s: s.model.__setitem__(2, nn.Tanh()),
+    "child appended": lambda s: s.model.append(nn.Tanh()),
+    "child deleted": lambda s: s.model.__delitem__(2),
+    "child inserted": lambda s: s.model.insert(1, nn.Sigmoid()),
+    "children reordered": lambda s: s.model._modules.update({"1": s.model[2], "2": s.model[1]}),
+    "child shared": lambda s: s.model.__setitem__(2, s.model[1]),
+    "child set by name": lambda s: setattr(s.model, "2", nn.Identity()),
+    "child in the table": lambda s: s.model._modules.__setitem__("2", nn.Identity()),
+    "parameter data": lambda s: setattr(first(s).weight, "data", torch.full((3, 2), 0.5)),
+    "parameter replaced": lambda s: setattr(first(s), "weight", nn.Parameter(torch.full((3, 2), 0.5))),
+    "parameter in the table": lambda s: first(s)._parameters.__setitem__("weight", nn.Parameter(torch.ones(3, 2))),
+    "parameter removed": lambda s: setattr(first(s), "bias", None),
+    "parameter frozen": lambda s: first(s).weight.requires_grad_(False),
+    "parameter written": lambda s: first(s).weight.data.fill_(0.3),
+    "parameter written through an alias": lambda s: first(s).weight.detach().fill_(0.3),
+    "buffer replaced": lambda s: setattr(s.model[2], "buffer", torch.full((3,), 2.0)),
+    "buffer written": lambda s: s.model[2].buffer.fill_(2.0),
+    "plain tensor replaced": lambda s: setattr(s.model[2], "plain", torch.full((3,), 2.0)),
+    "plain tensor written": lambda s: s.model[2].plain.fill_(2.0),
+    "plain tensor written as NumPy": lambda s: s.model[2].plain.numpy().fill(2.0),
+    "number of a module": lambda s: setattr(s.model[2], "factor", 2.0),
+    "number in a module's dict": lambda s: s.model[2].__dict__.__setitem__("factor", 2.0),
+    "flag of a module": lambda s: setattr(s.model[2], "flag", True),
+    "list of a module": lambda s: s.model[2].items.__setitem__(0, 3.0),
+    "list of a module replaced": lambda s: setattr(s.model[2], "items", [5.0]),
+    "dict of a module": lambda s: s.model[2].table.__setitem__("a", 3.0),
+    "object of a module": lambda s: setattr(s.model[2].config, "k", 3.0),
+    "class attribute shadowed": lambda s: setattr(s.model[2], "shift", 3.0),
+    "eps of a norm": lambda s: setattr(s.model[1], "eps", 0.5),
+    "momentum of a norm": lambda s: setattr(s.model[1], "momentum", 0.9),
+    "statistics of a norm": lambda s: setattr(s.model[1], "track_running_stats", False),
+    "eval": lambda s: s.model.eval(),
+    "eval of a child": lambda s: s.model[1].eval(),
+    "forward patched": lambda s: setattr(s.model[2], "forward", types.MethodType(patched, s.model[2])),
+    "forward hook": lambda s: s.model[2].register_forward_hook(lambda m, a, o: o * 2),
+    "forward pre-hook": lambda s: s.model[2].register_forward_pre_hook(lambda m, a: (a[0] * 2,)),
+    "backward hook": lambda s: s.model[3].register_full_backward_hook(lambda m, i, o: (i[0] * 2,)),
+    "tensor hook": lambda s: first(s).weight.register_hook(lambda g: g * 2),
+    "post-accumulate hook": lambda s: first(s).weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2)),
+    "attribute of the function's object": lambda s: setattr(s, "number", 2.0),
+    "list of the function's object": lambda s: s.numbers.__setitem__(0, 2.0),
+    "function called": lambda s: setattr(s, "function", torch.sigmoid),
+    "closure's list": lambda s: s.scale.__setitem__(0, 2.0),
+    "global number": lambda s: globals().__setitem__("SCALE", 3.0),
+    "gradient assigned": lambda s: setattr(first(s).weight, "grad", torch.full((3, 2), 2.0)),
+    "gradients forgotten": lambda s: s.optimizer.zero_grad(),
+    "lr": lambda s: s.optimizer.param_groups[0].__setitem__("lr", 0.5),
+    "momentum": lambda s: s.optimizer.param_groups[0].__setitem__("momentum", 0.5),
+    "no momentum": lambda s: s.optimizer.param_groups[0].__setitem__("momentum", 0.0),
+    "nesterov": lambda s: s.optimizer.param_groups[0].__setitem__("nesterov", True),
+    "weight decay": lambda s: s.optimizer.param_groups[0].__setitem__("weight_decay", 0.1),
+    "maximize": lambda s: s.optimizer.param_groups[0].__setitem__("maximize", True),
+    "parameter taken out": lambda s: s.optimizer.param_groups[0]["params"].pop(),
+    "parameters replaced": lambda s: s.optimizer.param_groups[0].__setitem__("params", [first(s).weight]),
+    "parameter group added": lambda s: s.optimizer.add_param_group({"params": [s.model[2].buffer], "lr": 1.0}),
+    "optimizer state cleared": lambda s: s.optimizer.state.clear(),
+    "optimizer state replaced": lambda s: [v.update(momentum_buffer=None) for v in s.optimizer.state.values()],
+    "momentum written": lambda s: [v["momentum_buffer"].fill_(1.0) for v in s.optimizer.state.values()],
+    "optimizer loaded": lambda s: s.optimizer.load_state_dict(s.optimizer.state_dict()),
+    "model loaded": lambda s: s.model.load_state_dict({k: v * 0.5 for k, v in s.model.state_dict().items()}),
+    "step hook": lambda s: s.optimizer.register_step_post_hook(lambda o, a, k: first(s).weight.data.mul_(0.5)),
+    "default dtype": lambda s: torch.set_default_dtype(torch.float64),
+    "deterministic": lambda s: torch.use_deterministic_algorithms(True),
+    "matmul precision": lambda s: torch.set_float32_matmul_precision("medium"),
+    "global forward hook": lambda s: s.handles.append(
+        nn.modules.module.register_module_forward_hook(lambda m, a, o: o * 1.5)
+    ),
+    "global step hook": lambda s: s.handles.append(
+        optim.optimizer.register_optimizer_step_post_hook(lambda o, a, k: first(s).bias.data.mul_(0.5))
+    ),
+    "input in place": lambda s: s.x.mul_(2.0),
+    "other shape": lambda s: (setattr(s, "x", s.x[:3].clone()), setattr(s, "y", s.y[:3].clone())),
+    "input that needs gradients": lambda s: setattr(s, "x", s.x.clone().requires_grad_()),
+}
+
+
+def outcome(wrap, mode, change):
+    """Three calls, the change, three calls: all results, and all state in the end."""
+    global SCALE
+    s = Setup(wrap)
+    s.handles = []
+    try:
+        results = [s.run(mode) for _ in range(3)]
+        CHANGES[change](s)
+        results += [s.run(mode) for _ in range(3)]
+        return results, s.state()
+    finally:
+        SCALE = 1.0
+        for handle in s.handles:
+            handle.remove()
+        torch.set_default_dtype(torch.float32)
+        torch.use_deterministic_algorithms(False)
+        torch.set_float32_matmul_precision("highest")
+
+
+def check_equal(a, b, path=""):
+    if isinstance(a, (list, tuple)):
+        assert len(a) == len(b), path
+        for i, (x, y) in enumerate(zip(a, b)):
+            check_equal(x, y, f"{path}[{i}]")
+    elif a is None or b is None:
+        assert a is b, path
+    else:
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5, err_msg=path)
+
+
+@pytest.mark.parametrize("mode", ["step", "forward", "evaluate"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_between_calls(change, mode):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_equal(outcome(torch.compile, mode, change), outcome(lambda f: f, mode, change))
+
+
+# -- random programs -------------------------------------------------------------------------------------------------
+
+
+def random_program(seed, wrap):
+    """A training program with random changes between its calls."""
+    global SCALE
+    draw = random.Random(seed)
+    s, out = Setup(wrap), []
+    s.handles = []
+    names = [n for n in CHANGES if n not in ("default dtype", "parameter group added")]
+    try:
+        for _ in range(draw.randint(3, 7)):
+            mode = draw.choice(["step", "step", "forward", "evaluate"])
+            for _ in range(draw.randint(1, 4)):
+                out.append(s.run(mode))
+            name = draw.choice(names)
+            try:
+                CHANGES[name](s)
+            except Exception as error:
+                out.append([float(len(type(error).__name__))])
+    except Exception as error:
+        out.append(f"{type(error).__name__}")
+    finally:
+        SCALE = 1.0
+        for handle in s.handles:
+            handle.remove()
+        torch.use_deterministic_algorithms(False)
+        torch.set_float32_matmul_precision("highest")
+    return out, s.state()
+
+
+def check_program(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got, want = random_program(seed, torch.compile), random_program(seed, lambda f: f)
+    check_random(got, want)
+
+
+def check_random(a, b):
+    if isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            check_random(x, y)
+    elif isinstance(a, float) and isinstance(b, float):
+        np.testing.assert_allclose(a, b, rtol=5e-3, atol=5e-4)
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("RUSHLIGHT_COMPILE_PROGRAMS", "20"))))
+def test_random_training_programs(seed):
+    """All of them: ``RUSHLIGHT_COMPILE_PROGRAMS=2000 pytest -n 2 tests/test_compile_changes.py -k random``."""
+    check_program(seed)
