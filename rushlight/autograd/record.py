@@ -97,15 +97,14 @@ def link_view(o, base, t, static, index=None):
         storage.views.append(t)
     step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
     recorded = True if state.grad else "inference" if state.inference else "no_grad"
+    root = base if base._view is None or base._view.recorded is None else base._view.base
     if not state.grad:
-        if base._node is not None and array.dtype.kind not in "biu":
+        if root._node is not None and array.dtype.kind not in "biu":
             t._node = Nowhere()
     elif index is not None and base._node is None:
         recorded = "no_grad"  # there is no node that could refuse a write to one of several views
-    if base._view is None or base._view.recorded is None:
-        t._view = View(base, (step,), storage.version, recorded)
-    else:
-        t._view = View(base._view.base, (*base._view.path, step), storage.version, recorded)
+    path = (step,) if root is base else (*base._view.path, step)
+    t._view = View(root, path, storage.version, recorded)
 
 
 def _aliases(array, whole) -> bool:

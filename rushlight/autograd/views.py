@@ -162,14 +162,15 @@ def check_writable(t: Tensor, values: bool = True) -> None:
         )
     if not state.grad:
         return
-    if type(t._node) is AccumulateGrad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = t._view
+    if type(t._node) is AccumulateGrad and (view is None or not view.path):
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     source = t._node if view is None or view.base is None else view.base._node
     if type(source) is Output and source.parent.aliases_inputs:
         raise RuntimeError(_alias_written(source))
     if view is not None and view.path:
-        if type(view.base._node) is AccumulateGrad and view.recorded is True:
+        leaf = view.base._node is None or view.base._node.is_leaf
+        if leaf and (t._node is not None or view.base._node is not None) and view.recorded is True:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if view.base._node is not None:
             _check_history(t)
@@ -178,7 +179,7 @@ def check_writable(t: Tensor, values: bool = True) -> None:
 def _overlaps(t: Tensor) -> bool:
     """Do several elements share one place in memory? Only expanded tensors and windows do."""
     if t._array.__class__ is _ndarray:
-        if t._array.flags.writeable and (t._view is None or 0 not in t._array.strides):
+        if not t._array.size or (t._array.flags.writeable and (t._view is None or 0 not in t._array.strides)):
             return False
         return any(step == 0 and n > 1 for n, step in zip(t._array.shape, t._array.strides))
     if t._view is None or all(op.write is not None for op, _, _ in t._view.path):

@@ -272,7 +272,12 @@ def copy_(self, src, non_blocking=False):
 
 def _check_expands(shape, given) -> None:
     if len(given) > len(shape):
-        joint = list(np.broadcast_shapes(shape, given))
+        try:
+            joint = list(np.broadcast_shapes(shape, given))
+        except ValueError:
+            raise RuntimeError(
+                f"The size of tensor a ({list(shape)}) must match the size of tensor b ({list(given)})"
+            ) from None
         raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {joint}")
     for d, (want, have) in enumerate(zip(shape[len(shape) - len(given) :], given), len(shape) - len(given)):
         if have not in (1, want):

@@ -159,7 +159,8 @@ def flip(input, *dims_, dims=None):
     tensor([2, 1, 0])
     """
     given = sizes(dims_ if dims is None else (dims,), "dims")
-    return flip_(input, axis=wrap_dims(given, input._array.ndim) if input._array.ndim else ())
+    axes = wrap_dims(given, input._array.ndim or 1)
+    return flip_(input, axis=axes if input._array.ndim else ())
 
 
 @public(out=False)
@@ -198,6 +199,8 @@ def roll(input, shifts, dims=()):
         return flat.reshape(input._array.shape)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return roll_(input, shift=shifts, axis=tuple(wrap_dim(d, input._array.ndim) for d in dims))
 
 
@@ -391,6 +394,8 @@ def _strided(input, size, stride, storage_offset):
             "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
         )
     base = input if input._view is None or input._view.base is None else input._view.base
+    if base._node is None and input._node is not None:
+        base = input  # the graph begins at a view
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     check_layout(size, stride, offset)
     itemsize, reach = base._array.dtype.itemsize, extent(size, stride)

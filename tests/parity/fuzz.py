@@ -1,0 +1,224 @@
+"""Random programs, run by PyTorch and rushlight: results, dtypes, shapes, gradients and kinds of error must agree.
+
+    python tests/parity/fuzz.py                        1,000 programs
+    python tests/parity/fuzz.py --programs 20000 --seed 7
+    python tests/parity/fuzz.py --family views -v      one family, with every program printed
+
+A program is a list of lines, each of which makes or changes a tensor. One that differs is made shorter, line by line,
+while it still differs, and printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import warnings
+
+import numpy as np
+import torch
+
+import rushlight
+
+SHAPES = [(), (1,), (3,), (2, 3), (3, 1), (1, 3), (2, 2), (2, 3, 2), (0,), (0, 3), (1, 2, 4, 4)]
+DTYPES = ["float32"] * 6 + ["float64", "float64", "int64", "int32", "uint8", "bool", "float16", "bfloat16", "complex64"]
+
+# Each entry is a line with {a}, {b} for tensors made before, {n}, {m} for small integers, {d} for a dimension and {f}
+# for a number.
+FAMILIES = {
+    "pointwise": [
+        "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} * {f}", "{f} - {a}", "{a} + {n}", "{a}.abs()",
+        "{a}.exp().clamp(max=50)", "{a}.sigmoid()", "{a}.tanh()", "{a}.relu()", "{a}.clamp({f}, 2)",
+        "torch.maximum({a}, {b})", "torch.where({a} > {f}, {a}, {b})", "{a}.square()", "{a}.neg()", "{a}.sin()",
+        "F.gelu({a})", "F.silu({a})", "F.leaky_relu({a}, 0.1)", "F.elu({a})", "F.softplus({a})", "{a}.pow(2)",
+        "{a} ** {n}", "{a}.float()", "{a}.double()", "{a}.long()", "{a} == {b}", "{a} > {f}",
+        "torch.lerp({a}, {b}, 0.3)", "torch.addcmul({a}, {b}, {b}, value=0.5)", "{a}.add({b}, alpha={n})",
+        "{a}.masked_fill({a} > {f}, {f})", "{a}.round()", "{a}.sign()", "{a}.fmod(2)", "{a} % 3", "{a} // 2",
+        "torch.hypot({a}, {b})", "{a}.logical_not()", "{a}.nan_to_num()", "{a}.atan()", "{a}.erf()", "{a}.sqrt()",
+        "{a}.log1p()", "{a}.reciprocal()", "{a}.cos()", "torch.minimum({a}, {b})", "{a} != {n}", "{a}.clone()",
+    ],
+    "reductions": [
+        "{a}.sum()", "{a}.sum({d})", "{a}.mean({d})", "{a}.mean()", "{a}.max()", "{a}.max({d})[0]", "{a}.argmax({d})",
+        "{a}.amin({d})", "{a}.prod({d})", "{a}.cumsum({d})", "{a}.softmax({d})", "{a}.log_softmax({d})",
+        "{a}.logsumexp({d})", "{a}.var({d})", "{a}.std()", "{a}.norm()", "{a}.sort({d})[0]", "{a}.sort({d})[1]",
+        "{a}.any({d})", "{a}.all()", "{a}.median()", "{a}.sum({d}, keepdim=True)", "F.normalize({a}, dim={d})",
+        "{a}.cumprod({d})", "{a}.argmin()", "F.layer_norm({a}, {a}.shape[-1:])", "F.glu({a}, {d})",
+        "{a}.count_nonzero()", "{a}.flip({d})", "{a}.diff(dim={d})",
+    ],
+    "views": [
+        "{a}.view(-1)", "{a}.reshape(-1, 1)", "{a}.t()", "{a}.transpose(0, {d})", "{a}[0]", "{a}[..., {n}:]",
+        "{a}[None]", "{a}.unsqueeze({d})", "{a}.squeeze()", "{a}.expand(2, *{a}.shape)", "{a}.flatten()",
+        "{a}.unbind({d})[0]", "{a}.chunk(2, {d})[0]", "{a}.select({d}, {n})", "{a}.narrow({d}, 0, 1)",
+        "{a}.diagonal()", "{a}.movedim(0, {d})", "{a}.detach()", "{a}[{n}:]", "{a}[::2]", "{a}.split(1, {d})[-1]",
+        "{a}.unfold({d}, 1, 1)", "{a}.permute(*range({a}.ndim))", "{a}.contiguous()", "{a}.mT",
+        "{a}.as_strided((1,), (1,))", "{a}[[0]]", "{a}[{a} > {f}]", "{a}.index_select({d}, torch.tensor([0]))",
+        "torch.cat([{a}, {b}], {d})", "torch.stack([{a}, {a}])", "{a}.repeat(2, *[1] * {a}.ndim)", "{a}.roll(1, {d})",
+        "{a}.tril()", "F.pad({a}, (1, {n}))", "{a}.gather({d}, {a}.argsort({d}))", "{a}.repeat_interleave(2, {d})",
+        "torch.tril({a})", "{a}[range(1)]", "torch.atleast_2d({a})", "{a}.broadcast_to(2, *{a}.shape)",
+    ],
+    "writes": [
+        "{a}.mul_({f})", "{a}.add_({b})", "{a}.zero_()", "{a}.copy_({b})", "{a}.relu_()", "{a}.clamp_(min={f})",
+        "{a}.gt_({f})", "{a}.masked_fill_({a} > {f}, {n})", "{a}.sigmoid_()", "{a}.fill_({n})",
+        "{a}.sub_({b}, alpha={n})", "{a}.t_()", "{a}.unsqueeze_({d})", "{a}.div_(2)", "{a}.pow_(2)", "{a}.neg_()",
+        "{a}.detach_()", "{a}.requires_grad_()", "{a}.round_()", "{a}.transpose_(0, {d})", "{a}.__setitem__(0, {f})",
+        "{a}.__setitem__(0, {b})", "{a}.__setitem__(slice({n}, None), {f})", "{a}.__setitem__({a} > {f}, {n})",
+        "{a}.index_add_({d}, torch.tensor([0]), {b})", "{a}.__iadd__({b})", "{a}.__imul__({f})", "{a}.squeeze_()",
+        "{a}.cumsum_({d})",
+    ],
+    "products": [
+        "{a} @ {b}", "torch.matmul({a}, {b}.mT)", "F.linear({a}, {b})", "{a} @ {a}.mT",
+        "torch.outer({a}.flatten(), {b}.flatten())", "torch.einsum('...i,...i->...', {a}, {a})",
+        "F.mse_loss({a}, {b})", "F.cross_entropy({a}, {a}.argmax(1))", "F.l1_loss({a}, {b})",
+        "F.conv1d({a}.reshape(1, 1, -1), torch.ones(1, 1, 1, dtype={a}.dtype))",
+        "F.max_pool1d({a}.reshape(1, 1, -1), 1)", "F.dropout({a}, 0.5, False)", "F.cosine_similarity({a}, {b}, {d})",
+        "torch.dot({a}.flatten(), {a}.flatten())", "torch.kron({a}, {b})", "F.smooth_l1_loss({a}, {b})",
+        "torch.linalg.vector_norm({a}, dim={d})", "torch.trace({a})", "F.avg_pool1d({a}.reshape(1, 1, -1), 1)",
+        "F.one_hot({a}.long().clamp(0, 3), 4)", "F.binary_cross_entropy_with_logits({a}, {a}.sigmoid().detach())",
+        "F.interpolate({a}.reshape(1, 1, -1), scale_factor=2)",
+    ],
+}  # fmt: skip
+
+
+class Program:
+    """The lines of a program; ``text()`` is what both libraries run."""
+
+    def __init__(self, lines):
+        self.lines = lines
+
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @classmethod
+    def random(cls, rng: random.Random, family: str | None = None) -> Program:
+        lines, names = [], []
+        for i in range(rng.randint(1, 3)):
+            lines.append(_leaf(rng, i))
+            names.append(f"t{i}")
+        for i in range(len(names), len(names) + rng.randint(1, 6)):
+            template = rng.choice(FAMILIES[family or rng.choice(list(FAMILIES))])
+            values = dict(a=rng.choice(names), b=rng.choice(names), n=rng.randint(0, 2), d=rng.choice([0, 0, 1, -1]))
+            line = f"t{i} = " + template.format(f=rng.choice([0.5, -1.0, 2.0, 0.0]), m=rng.randint(1, 3), **values)
+            lines.append(f"with torch.no_grad(): {line}" if rng.random() < 0.06 else line)
+            names.append(f"t{i}")
+        return cls(lines)
+
+
+def _leaf(rng: random.Random, index: int) -> str:
+    shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
+    size = int(np.prod(shape))
+    values = [round(rng.uniform(-2, 2), 2) for _ in range(size)]
+    if dtype in ("int64", "int32", "uint8", "bool"):
+        values = [abs(int(2 * v)) for v in values]
+    made = f"t{index} = torch.tensor({values}, dtype=torch.{dtype}).reshape({shape})"
+    return made + (".requires_grad_()" if dtype[0] in "fbc" and dtype != "bool" and rng.random() < 0.6 else "")
+
+
+def run(library, program: Program):
+    """What a program leaves: the state of its tensors, or the kind of its error and the line it came from."""
+    names: dict = dict(torch=library, F=library.nn.functional)
+    for number, line in enumerate(program.lines):
+        try:
+            exec(line, names)
+        except Exception as error:
+            return [("error", number, type(error).__name__)]
+    tensors = {k: v for k, v in sorted(names.items()) if k[0] == "t" and k != "torch" and isinstance(v, library.Tensor)}
+    found = [("values", k, *_seen(t)) for k, t in tensors.items()]
+    loss = [t for t in tensors.values() if t.requires_grad and not t.is_leaf]
+    if loss:
+        try:
+            last = loss[-1]
+            last.backward(library.ones_like(last))
+        except Exception as error:
+            return [*found, ("backward", type(error).__name__)]
+        found += [("grad", k, *_seen(t.grad)) for k, t in tensors.items() if t.is_leaf and t.grad is not None]
+    return found
+
+
+def _seen(t):
+    if not hasattr(t, "dtype"):
+        return (t,)
+    values = t.detach().resolve_conj()
+    array = np.asarray(values.float().tolist() if t.dtype.itemsize == 2 and t.is_floating_point() else values.tolist())
+    return str(t.dtype), tuple(t.shape), t.requires_grad, t.is_leaf, array
+
+
+def differ(program: Program) -> str | None:
+    """How the two libraries disagree about a program; None if they do not."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        theirs, ours = run(torch, program), run(rushlight, program)
+    if len(theirs) != len(ours) or [e[:1] for e in theirs] != [e[:1] for e in ours]:
+        return f"torch {_brief(theirs)}\nrushlight {_brief(ours)}"
+    for a, b in zip(theirs, ours):
+        if not _same(a, b):
+            return f"torch {a}\nrushlight {b}"
+    return None
+
+
+def _brief(result) -> str:
+    return str([e[:2] if e[0] in ("values", "grad") else e for e in result])
+
+
+def _same(a, b) -> bool:
+    if a[0] not in ("values", "grad"):
+        return a == b
+    if a[:-1] != b[:-1]:
+        return False
+    x, y = a[-1], b[-1]
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
+        return np.array_equal(x, y)
+    tolerance = {"torch.float16": 1e-2, "torch.bfloat16": 6e-2}.get(a[2] if len(a) > 2 else "", 1e-4)
+    scale = max(1.0, float(np.nanmax(np.abs(x[np.isfinite(x)]), initial=0.0)))
+    return x.shape == y.shape and np.allclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+
+
+def shrunk(program: Program) -> Program:
+    """The program with every line taken out without which it still differs."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for i in reversed(range(len(program.lines))):
+            candidate = Program(program.lines[:i] + program.lines[i + 1 :])
+            if candidate.lines and _still(candidate):
+                program, smaller = candidate, True
+                break
+    return program
+
+
+def _still(program) -> bool:
+    found = differ(program)
+    return found is not None and "NameError" not in found
+
+
+def search(programs: int, seed: int, family: str | None = None, seconds: float = float("inf"), show=None):
+    """(how many programs were run, the shrunk ones that differ with what they print)."""
+    rng, found, end = random.Random(seed), {}, time.monotonic() + seconds
+    for count in range(programs):
+        if time.monotonic() > end:
+            return count, found
+        program = Program.random(rng, family)
+        if show:
+            show(program.text())
+        if differ(program) is not None:
+            small = shrunk(program)
+            found[small.text()] = differ(small)
+    return programs, found
+
+
+def main(argv=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--family", choices=sorted(FAMILIES))
+    parser.add_argument("-v", action="store_true", help="print every program")
+    args = parser.parse_args(argv)
+    count, found = search(args.programs, args.seed, args.family, show=print if args.v else None)
+    for text, how in found.items():
+        print(f"{text}\n    " + (how or "").replace("\n", "\n    ") + "\n")
+    print(f"{count} programs, {len(found)} differ")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
