@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.op import op, variant
 from ..tensor import Tensor, wrap
-from .common import dtype_of, is_complex, type_word
+from .common import dtype_of, is_complex, known_values, type_word
 from .public import PUBLIC, public
 
 
@@ -78,6 +78,9 @@ def masked_fill(input, mask, value):
                 f"{value.ndim} dimension(s)."
             )
         if is_complex(value) and not is_complex(input):
+            known = known_values(value)
+            if known is not None and known.imag:
+                raise RuntimeError("value cannot be converted to type float without overflow")
             value = value.real
         if value.dtype is not input.dtype:
             value = value.to(input.dtype)
