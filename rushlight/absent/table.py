@@ -30,6 +30,11 @@ class Part:
     base: str = ""  # what is here and the classes derive from
 
 
+class _Unpacked(typing.NamedTuple):
+    primal: typing.Any
+    tangent: typing.Any
+
+
 class _Settings:
     """Options of a part that is not here: set and read back, without effect."""
 
@@ -240,7 +245,8 @@ PARTS = {
     ),
     "autograd.forward_ad": Part(
         "rushlight differentiates backwards only; for a Jacobian-vector product use autograd.functional.jvp",
-        functions="dual_level make_dual unpack_dual enter_dual_level exit_dual_level",
+        functions="dual_level make_dual enter_dual_level exit_dual_level",
+        values={"unpack_dual": lambda tensor, *, level=None: _Unpacked(tensor, None)},  # no tensor has a tangent
     ),
     "autograd.profiler": Part(
         _PROFILE,

@@ -229,3 +229,19 @@ def _restored(random_state):
         yield
     finally:
         random.set_rng_state(now)
+
+
+def get_device_states(*args) -> tuple[list[int], list]:
+    """The GPUs that tensors among ``args`` lie on, and the states of their generators."""
+    from .. import cuda
+
+    devices = sorted({a.get_device() for a in args if isinstance(a, Tensor) and a.is_cuda})
+    return devices, [cuda.get_rng_state(i) for i in devices]
+
+
+def set_device_states(devices, states, *, device_type: str | None = None) -> None:
+    """Put back what ``get_device_states`` found."""
+    from .. import cuda
+
+    for i, state_of_one in zip(devices, states):
+        cuda.set_rng_state(state_of_one, i)

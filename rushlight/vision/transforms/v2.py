@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from ...nn.module import Module
@@ -48,3 +50,7 @@ class Identity(Module):
 
     def forward(self, *inputs):
         return inputs if len(inputs) > 1 else inputs[0]
+
+
+__path__: list[str] = []  # a package to the import system: `import torchvision.transforms.v2.functional`
+sys.modules[f"{__name__}.functional"] = functional
