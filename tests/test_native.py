@@ -5,8 +5,8 @@ float64, which gives the truth. For memory and arithmetic under sanitizers, in a
 
     python -m rushlight.engine.native.build --sanitize
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-        python -m pytest tests/test_native.py
-    python -m rushlight.engine.native.build
+        python -m pytest -s tests/test_native.py
+    RUSHLIGHT_KERNELS=0 python -m rushlight.engine.native.build
 """
 
 from __future__ import annotations

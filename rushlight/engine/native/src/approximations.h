@@ -58,8 +58,11 @@ RL_INLINE real rl_from_bits(whole bits)
     return x;
 }
 
-/* 2 to the n, for n of normal numbers. */
-RL_INLINE real rl_power_of_two(whole n) { return rl_from_bits((whole)((n + BIAS) << FRACTION_BITS)); }
+/* 2 to the n, for n of normal numbers; of others, which come from NaN, anything. */
+RL_INLINE real rl_power_of_two(whole n)
+{
+    return rl_from_bits((whole)(((natural)n + BIAS) << FRACTION_BITS));
+}
 
 /* (exp(r) - 1 - r) / r², |r| ≤ ln 2 / 2: Taylor's series, in pairs, for a long chain of sums would be waited for. */
 RL_INLINE real rl_exp_rest(real r)
@@ -79,7 +82,7 @@ RL_INLINE real rl_exp_rest(real r)
 RL_INLINE real rl_reduce(real x, whole *n)
 {
     real shifted = x * LOG2_E + ROUNDER;
-    *n = (whole)(rl_bits(shifted) - rl_bits(ROUNDER));
+    *n = (whole)((natural)rl_bits(shifted) - (natural)rl_bits(ROUNDER));
     real k = shifted - ROUNDER;
     return (x - k * LN2_HIGH) - k * LN2_LOW;
 }

@@ -58,13 +58,15 @@ typedef struct {
 #ifdef RL_DOUBLE
 #define RL_OWN(name) RL_JOIN(name, RL_SET, f64) /* a name that families share, of this instruction set and dtype */
 typedef double real;
-typedef int64_t whole; /* an integer as wide as a real */
+typedef int64_t whole; /* an integer as wide as a real; arithmetic on bits is done in unsigned ones, which may overflow */
+typedef uint64_t natural;
 #define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f64)[]
 #define REAL_MAX DBL_MAX
 #else
 #define RL_OWN(name) RL_JOIN(name, RL_SET, f32)
 typedef float real;
 typedef int32_t whole;
+typedef uint32_t natural;
 #define RL_FAMILY(family) const rl_kernel RL_JOIN(family, RL_SET, f32)[]
 #define REAL_MAX FLT_MAX
 #endif
