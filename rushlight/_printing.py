@@ -68,7 +68,12 @@ def tensor_text(t, contents: str | None = None) -> str:
     """The ``repr`` of a tensor; ``contents`` stands in for its values."""
     prefix = ("tensor" if _prints_as_tensor(type(t)) else type(t).__name__) + "("
     notes = [f"device='{t.device}'"] if _names_device(t.device) else []
-    if t._array.size == 0 and contents is None:
+    if t.is_meta:
+        notes.append(f"size={tuple(t.shape)}")
+        if t.dtype is not get_default_dtype():
+            notes.append(f"dtype={t.dtype}")
+        contents = contents or "..."
+    elif t._array.size == 0 and contents is None:
         if t.ndim != 1:
             notes.append(f"size={tuple(t.shape)}")
         if t.dtype is not get_default_dtype():

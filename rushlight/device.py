@@ -1,10 +1,10 @@
-"""Where a tensor lives: ``cpu`` (NumPy), or an XLA device (``xla``, ``cuda``, ``tpu``)."""
+"""Where a tensor lives: ``cpu`` (NumPy), an XLA device (``xla``, ``cuda``, ``tpu``), or nowhere (``meta``)."""
 
 from __future__ import annotations
 
 __all__ = ["device"]
 
-_ENGINES = {"cpu": "numpy", "meta": "numpy", "xla": "xla", "cuda": "xla", "tpu": "xla"}
+_ENGINES = {"cpu": "numpy", "meta": "meta", "xla": "xla", "cuda": "xla", "tpu": "xla"}
 # Devices of PyTorch's that programs name and compare with; no tensor can be put there.
 _ELSEWHERE = ("mps", "xpu", "hpu", "mtia", "npu", "ipu", "hip", "vulkan", "lazy", "privateuseone")
 

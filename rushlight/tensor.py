@@ -171,12 +171,16 @@ class Tensor:
     def is_xla(self) -> bool:
         return self.device.type == "xla"
 
-    is_meta = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = False
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = False
 
     def get_device(self) -> int:
         """The device's index; -1 on the CPU."""
         place = self.device
-        return -1 if place.type == "cpu" else place.index or 0
+        return -1 if place.type in ("cpu", "meta") else place.index or 0
 
     def is_inference(self) -> bool:
         return self._storage is not None and self._storage.inference
@@ -236,6 +240,9 @@ class Tensor:
 
     def untyped_storage(self) -> storage.UntypedStorage:
         """The memory this tensor shares with its views."""
+        if self.is_meta:
+            nothing = np.broadcast_to(np.zeros(1, np.uint8), (self.nbytes,))  # of that size, and no bytes
+            return storage.UntypedStorage(nothing, self.device)
         array = self._owner() if self._array.__class__ is _ndarray else np.asarray(self._array)
         return storage.UntypedStorage(storage.memory_of(array), self.device)
 
@@ -470,6 +477,8 @@ class Tensor:
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
         array = self._array
+        if array.__class__ is not _ndarray and self.is_meta:
+            array.item()  # which says that there is none
         value = (array if array.__class__ is _ndarray else namespace_of(array).to_numpy(array)).item()
         return float(value) if self.dtype is dtypes.bfloat16 else value
 

@@ -75,7 +75,7 @@ def test_imports_point_one_way():
 
 
 def test_only_the_rooms_of_xla_know_jax():
-    allowed = ("engine/xla/", "compiler/", "cuda/")
+    allowed = ("engine/xla/", "engine/meta/", "compiler/", "cuda/")
     strangers = []
     for path in files():
         name = path.relative_to(ROOT).as_posix()
@@ -112,12 +112,14 @@ def offered_by(namespace):
     return {n for n, value in found.items() if callable(value) and not isinstance(value, type)}
 
 
-@pytest.mark.parametrize("engine", ["numpy", "xla"])
+@pytest.mark.parametrize("engine", ["numpy", "xla", "meta"])
 def test_an_engine_offers_what_rules_ask_for(engine):
     namespace = numpy_namespace
     if engine == "xla":
         pytest.importorskip("jax")
         from rushlight.engine.xla import namespace
+    if engine == "meta":
+        from rushlight.engine.meta import namespace
     used = set(names_that_rules_use()) | {"BODIES", "BACKWARD"}
     assert len(used) > 150
     assert sorted(name for name in used if not hasattr(namespace, name)) == []

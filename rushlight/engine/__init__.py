@@ -2,6 +2,7 @@
 
     numpy/   eager code on the CPU
     xla/     accelerators and compiled code, on JAX; imported only when a tensor of its kind appears
+    meta/    shapes and dtypes without values
 
 Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its functions
 a namespace has two tables of faster bodies, by op name: ``BODIES`` (same signature as the op's forward) and
@@ -26,6 +27,23 @@ def namespace_of(array):
     """The engine that an array belongs to."""
     if isinstance(array, (np.ndarray, np.generic)):
         return numpy_namespace
+    if array.__class__ is _meta.array:
+        return _meta.namespace
     from .xla import namespace
 
     return namespace
+
+
+class _meta:
+    """The class of arrays without values and their namespace, once that is imported."""
+
+    array = namespace = None
+
+
+def meta():
+    """The engine of arrays without values."""
+    if _meta.namespace is None:
+        from .meta import namespace
+
+        _meta.array, _meta.namespace = namespace.Meta, namespace
+    return _meta.namespace

@@ -13,8 +13,8 @@ from ..device import cpu, device
 from ..device import device as Device
 from ..layout import strided
 from ..nn.parameter import Parameter
-from ..ops.creation import on_device
-from ..storage import TypedStorage, UntypedStorage
+from ..ops.creation import empty, on_device
+from ..storage import TypedStorage, UntypedStorage, check_layout
 from ..tensor import Size, Tensor, wrap
 from .unpickler import UnpicklingError, brief, checked_key
 
@@ -71,6 +71,15 @@ def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hoo
     if not isinstance(storage, UntypedStorage) or not isinstance(dtype, dtypes.dtype):
         raise UnpicklingError("the file is corrupted: a tensor without storage or dtype")
     return _placed(storage, dtype, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_meta_tensor(dtype, size, stride, requires_grad):
+    """A tensor on the meta device: there is nothing of it in the file but this."""
+    numbers = [*_listed(size), *_listed(stride)]
+    if not isinstance(dtype, dtypes.dtype) or not all(type(n) is int for n in numbers):
+        raise UnpicklingError("the file is corrupted: a tensor without dtype or sizes")
+    check_layout(size, stride, 0)
+    return empty(tuple(size), dtype=dtype, device="meta", requires_grad=bool(requires_grad))
 
 
 def rebuild_parameter(data, requires_grad, backward_hooks):
@@ -231,6 +240,7 @@ def rebuild_functions() -> dict[str, object]:
         "torch._utils._rebuild_tensor": rebuild_tensor,
         "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
+        "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
         "torch._utils._rebuild_parameter": rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild_from_cpu,

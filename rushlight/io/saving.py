@@ -145,6 +145,8 @@ _UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # PyTorch has no typed
 
 def _tensor_parts(t: Tensor, storages: Storages):
     """The rebuild function of a plain tensor's values, and its arguments."""
+    if t.is_meta:
+        return rebuild.rebuild_meta_tensor, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad)
     t._come_home()
     array, place, dtype = t._array, t.device, t.dtype
     item, start, mark = dtype.itemsize, 0, None
@@ -236,7 +238,7 @@ def _write_tensor(pickler, t: Tensor):
             call = rebuild.rebuild_parameter, (data, t.requires_grad, OrderedDict())
     else:
         call = _tensor_parts(t, pickler.storages)
-        if type(t) is Tensor and not t.__dict__ and pickler.proto >= 2:
+        if type(t) is Tensor and not t.__dict__ and pickler.proto >= 2 and not t.is_meta:
             return _write_call(pickler, t, *call)
         if type(t) is not Tensor or t.__dict__:
             call = rebuild.rebuild_from_type, (call[0], type(t), call[1], dict(t.__dict__))

@@ -36,6 +36,11 @@ def converter(*args, **kwargs):
 
     def convert(t: Tensor) -> Tensor:
         wanted = dtype if t.is_floating_point() or t.is_complex() else None
+        if t.is_meta and device is not None and device.type != "meta":
+            raise NotImplementedError(
+                "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                "torch.nn.Module.to() when moving module from meta to a different device."
+            )
         if memory_format is not None and t.dim() in (4, 5):
             return t.to(device, wanted, non_blocking, memory_format=memory_format)
         return t.to(device, wanted, non_blocking)

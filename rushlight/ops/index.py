@@ -304,7 +304,7 @@ def _as_integers(p: Tensor) -> list:
     """An index tensor as integer tensors: a mask becomes the positions where it is true."""
     if not _is_mask(p):
         return [p]
-    if _traced(p._array):
+    if _traced(p._array) and not p.is_meta:
         raise ValuesNeeded(
             "indexing with a boolean mask has a result whose shape depends on the mask's values, which compiled code "
             "cannot have. Use rushlight.where(mask, x, other) or x.masked_fill(mask, value), which keep the shape."
@@ -495,6 +495,8 @@ def _broadcast(input, mask):
 
 
 def _refuse_traced(t, name):
+    if t.is_meta:
+        namespace_of(t._array).on_host(None, name)
     if _traced(t._array):
         raise ValuesNeeded(
             f"the shape of {name}'s result depends on the values of its argument, which compiled code cannot have. "

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..autograd.op import differentiable
 from ..autograd.overriding import DisableTorchFunctionSubclass
 from ..autograd.tape import AccumulateGrad
-from ..engine import namespace_of
+from ..engine import meta, namespace_of
 from ..storage import memory_of
 from ..tensor import Tensor, wrap
 from .creation import on_device
@@ -65,7 +65,7 @@ def numpy(self, *, force=False):
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
     if self._array.__class__ is not _ndarray and not force:
-        if namespace_of(self._array).is_traced(self._array):
+        if namespace_of(self._array).is_traced(self._array) and not self.is_meta:
             return _host(self)  # which says why that cannot be
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
@@ -178,6 +178,8 @@ def _reduce(self, protocol):
     """Pickle the owning array and where this tensor lies in it: tensors that share memory share it when loaded."""
     self._sync()
     extra = (self.requires_grad, self.__dict__ or None)
+    if self.is_meta:
+        return _from_meta, (type(self), tuple(self.shape), self._array.dtype, *extra)
     if self._array.__class__ is not _ndarray:
         return _from_device, (type(self), _host(self), str(self.device), *extra)
     array, owner = self._array, self._owner()
@@ -194,6 +196,10 @@ def _rebuild(cls, owner, offset, shape, strides, dtype, requires_grad, attribute
     else:
         array = np.ndarray(shape, dtype, memory_of(owner), offset, strides)
     return _restored(cls, array, requires_grad, attributes)
+
+
+def _from_meta(cls, shape, dtype, requires_grad, attributes):
+    return _restored(cls, meta().Meta(shape, dtype), requires_grad, attributes)
 
 
 def _from_device(cls, array, device, requires_grad, attributes):

@@ -18,7 +18,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import namespace_of
+from ..engine import meta, namespace_of
 from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
@@ -282,7 +282,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         made = PUBLIC["empty"](size, dtype=dtype, layout=layout, device=device)
         return normal_(made, mean, std, generator=generator).requires_grad_(requires_grad)
     if tensors[1]:
-        if bool(xp_.any(std < 0)) if not _tracing() else False:
+        if not _tracing() and not std.is_meta and bool(xp_.any(std < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
@@ -373,7 +373,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = input.detach()
-    if not _tracing():
+    if not _tracing() and not weights.is_meta:
         _check_weights(np.asarray(_values(weights)))
     if replacement and num_samples > 1 and type(weights._array) is np.ndarray:
         return wrap(_with_replacement(weights._array, num_samples, generator or default_generator))
@@ -526,6 +526,8 @@ def _flat(kind, n, dtype, generator, parameters):
 
 
 def _draw_keyed(kind, shape, dtype, device, generator, parameters):
+    if device.type == "meta":
+        return meta().draw(kind, generator, device, (shape, dtype.numpy), parameters)
     from ..engine.xla import keys
 
     if dtype.is_complex:
@@ -552,6 +554,8 @@ def _noise_dtype(p: Tensor):
 def _drawn_from(kind, generator, *parameters):
     arrays = [_values(t) for t in parameters]
     generator, dtype = _checked(generator), arrays[0].dtype
+    if parameters[0].device.type == "meta":
+        return meta().draw(kind, generator, None, tuple(arrays), {})
     if all(a.__class__ is np.ndarray for a in arrays) and not _tracing():
         arrays = np.broadcast_arrays(*[a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays])
         drawn = getattr(streams, kind)(generator, *arrays)
@@ -644,7 +648,9 @@ def _check_std(std) -> None:
 
 
 def _check_probabilities(p: Tensor) -> None:
-    if not _tracing() and not bool(np.all((np.asarray(_values(p)) >= 0) & (np.asarray(p._array) <= 1))):
+    if p.is_meta or _tracing():
+        return
+    if not bool(np.all((np.asarray(_values(p)) >= 0) & (np.asarray(p._array) <= 1))):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
 
 
