@@ -14,7 +14,6 @@ from .tape import _size, run_backward
 __all__ = ["backward", "grad"]
 
 
-@asking
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Sum the gradients of ``tensors`` into the leaves' ``.grad`` (or only into those of ``inputs``).
 

@@ -85,7 +85,7 @@ def asking(plain):
         if watching:
             return ask(called, plain, args, kwargs)
         try:
-            return plain(*args, **kwargs)
+            return plain(*args, **kwargs) if kwargs else plain(*args)
         except Exception:
             return ask_strangers(called, args, kwargs)
 
