@@ -159,7 +159,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 
 def _full_rank(rank, n) -> bool:
-    return rank is not None and (namespace_of(rank._array).is_traced(rank._array) or bool((rank._array == n).all()))
+    return rank is not None and (not namespace_of(rank._array).is_known(rank._array) or bool((rank._array == n).all()))
 
 
 @_function

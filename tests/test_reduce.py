@@ -94,13 +94,15 @@ def test_rules_trace(name):
     jax = pytest.importorskip("jax")
     data = np.array([[0.3, -1.2, 2.1, 0.0], [1.7, 0.0, -0.6, -2.0]])
 
-    def step(array):
-        x = wrap(array).requires_grad_()
-        y = DIFFERENTIABLE[name](x)
-        (y[0] if isinstance(y, tuple) else y).sum().backward()
-        return x.grad._array
-
+    from rushlight.engine.xla import devices
     from rushlight.engine.xla import namespace as xla
+
+    def step(array):
+        with devices.tracing(torch.device("xla"), np.zeros(devices.KEY_WORDS, np.uint32)):
+            x = wrap(array).requires_grad_()
+            y = DIFFERENTIABLE[name](x)
+            (y[0] if isinstance(y, tuple) else y).sum().backward()
+            return x.grad._array
 
     np.testing.assert_allclose(jax.jit(step)(xla.asarray(data)), step(data), 1e-9, 1e-9)
 

@@ -1,6 +1,7 @@
 """The house: imports point one way, JAX stays in its rooms, and every engine offers what rules ask for."""
 
 import ast
+import importlib
 import pathlib
 
 import pytest
@@ -75,7 +76,7 @@ def test_imports_point_one_way():
 
 
 def test_only_the_rooms_of_xla_know_jax():
-    allowed = ("engine/xla/", "engine/meta/", "compiler/", "cuda/")
+    allowed = ("engine/xla/", "engine/deferred/", "engine/meta/", "compiler/", "cuda/")
     strangers = []
     for path in files():
         name = path.relative_to(ROOT).as_posix()
@@ -112,14 +113,12 @@ def offered_by(namespace):
     return {n for n, value in found.items() if callable(value) and not isinstance(value, type)}
 
 
-@pytest.mark.parametrize("engine", ["numpy", "xla", "meta"])
+@pytest.mark.parametrize("engine", ["numpy", "xla", "deferred", "meta"])
 def test_an_engine_offers_what_rules_ask_for(engine):
     namespace = numpy_namespace
-    if engine == "xla":
+    if engine != "numpy":
         pytest.importorskip("jax")
-        from rushlight.engine.xla import namespace
-    if engine == "meta":
-        from rushlight.engine.meta import namespace
+        namespace = importlib.import_module(f"rushlight.engine.{engine}.namespace")
     used = set(names_that_rules_use()) | {"BODIES", "BACKWARD"}
     assert len(used) > 150
     assert sorted(name for name in used if not hasattr(namespace, name)) == []
@@ -133,11 +132,14 @@ def test_engines_offer_the_same_names():
         "check_room",
         "check_same_device",
         "device_of",
+        "draw",
         "explained",
+        "is_tracing",
         "next_key",
         "place_of",
         "to_device",
         "to_numpy",
+        "without_promises",
     }
     assert sorted(n for n in offered_by(numpy_namespace) if not hasattr(xla_namespace, n)) == []
     assert sorted(n for n in offered_by(xla_namespace) - only_xla if not hasattr(numpy_namespace, n)) == []

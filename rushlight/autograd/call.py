@@ -48,7 +48,8 @@ def _general_caller(o: Op, plans: Plans, operator=False):
     detour = o.wide
     numpy_forward = numpy_engine.BODIES.get(name, forward)
     defaults, differentiable_op = o.static, bool(o.rules)
-    aux, aux_names, array_names, keep, check, residuals = o.aux, o.aux_names, o.arrays, o.keep, o.check, o.residuals
+    keep, check, residuals = o.keep, o.check, o.residuals
+    simple = not (o.static or residuals or o.aux is not None)
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -94,22 +95,12 @@ def _general_caller(o: Op, plans: Plans, operator=False):
             arrays, compute, final = convert(
                 args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp
             )
-        body = numpy_forward if xp is numpy_engine else xp.BODIES.get(name, forward)
         try:
-            if not defaults and aux is None and not residuals:
-                out = body(xp, *arrays)
+            if simple and xp is numpy_engine:
+                out = numpy_forward(xp, *arrays)
             else:
                 static = {**defaults, **static}
-                if residuals and body is not forward and not any(getattr(a, "size", 1) == 0 for a in arrays):
-                    out, auxiliary = body(needs if state.grad else 0, *arrays, **static)
-                elif residuals:  # the plain forward: fused ones are spared arrays without elements
-                    out, auxiliary = _plain(o, xp, arrays, static)
-                elif aux is None:
-                    out = body(xp, *arrays, **static)
-                else:
-                    known = {**static, **dict(zip(array_names, arrays))}
-                    auxiliary = aux(xp, *[known[n] for n in aux_names])
-                    out = body(xp, *arrays, aux=auxiliary, **static)
+                out, auxiliary = xp.once(name, evaluate, (o, needs if residuals and state.grad else 0), arrays, static)
         except (ValueError, TypeError) as error:
             if operator and any(a is None for a in args):
                 return NotImplemented
@@ -159,19 +150,24 @@ def _stranger(o, call, args, static, operator):
         raise
 
 
-def _plain(o: Op, xp, arrays, static):
-    """(what the op's own forward gives, its auxiliary value)."""
-    if o.aux is None:
-        return o.forward(xp, *arrays, **static), None
-    known = {**static, **dict(zip(o.arrays, arrays))}
-    auxiliary = o.aux(xp, *[known[n] for n in o.aux_names])
-    return o.forward(xp, *arrays, aux=auxiliary, **static), auxiliary
-
-
 def _no_kernel(o, arrays):
     """PyTorch's error for a dtype that the op does not serve."""
     word = next(dtypes.of_numpy(a.dtype).char for a in arrays if hasattr(a, "dtype")).removesuffix("Tensor")
     return NotImplementedError(f"\"{o.label}_cpu\" not implemented for '{word}'")
+
+
+def evaluate(xp, o: Op, needs: int, arrays, static: dict):
+    """Op ``o`` in namespace ``xp``: (its output, what it keeps for backward beside its arguments)."""
+    body = xp.BODIES.get(o.name, o.forward)
+    if o.residuals and body is not o.forward:
+        if not any(getattr(a, "size", 1) == 0 for a in arrays):
+            return body(needs, *arrays, **static)
+        body = o.forward  # fused ones are spared arrays without elements
+    if o.aux is None:
+        return body(xp, *arrays, **static), None
+    known = {**static, **dict(zip(o.arrays, arrays))}
+    auxiliary = o.aux(xp, *[known[n] for n in o.aux_names])
+    return body(xp, *arrays, aux=auxiliary, **static), auxiliary
 
 
 def _not_a_tensor(o, args):

@@ -13,7 +13,7 @@ from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
-from .tape import _TWICE, AccumulateGrad, Node, Output, as_function, run_backward
+from .tape import _TWICE, AccumulateGrad, Node, Output, _fit, as_function, run_backward
 
 if TYPE_CHECKING:
     from .op import Op
@@ -112,6 +112,8 @@ class OpNode(Node):
         if saved is None:
             raise RuntimeError(_TWICE)
         self._check_versions(saved)
+        if not graph and xp.DEFERS:
+            return self._apply_once(xp, g, keep)
         if details is None and not graph and not plan.others:
             values = [v._array if isinstance(v, Tensor) else v for v in saved]
         else:
@@ -119,9 +121,7 @@ class OpNode(Node):
         backward = None if graph else xp.BACKWARD.get(plan.op.name)
         known = None if backward is None else self._known(values)
         if not keep and plan.frees:
-            self.saved = None
-            if details is not None:
-                details.residuals = None
+            self._release()
         if known is not None:
             grads = backward(g, self.edges, known)
             if grads is not None:  # else it is left to the rules
@@ -134,6 +134,26 @@ class OpNode(Node):
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
         return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads
+
+    def _apply_once(self, xp, g, keep):
+        """All of ``apply``, and the fitting of gradients to inputs, as one call that the engine records."""
+        details, arrays = self.details, _arrays(self._unpacked(self.saved))
+        residuals = compute = outputs = None
+        if details is not None:
+            residuals, compute = self._unpacked(details.residuals), details.compute
+            outputs = details.outputs and tuple([meta and meta[1:] for meta in details.outputs])
+        if not keep and self.plan.frees:
+            self._release()
+        wanted = tuple([None if e is None or e.shape is None else (e.shape, e.dtype) for e in self.edges])
+        plan = self.plan
+        constants = plan.op, plan.needs, compute, outputs, wanted
+        return xp.once(plan.node, _gradients, constants, self.static, g, arrays, residuals)
+
+    def _release(self) -> None:
+        """Let go of what was kept: this was the only backward pass."""
+        self.saved = None
+        if self.details is not None:
+            self.details.residuals = None
 
     def _check_versions(self, saved) -> None:
         """Raise if something saved was written in place since."""
@@ -242,7 +262,7 @@ class OpNode(Node):
     def _zeros(self, meta, graph):
         if meta is None:
             return None
-        _, shape, dtype = meta
+        *_, shape, dtype = meta
         zeros = self.xp.zeros(shape, dtype=dtype)
         return wrap(zeros) if graph else zeros
 
@@ -258,6 +278,29 @@ class OpNode(Node):
 
 
 _WORDS = {"x": "self", "w": "other", "y": "result", "x_shape": "self_sym_sizes"}  # for ``dir``; see ``shown``
+
+
+def _arrays(value):
+    if isinstance(value, Tensor):
+        return value._array
+    return tuple([_arrays(v) for v in value]) if isinstance(value, tuple) else value
+
+
+def _gradients(xp, op, needs, compute, outputs, wanted, static, g, arrays, residuals):
+    """What ``OpNode.apply`` does with these values, in namespace ``xp``: a node like it is made, and asked."""
+    node = object.__new__(OpNode)
+    node.plan, node.edges, node.xp, node.saved, node.static = _plan(op, needs), wanted, xp, arrays, static
+    node.versions, node.guard, node.details = (), None, None
+    if residuals is not None or compute is not None or outputs is not None:
+        node.details = Details(residuals, compute)
+        node.details.outputs = outputs
+    grads = node.apply(xp, g, False, True)
+    return [None if w is None or x is None else _fit(x, *w, graph=False) for w, x in zip(wanted, grads)]
+
+
+@functools.cache
+def _plan(op, needs: int) -> Plan:
+    return Plan(op, op.node, needs)
 
 
 @functools.cache

@@ -42,6 +42,7 @@ class Plan:
     __slots__ = (
         "op",
         "node",
+        "needs",
         "names",
         "rules",
         "count",
@@ -55,7 +56,7 @@ class Plan:
     )
 
     def __init__(self, op: Op, node: str, needs: int):
-        self.op, self.node = op, node
+        self.op, self.node, self.needs = op, node, needs
         wanted = [op.rules.get(a) if needs >> i & 1 else None for i, a in enumerate(op.arrays)]
         if op.variadic and needs >> len(op.arrays) - 1:
             wanted[-1] = op.rules.get(op.variadic)

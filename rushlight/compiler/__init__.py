@@ -19,6 +19,7 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "explain",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
@@ -118,6 +119,16 @@ def reset() -> None:
 
     forget_all()
     jax.clear_caches()
+
+
+def explain() -> str:
+    """What was compiled for eager code on accelerators: when, how large, before which line, and why.
+
+    >>> print(rushlight.compiler.explain().splitlines()[0])
+    0 programs compiled
+    """
+    report = sys.modules.get("rushlight.engine.deferred.report")
+    return "0 programs compiled" if report is None else report.explain()
 
 
 def __getattr__(name):

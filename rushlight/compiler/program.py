@@ -15,11 +15,12 @@ from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
 from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
+from ..engine import computed, landed
 from ..engine.numpy import namespace as numpy_engine
 from ..engine.xla.devices import KEY_WORDS, check_room, explained, memory, size_text
+from ..engine.xla.options import compiler_options, use_cache
 from ..tensor import Tensor, wrap
 from .commit import LOCK, RUNNING, Run, insist
-from .options import compiler_options, use_cache
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, narrowed, trace_backward
 from .tree import Leaf, unflatten
@@ -142,6 +143,7 @@ class Program:
     # -- running -----------------------------------------------------------------------------------------------------
 
     def __call__(self, arguments: list[Tensor]):
+        landed()  # what is recorded may still need arrays that are given away here
         arrays, large = self._arrays(arguments)
         self._follow_gradients()
         self._written_group = self._group(self._written_group, self._small_written, self._large_written)
@@ -173,7 +175,7 @@ class Program:
         for t in arguments:
             if t._view is not None:
                 t._sync()
-            array = t._array
+            array = computed(t._array)
             if array.__class__ is np.ndarray:
                 # XLA reads NumPy's memory after the call has returned.
                 if array.nbytes <= _COPIED:

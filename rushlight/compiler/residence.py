@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine import computed
 from ..engine.xla.devices import fetched
 from ..tensor import Storage, Tensor
 from .commit import RUNNING, Run
@@ -194,7 +195,7 @@ def current(t: Tensor, place):
     if t._view.__class__ is Resident:
         return t._view.value(t._array)
     t._sync()
-    array = t._array
+    array = t._array = computed(t._array)
     # device_put may keep NumPy's memory, which eager code goes on writing to: hand over a copy.
     return jax.device_put(np.array(array) if array.__class__ is np.ndarray else array, place)
 
@@ -215,6 +216,7 @@ def own_buffer(t: Tensor, place):
     """The tensor's value in an XLA buffer of its own, where it now resides; only to be read."""
     if t._array.__class__ is not np.ndarray:
         t._come_home()
+        t._array = computed(t._array)
         if isinstance(t._array, jax.Array) and place in t._array.devices():
             return t._array
     view = t._view

@@ -8,6 +8,7 @@ import functools
 from .. import config
 from ..compat import missing as _missing
 from ..device import device as Device
+from ..engine import landed as _landed
 from ..errors import OutOfMemoryError
 from . import amp, nvtx
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
@@ -207,11 +208,13 @@ def synchronize(device=None) -> None:
     """Wait until everything that was started on the GPU is done."""
     import jax
 
+    _landed()
     # Work on one device runs in order, so waiting for a new, empty piece of work is waiting for all before it.
     jax.device_put(0.0, _gpu(device)).block_until_ready()
 
 
 def _memory(field: str, device=None) -> int:
+    _landed()
     return (_gpu(device).memory_stats() or {}).get(field, 0) if is_available() else 0
 
 

@@ -1,8 +1,9 @@
 """The array engines: one room each, with a namespace of NumPy-style functions of the same names and meanings.
 
-    numpy/   eager code on the CPU
-    xla/     accelerators and compiled code, on JAX; imported only when a tensor of its kind appears
-    meta/    shapes and dtypes without values
+    numpy/     eager code on the CPU
+    xla/       compiled code, on JAX; imported only when a tensor of its kind appears
+    deferred/  eager code on accelerators: promises, recorded and run as programs of the XLA engine
+    meta/      shapes and dtypes without values
 
 Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its functions
 a namespace has two tables of faster bodies, by op name: ``BODIES`` (same signature as the op's forward) and
@@ -13,6 +14,8 @@ names that an engine lacks are found among the operators (``fallback``). See doc
 """
 
 from __future__ import annotations
+
+import os
 
 import ml_dtypes
 import numpy as np
@@ -25,17 +28,24 @@ LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
 def namespace_of(array):
     """The engine that an array belongs to."""
-    if isinstance(array, (np.ndarray, np.generic)):
+    kind = array.__class__
+    if kind is np.ndarray:
         return numpy_namespace
-    if array.__class__ is _meta.array:
+    if kind is _deferred.array:  # before a trace is asked for: ``once`` does that
+        return _deferred.namespace
+    if kind is _meta.array:
         return _meta.namespace
-    from .xla import namespace
-
-    return namespace
+    return numpy_namespace if isinstance(array, (np.ndarray, np.generic)) else accelerated(array)
 
 
 class _meta:
     """The class of arrays without values and their namespace, once that is imported."""
+
+    array = namespace = None
+
+
+class _deferred:
+    """The class of promises and their namespace, once that is imported."""
 
     array = namespace = None
 
@@ -47,3 +57,35 @@ def meta():
 
         _meta.array, _meta.namespace = namespace.Meta, namespace
     return _meta.namespace
+
+
+def accelerated(array=None):
+    """The engine of an array of JAX's, or of new ones: promises, unless a trace is on or deferring is switched off."""
+    from .xla import namespace as xla
+
+    if not DEFER or xla.is_tracing() or xla.is_traced(array):
+        return xla
+    from .deferred import namespace as deferred
+
+    _deferred.array, _deferred.namespace = deferred.Deferred, deferred
+    return deferred
+
+
+DEFER = os.environ.get("RUSHLIGHT_EAGER", "0") in ("", "0")  # else operators run one by one, for debugging
+
+
+def computed(array):
+    """``array``, or the JAX array that it promises, for good."""
+    return array.force() if array.__class__ is _deferred.array else array
+
+
+def settle() -> None:
+    """A step has ended: start what accelerators were asked for."""
+    if _deferred.namespace is not None:
+        _deferred.namespace.settle()
+
+
+def landed() -> None:
+    """Have everything that accelerators were asked for handed to them: arrays are about to be given away."""
+    if _deferred.namespace is not None:
+        _deferred.namespace.landed()

@@ -14,7 +14,7 @@ import numpy as np
 from .. import config, dtypes
 from ..autograd.mode import state
 from ..device import device as Device
-from ..engine import meta, namespace_of
+from ..engine import accelerated, meta, namespace_of
 from ..errors import type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
@@ -645,13 +645,12 @@ def engine_of(device: Device):
     if device.type == "meta":
         return meta()
     try:
-        from ..engine.xla import namespace as xla
+        return accelerated()
     except ModuleNotFoundError as error:
         if error.name != "jax":
             raise
         what = "Torch not compiled with CUDA enabled" if device.type == "cuda" else f"device '{device}' needs JAX"
         raise AssertionError(f"{what}: install rushlight[xla] (or rushlight[cuda]), or use device='cpu'") from None
-    return xla
 
 
 def _filled(shape, value, dtype, device):
@@ -659,9 +658,8 @@ def _filled(shape, value, dtype, device):
         bad = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(shape)}")
     if device.type != "cpu":
-        xla = engine_of(device)
-        number = fill_value(value or 0, dtype)
-        return xla.full(shape, number, dtype=dtype.numpy, device=xla.place_of(device))
+        xp = engine_of(device)
+        return xp.full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy, device=xp.place_of(device))
     if value is None:
         return np.empty(shape, dtype.numpy)
     if value.__class__ is int and value == 0:

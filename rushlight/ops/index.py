@@ -222,7 +222,7 @@ def _part(p):
     if isinstance(p, Tensor):
         p._sync()
         kind = p._array.dtype.kind
-        if not p._array.ndim and kind in "iu" and not _traced(p._array):
+        if not p._array.ndim and kind in "iu" and namespace_of(p._array).is_known(p._array):
             return int(p._array) if p._array.dtype != np.uint8 else wrap(p._array != 0)  # a byte is a mask
         if p._array.dtype == np.uint8:
             _warn_bytes()
@@ -480,7 +480,7 @@ def masked_scatter(input, mask, source):
             f"masked_scatter: expected self and source to have same dtypes but got{_word(input)} and {_word(source)}"
         )
     input, mask = _broadcast(input, mask)
-    if not _traced(mask._array) and int(np.asarray(mask._array).sum()) > source._array.size:
+    if namespace_of(mask._array).is_known(mask._array) and int(np.asarray(mask._array).sum()) > source._array.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return spread_masked(input, mask, source)
 

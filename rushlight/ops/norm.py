@@ -123,6 +123,13 @@ def rms_normalized(xp, x, w, *, axes, eps, aux):
     return x * aux if w is None else x * aux * w
 
 
+@op
+def moved_towards(xp, x, w, *, by, scale):
+    """``x`` moved by the fraction ``by`` towards ``scale * w``: a running mean or variance after one more batch."""
+    w = xp.astype(w if scale == 1 else w * scale, dtype=x.dtype)
+    return (1 - by) * x + by * w
+
+
 def channel_first(shape):
     """How a vector with an element for each channel (dimension 1) broadcasts against ``shape``."""
     return tuple(n if d == 1 else 1 for d, n in enumerate(shape))

@@ -18,13 +18,13 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import meta, namespace_of
+from ..engine import accelerated, meta, namespace_of
 from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
 from ..tensor import Tensor, wrap
 from .common import refuse
-from .creation import empty_like, factory, on_device, resolve, sizes
+from .creation import empty_like, factory, sizes
 from .public import PUBLIC, public
 
 # -- new tensors -----------------------------------------------------------------------------------------------------
@@ -528,13 +528,10 @@ def _flat(kind, n, dtype, generator, parameters):
 def _draw_keyed(kind, shape, dtype, device, generator, parameters):
     if device.type == "meta":
         return meta().draw(kind, generator, device, (shape, dtype.numpy), parameters)
-    from ..engine.xla import keys
-
     if dtype.is_complex:
         pair = _draw_keyed(kind, (*shape, 2), dtype.to_real(), device, generator, _halved(parameters))
         return pair[..., 0] + 1j * pair[..., 1]
-    array = getattr(keys, kind)(generator, shape, dtype.numpy, **parameters)
-    return array if _tracing() else on_device(array, resolve(device, kind)) if device != cpu else array
+    return accelerated().draw(kind, generator, None if device == cpu else device, (shape, dtype.numpy), parameters)
 
 
 def _halved(parameters):
@@ -560,9 +557,7 @@ def _drawn_from(kind, generator, *parameters):
         arrays = np.broadcast_arrays(*[a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays])
         drawn = getattr(streams, kind)(generator, *arrays)
         return drawn.reshape(arrays[0].shape).astype(dtype)
-    from ..engine.xla import keys
-
-    return getattr(keys, kind)(generator, *arrays)
+    return accelerated().draw(kind, generator, None, tuple(arrays), {})
 
 
 def _below(noise, p):

@@ -12,9 +12,9 @@ import numpy as np
 from .. import dtypes
 from ..autograd import mode
 from ..autograd.mode import enable_grad
-from ..autograd.views import put
+from ..autograd.views import put, put_all
 from ..config import epoch
-from ..engine import namespace_of
+from ..engine import namespace_of, settle
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
@@ -323,7 +323,9 @@ def _with_hooks(step):
         if not (
             _global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
         ):
-            return step(self, *args, **kwargs)
+            result = step(self, *args, **kwargs)
+            settle()
+            return result
         args = (self, *args)  # as hooks see them, and give them back
         for hook in (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             replaced = hook(self, args, kwargs)
@@ -336,6 +338,7 @@ def _with_hooks(step):
         result = step(*args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
             hook(self, args, kwargs)
+        settle()
         return result
 
     hooked.hooked = True
@@ -380,6 +383,8 @@ class PureOptimizer(Optimizer):
         states, counts, later = self.state, self.counts_steps, []
         differentiable = group.get("differentiable")
         job = self.fused(option) if self._traced_hyper is None and not differentiable else None
+        together: list = []  # what an engine that records does in one call
+        first = None  # there, the count that all parameters that start now have in common
         for p in group["params"]:
             g = p._grad
             if g is None:
@@ -388,22 +393,63 @@ class PureOptimizer(Optimizer):
             if not state:
                 state = {}
                 if counts:
-                    self._start(group, p, state)
+                    first = self._start(group, p, state, first)
             if job is not None and _plain(p, g, state) and job(p._array, g._array, state, later):
                 (p._storage or p._counted()).version += 1
             elif differentiable:
                 self._update_differentiable(p, g, state, option)
+            elif namespace_of(p._array).DEFERS and p._array.dtype.kind != "c":
+                together.append((p, g, state))
             else:
                 self._update_checked(p, g, state, option)
             if state and p not in states:
                 states[p] = state
         if later:
             run(later)
+        if together:
+            self._update_together(together, option)
 
-    def _start(self, group: dict, p: Tensor, state: dict) -> None:
+    def _update_together(self, parameters: list, option: dict) -> None:
+        """``_update`` of many parameters as one recorded call."""
+        for values in parameters:
+            for value in (*values[:2], *values[2].values()):
+                if isinstance(value, Tensor):
+                    value._sync()
+        xp = namespace_of(parameters[0][0]._array)
+        given = [
+            (p._array, g._array, {name: xp.asarray(v._array) for name, v in state.items() if isinstance(v, Tensor)})
+            for p, g, state in parameters
+        ]
+        steps = {id(state.get("step")) for *_, state in given}
+        common = given[0][2].pop("step", None) if len(steps) == 1 else None  # counted once for all
+        if common is not None:
+            for *_, state in given[1:]:
+                del state["step"]
+        options = {name: value for name, value in option.items() if name not in ("params", "param_names")}
+        made = xp.once(type(self).__name__, _updated, (type(self),), options, given, common)
+        written = []
+        for (p, _, state), (new_p, new) in zip(parameters, made):
+            if common is not None:
+                new["step"] = made[0][1]["step"]
+            for name, array in new.items():
+                if name not in state:
+                    state[name] = wrap(xp.zeros_like(array))
+                written.append((state[name], array))
+            written.append((p, new_p))
+            if state and p not in self.state:
+                self.state[p] = state
+        put_all(written)
+
+    def _start(self, group: dict, p: Tensor, state: dict, first=None):
+        """The state before the first step; returns the count, for others to share that cannot write to it."""
         xp = namespace_of(p._array)
-        state["step"] = wrap(xp.zeros((), dtype=_step_dtype(p)))
+        dtype = _step_dtype(p)
+        shared = first is not None and xp.DEFERS and first.dtype == dtype
+        if not shared or first.place is not getattr(p._array, "place", None):
+            first = xp.zeros((), dtype=dtype)
+        state["step"] = wrap(first)
         state.update(self.initial(group, p))
+        return first
 
     def _update_checked(self, p: Tensor, g: Tensor, state: dict, option: dict) -> None:
         try:
@@ -456,6 +502,12 @@ class PureOptimizer(Optimizer):
             new_p, new = self.update(differentiable, p.clone(), g, dict(state), option)
             state.update(new)
             assign(p, new_p)
+
+
+def _updated(xp, optimizer, option, parameters, step):
+    """The new (p, state) of each (p, g, state); with ``step``, all have made so many steps."""
+    common = {} if step is None else {"step": step}
+    return [optimizer.update(xp, p, g, {**state, **common}, option) for p, g, state in parameters]
 
 
 def scalar(xp, value, like):

@@ -30,6 +30,7 @@ OWN = {
     "torch": {"install", "vision"},
     "torch.autograd": {"GradcheckError", "differentiable", "op"},  # op: docs/reference/op.md
     "torch.nn.parameter": {"factory_kwargs"},  # PyTorch has it in torch.nn
+    "torch.compiler": {"explain"},
     "torch.version": {"rushlight"},
 }
 # Files whose helpers other files use: they have no underscore, but neither dir nor * shows them.

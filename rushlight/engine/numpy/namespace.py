@@ -51,8 +51,14 @@ from .linalg import *
 
 _E4M3FN = np.dtype(ml_dtypes.float8_e4m3fn)
 
+DEFERS = False  # see ``once``
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
+
+
+def once(name, function, constants, *args):
+    """``function(xp, *constants, *args)``; an engine that ``DEFERS`` records it as one call."""
+    return function(sys.modules[__name__], *constants, *args)
 
 
 def astype(x, dtype):
@@ -302,6 +308,11 @@ def getitem(x, index):
 def is_traced(x) -> bool:
     """Is it a stand-in whose values are not known yet?"""
     return False
+
+
+def is_known(x) -> bool:
+    """Can values be looked at without waiting?"""
+    return True
 
 
 def expanded(x, shape):

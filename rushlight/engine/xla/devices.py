@@ -8,6 +8,8 @@ them JAX would make int32 where PyTorch has int64), and float32 matrix products 
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import re
 import threading
 
@@ -154,11 +156,21 @@ def check_room(place, size: int, holding: str = "", wait_for=()) -> None:
     already lost. ``wait_for`` is what may still be under way and free memory when it is done.
     """
     in_use, limit = memory(place)
+    if size > _all_memory(place):
+        raise out_of_memory(place, size_text(size), holding)
     if limit and size > limit - in_use:
         jax.block_until_ready(wait_for)
         in_use, limit = memory(place)
         if size > limit - in_use:
             raise out_of_memory(place, size_text(size), holding)
+
+
+def _all_memory(place) -> float:
+    """All the memory that a device has; of the CPU, that of the machine."""
+    limit = memory(place)[1]
+    if limit or place.platform != "cpu" or not hasattr(os, "sysconf"):
+        return limit or math.inf
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def memory(place) -> tuple[int, int]:
@@ -199,6 +211,17 @@ def tracing(d: device, key_data):
         _trace.device, _trace.key = outer
 
 
+@contextlib.contextmanager
+def compiling_for(d: device):
+    """While a part of a program is traced: ``device_of`` names ``d``."""
+    outer = _trace.device
+    _trace.device = d
+    try:
+        yield
+    finally:
+        _trace.device = outer
+
+
 def is_tracing() -> bool:
     return _trace.key is not None
 
@@ -210,3 +233,15 @@ def next_key(words):
         return jax.random.wrap_key_data(np.asarray(words(), dtype=np.uint32), impl=_KEY_IMPL)
     key[1] += 1
     return jax.random.fold_in(jax.random.wrap_key_data(key[0], impl=_KEY_IMPL), key[1])
+
+
+class Words:
+    """Stands for a generator inside a program: its keys are derived from words that are the program's input."""
+
+    def __init__(self, words):
+        self._words, self._count = words, 0
+
+    def next_key(self):
+        self._count += 1
+        key = jax.random.wrap_key_data(self._words, impl=_KEY_IMPL)
+        return key if self._count == 1 else jax.random.fold_in(key, self._count)

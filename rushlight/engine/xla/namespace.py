@@ -14,15 +14,43 @@ import numpy as np
 from ...errors import ValuesNeeded
 from .. import ctc, special
 from ..fallback import lookup
-from .devices import check_room, check_same_device, device_of, explained, next_key, place_of, to_device, to_numpy
+from . import keys
+from .devices import (
+    check_room,
+    check_same_device,
+    device_of,
+    explained,
+    is_tracing,
+    next_key,
+    place_of,
+    to_device,
+    to_numpy,
+)
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
 from .linalg import *
 
+DEFERS = False  # see ``once``
 BODIES: dict = {}  # op name -> a faster forward
 BACKWARD: dict = {}  # op name -> a faster backward: f(g, edges, saved by name) -> gradients
+
+
+def once(name, function, constants, *args):
+    """``function(xp, *constants, *args)``; an engine that ``DEFERS`` records it as one call."""
+    return function(sys.modules[__name__], *constants, *without_promises(args))
+
+
+def without_promises(args):
+    """``args`` as they are; the deferred engine puts another function here, for promises that meet a trace."""
+    return args
+
+
+def draw(kind, generator, device, args, options):
+    """Random numbers of a ``kind`` that ``keys`` has, on ``device`` if one is given."""
+    array = getattr(keys, kind)(generator, *args, **options)
+    return array if device is None or is_tracing() else to_device(array, device)
 
 
 def astype(x, dtype):
@@ -73,6 +101,11 @@ def getitem(x, index):
 def is_traced(x) -> bool:
     """Is it a stand-in whose values are not known yet?"""
     return isinstance(x, jax.core.Tracer)
+
+
+def is_known(x) -> bool:
+    """Can values be looked at without waiting?"""
+    return not is_traced(x)
 
 
 def expanded(x, shape):

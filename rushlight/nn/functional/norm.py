@@ -10,6 +10,7 @@ from ...autograd.op import differentiable as xp
 from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
 from ...ops.public import PUBLIC
+from ...tensor import Tensor
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
@@ -48,17 +49,20 @@ def _batch_norm_training(input, weight, bias, running_mean, running_var, momentu
     size = input.shape[0] * math.prod(input.shape[2:])
     _update(running_mean, mean, momentum, size)
     if running_var is not None:
-        _update(running_var, variance * (size / max(size - 1, 1)), momentum, size)
+        _update(running_var, variance, momentum, size, size / max(size - 1, 1))
     return y, mean, scale
 
 
-def _update(running, now, momentum, size):
+def _update(running, now, momentum, size, scale=1.0):
     if running is not None and size:
-        without_grad(_blend, running, now, momentum)
+        without_grad(_blend, running, now, momentum, scale)
 
 
-def _blend(running, now, momentum):
-    running.copy_((1 - momentum) * running + momentum * now.to(running.dtype))
+def _blend(running, now, momentum, scale):
+    if isinstance(momentum, Tensor):  # the plain average of all batches
+        running.copy_((1 - momentum) * running + momentum * (now * scale).to(running.dtype))
+    else:
+        running.copy_(xp.moved_towards(running, now, by=float(momentum), scale=scale))
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):

@@ -1,0 +1,353 @@
+"""Recordings, and the programs that answer them.
+
+A recording is a flat list of integers: for each call its kind's number and where its inputs come from (an earlier call
+of the same recording, or, negative, outside). When a step ends or a value is needed the whole takes off as one XLA
+program, found again by that list. Outputs that nobody holds any more are not computed; inputs that nobody holds any
+more give their memory.
+
+Programs are started by a thread of their own, one after the other, so that Python goes on recording the next step
+meanwhile. No signal reaches that thread: an interrupt finds every array either computed or on its way.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import queue
+import sys
+import threading
+import weakref
+from operator import itemgetter
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..xla.devices import _device_of_place, check_room, explained, memory
+from ..xla.options import compiler_options, use_cache
+from . import kinds, report
+from .array import Deferred
+from .kinds import Kind
+
+_LONG = 2_000  # calls; from then on a recording ends where it seems to begin again
+_LONGEST = 20_000  # calls; here it ends in any case
+_SHIFT = 16  # a slot is the number of the call, and in these bits which of its outputs
+_MASK = (1 << _SHIFT) - 1
+
+
+class Recording:
+    """What one thread has asked of one device since its last program took off."""
+
+    def __init__(self, place):
+        self.place, self.owner, self.device = place, threading.get_ident(), _device_of_place(place)
+        self.lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.log: list[tuple] = []  # (kind, where its inputs come from, outputs, numbers, key's words) of each call
+        self.inputs: list[Deferred] = []
+        self.slots: dict[int, int] = {}  # id of an input that another recording holds too -> its slot here
+        self.leaving: Flight | None = None  # made of this recording, but perhaps not on its way yet
+
+    def add(self, kind: Kind, arrays: list[Deferred], numbers=(), key=None):
+        """Record one call; returns its outputs, put together as the function's result was.
+
+        The call is there whole or not at all, whenever an interrupt comes: one ``append`` is all that changes anything.
+        """
+        with self.lock:
+            log = self.log
+            if self.leaving is not None or (len(log) >= _LONG and self._is_over(kind)):
+                self.run()
+                log = self.log
+            refs = [a.slot if a.recording is self else self._enter(a) for a in arrays]
+            place, slot, made = self.place, len(log) << _SHIFT, []
+            for aval in kind.outputs:
+                a = _new(Deferred)
+                a.aval, a.shape, a.dtype, a.place, a.value = aval, aval.shape, aval.dtype, place, None
+                a.recording, a.slot, a.flight, a.owned = self, slot, None, True
+                slot += 1
+                made.append(a)
+            log.append((kind, refs, made, numbers, key))
+        build = kind.build
+        return made[0] if build is None else build(made)
+
+    def _is_over(self, kind: Kind) -> bool:
+        return kind is self.log[0][0] or len(self.log) >= _LONGEST
+
+    def _enter(self, a: Deferred) -> int:
+        """The slot of an array from outside."""
+        if a.value is None and a.flight is None:
+            a.recording.run()  # another thread's, or another device's
+        slot = self.slots.get(id(a))
+        if slot is None:
+            if a.place is not None and a.place is not self.place:
+                raise _two_places(self.place, a.place)
+            self.inputs.append(a)
+            slot = -len(self.inputs)
+            if a.recording is None:
+                a.recording, a.slot = self, slot
+            else:
+                self.slots[id(a)] = slot
+        return slot
+
+    def run(self) -> None:
+        """Start the program that computes what is promised and still wanted; done to the end if it was interrupted."""
+        _spent.clear()
+        with self.lock:
+            if not self.log:
+                return
+            outputs = list(itertools.chain.from_iterable(map(itemgetter(2), self.log)))
+            if self.leaving is None:
+                wanted = tuple([i for i, n in enumerate(_holders(outputs)) if n > _FREE + 1])
+                if wanted:
+                    free = _given_away(self.inputs, [outputs[i] for i in wanted])
+                    self.leaving = Flight(_program(self, wanted, free), self, outputs)
+            if self.leaving is not None:
+                for i in self.leaving.program.live:
+                    outputs[i].flight = self.leaving
+                _start_worker()
+                _last[:] = [self.leaving]
+                _queue.put(self.leaving)
+            for a in itertools.chain(self.inputs, outputs):
+                if a.recording is self:
+                    a.recording = None
+            self._begin()
+
+
+_new = object.__new__
+
+
+def _holders(objects: list) -> list[int]:
+    """How many references each object has; through ``map``, so that nothing here adds to them in passing."""
+    return list(map(sys.getrefcount, objects))
+
+
+_FREE = _holders([object()])[0]  # what that says of an object that only a list holds
+
+
+def _given_away(inputs: list[Deferred], results: list[Deferred]) -> tuple[int, ...]:
+    """Which inputs give their memory: those that nobody holds any more, as long as a result of their size needs it."""
+    needed = collections.Counter([a.aval for a in results])
+    given = []
+    for i, n in enumerate(_holders(inputs)):
+        a = inputs[i]
+        if n <= _FREE and a.owned and needed[a.aval] > 0 and a.place is not None:
+            needed[a.aval] -= 1
+            given.append(i)
+    return tuple(given)
+
+
+class Flight:
+    """A program on its way, and the arrays that it will give their values."""
+
+    def __init__(self, program: Program, recording: Recording, outputs: list[Deferred]):
+        self.program = program
+        self.numbers = [n for call in recording.log for n in call[3]]
+        self.keys = [call[4] for call in recording.log if call[4] is not None]
+        # Values where there are any, for an array held here is one that somebody holds.
+        self.inputs = [a if a.value is None else a.value for a in recording.inputs]
+        self.targets = [weakref.ref(outputs[i]) for i in program.live]
+        self.error: BaseException | None = None
+        self.landed = threading.Event()
+
+    def run(self) -> None:
+        """In the thread that starts programs: compute, and hand out. A second time it has nothing to do."""
+        if self.landed.is_set():
+            return
+        try:
+            values = [_value(a) for a in self.inputs]
+            self.inputs = []
+            results = self.program(values, self.numbers, self.keys)
+            _spent.append(values)
+            for target, value in zip(self.targets, results):
+                a = target()
+                if a is not None:
+                    a.value, a.flight = value, None
+        except BaseException as error:
+            self.error = error
+        self.inputs, self.numbers, self.keys = [], [], []
+        self.landed.set()
+
+    def wait(self) -> None:
+        while not self.landed.wait(0.5):
+            _start_worker()
+        if self.error is not None:
+            raise self.error
+
+
+def _value(a):
+    if a.__class__ is not Deferred:
+        return a
+    flight = a.flight
+    if a.value is None and flight is not None and flight.error is not None:
+        raise flight.error
+    return a.value
+
+
+_queue: queue.SimpleQueue = queue.SimpleQueue()
+# Arrays that programs have used, for whoever records to let go of: JAX gives the interpreter away for each, and the
+# thread that starts programs would wait milliseconds to get it back.
+_spent: list[list] = []
+_last: list[Flight] = []  # the one that took off last, if somebody may have to wait for it
+_worker: Any = None
+
+
+def _start_worker() -> None:
+    """Have the thread that starts programs; a forked process has lost its parent's."""
+    global _worker
+    if _worker is None or not _worker.is_alive():
+        _worker = threading.Thread(target=_work, name="rushlight programs", daemon=True)
+        _worker.start()
+
+
+def _work() -> None:
+    while True:
+        flight = _queue.get()
+        flight.run()
+        del flight
+
+
+def landed() -> None:
+    """Wait until everything that was asked for has been handed to the devices."""
+    settle()
+    if _last:
+        _last[-1].landed.wait()
+        _last.clear()
+
+
+def _two_places(one, other) -> RuntimeError:
+    return RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{_device_of_place(one)} and {_device_of_place(other)}! Move one with .to(device)."
+    )
+
+
+# -- whose recording ---------------------------------------------------------------------------------------------------
+
+
+class _Local(threading.local):
+    recordings: Any = None  # {JAX device: this thread's recording}
+    last: Any = None  # the recording that was asked for last
+
+
+_local = _Local()
+_all: set = set()
+
+
+def recording_on(place) -> Recording:
+    """This thread's recording for a device."""
+    mine = _local.recordings
+    if mine is None:
+        mine = _local.recordings = {}
+    found = mine.get(place)
+    if found is None:
+        found = mine[place] = Recording(place)
+        _all.add(found)
+    _local.last = found
+    return found
+
+
+def last_place():
+    return None if _local.last is None else _local.last.place
+
+
+def recording_of(arrays: list[Deferred]) -> Recording:
+    """The recording that a call on ``arrays`` belongs to."""
+    place = next((a.place for a in arrays if a.place is not None), None)
+    return recording_on(place or last_place() or jax.devices()[0])
+
+
+def settle(everywhere: bool = False) -> None:
+    """Run what this thread, or every thread, has recorded."""
+    for recording in list(_all if everywhere else (_local.recordings or {}).values()):
+        if recording.log:
+            recording.run()
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+class Program:
+    """A compiled recording, for given outputs that are wanted and inputs whose memory it may use."""
+
+    def __init__(self, calls: tuple, live: tuple, dead: tuple, place):
+        self.live, self.dead, self.place = live, dead, place
+        self._given = frozenset(dead)
+        self._whole = jax.jit(
+            _interpreter(calls, live, dead), donate_argnums=0, compiler_options=compiler_options(place.platform, None)
+        )
+        self._measured = False
+        self._here = jax.device_put(np.zeros(0, np.uint8), place)
+
+    def __call__(self, values, numbers, keys):
+        given, kept = [values[i] for i in self.dead], [v for i, v in enumerate(values) if i not in self._given]
+        # An array of no elements says where to run, also for a program that is given nothing else.
+        arguments = (given, kept, numbers, np.stack(keys) if keys else None, self._here)
+        if self._measured:
+            try:
+                return self._whole(*arguments)
+            except jax.errors.JaxRuntimeError:
+                with explained(self.place):
+                    raise
+        with explained(self.place):
+            self._check_room(arguments)
+            return self._whole(*arguments)
+
+    def _check_room(self, arguments) -> None:
+        """Before the first run: is there memory for it? A device that runs out has lost what it was given."""
+        if memory(self.place)[1]:
+            needs: Any = self._whole.lower(*arguments).compile().memory_analysis()
+            size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
+            check_room(self.place, size, "", arguments)
+        self._measured = True
+
+
+def _interpreter(calls: tuple, live: tuple, dead: tuple):
+    """The function that a recording is: its calls one after the other, on the arrays that JAX traces it with."""
+    given = frozenset(dead)
+
+    def whole(donated, kept, numbers, keys, here):
+        donated, kept, numbers = iter(donated), iter(kept), iter(numbers)
+        inputs = [next(donated) if i in given else next(kept) for i in range(len(given) + kept.__length_hint__())]
+        values: list[list] = []  # of each call
+        at, key = 0, itertools.count()
+        while at < len(calls):
+            kind = kinds.by_id[calls[at]]
+            refs = calls[at + 1 : at + 1 + kind.arrays]
+            at += 1 + kind.arrays
+            arrays = [values[r >> _SHIFT][r & _MASK] if r >= 0 else inputs[-r - 1] for r in refs]
+            mine = [next(numbers) for _ in range(kind.numbers)]
+            values.append(kind.run(arrays, mine, keys[next(key)] if kind.keyed else None))
+        outputs = list(itertools.chain.from_iterable(values))
+        return [outputs[i] for i in live]
+
+    return whole
+
+
+_programs: dict[tuple, list[Program]] = {}
+
+
+def _program(recording: Recording, live: tuple, dead: tuple) -> Program:
+    """A program for this recording: one made for it, or one that computes a little more or takes a little less."""
+    calls: list[int] = []
+    for kind, refs, *_ in recording.log:
+        calls.append(kind.id)
+        calls += refs
+    key = recording.place, tuple(calls)
+    variants = _programs.setdefault(key, [])
+    wanted, free = set(live), set(dead)
+    for program in variants:
+        if (program.live == live or wanted.issubset(program.live)) and program._given <= free:
+            return program
+    use_cache()
+    program = Program(key[1], live, dead, recording.place)
+    variants.append(program)
+    report.compiled(len(recording.log), len(variants) > 1)
+    return program
+
+
+def forget() -> None:
+    """Drop every program, and the kinds they are made of."""
+    settle(everywhere=True)
+    _programs.clear()
+    kinds.forget()

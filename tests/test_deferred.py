@@ -1,0 +1,375 @@
+"""The deferred engine: eager code on an accelerator, recorded and run as whole programs, equal to NumPy's."""
+
+import copy
+import gc
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+
+pytest.importorskip("jax")
+
+from rushlight.engine.deferred import recording, report
+from rushlight.engine.deferred.array import Deferred
+
+
+def compiled_by(function) -> int:
+    before = len(report.compilations)
+    function()
+    recording.landed()
+    return len(report.compilations) - before
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, bias=False),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(144, 16),
+        nn.GELU(),
+        nn.Linear(16, 3),
+    )
+
+
+OPTIMIZERS = {
+    "SGD": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "Adam": {"lr": 0.01, "amsgrad": True},
+    "AdamW": {"lr": 0.01},
+    "RMSprop": {"lr": 0.01, "centered": True},
+    "Adagrad": {"lr": 0.1},
+    "Adadelta": {},
+    "NAdam": {},
+    "RAdam": {},
+    "Adamax": {},
+    "ASGD": {},
+    "Rprop": {},
+    "Adafactor": {},
+    "LBFGS": {"lr": 0.1},
+}
+
+
+def train(device, name="Adam", steps=5, schedule=None, clip=None):
+    """Losses, parameters and state after some steps."""
+    model = network().double().to(device)  # so that rounding is not what is compared
+    optimizer = getattr(torch.optim, name)(model.parameters(), **OPTIMIZERS[name])
+    torch.manual_seed(1)
+    x, y = torch.randn(6, 1, 8, 8).double().to(device), torch.randint(0, 3, (6,)).to(device)
+    losses = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        return loss
+
+    for i in range(steps):
+        if schedule:
+            for group in optimizer.param_groups:
+                group["lr"] = schedule(i)
+        losses.append(optimizer.step(closure).item())
+    state = [v for s in optimizer.state.values() for v in s.values() if isinstance(v, torch.Tensor)]
+    return losses, [np.asarray(t.detach().cpu()) for t in (*model.state_dict().values(), *state)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_is_numpys(name):
+    losses, values = train("cpu", name)
+    other_losses, other_values = train("xla", name)
+    np.testing.assert_allclose(other_losses, losses, 1e-7, 1e-9)
+    assert len(values) == len(other_values)
+    for a, b in zip(values, other_values):
+        np.testing.assert_allclose(b, a, 1e-6, 1e-8)
+
+
+# -- how much is compiled ----------------------------------------------------------------------------------------------
+
+
+def test_a_loop_compiles_a_bounded_number_of_programs():
+    """A schedule, clipping, logging now and then, accumulation, a smaller last batch, evaluation in between."""
+    model = network().to("xla")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    data = [(torch.randn(n, 1, 8, 8), torch.randint(0, 3, (n,))) for n in (6, 6, 6, 6, 2)]
+
+    def epoch(number):
+        model.train()
+        for i, (x, y) in enumerate(data):
+            loss = nn.functional.cross_entropy(model(x.to("xla")), y.to("xla")) / 2
+            loss.backward()
+            if i % 2 or i == 4:
+                optimizer.param_groups[0]["lr"] = 0.1 / (1 + number + i)
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+            if i % 3 == 0:
+                loss.item()
+        model.eval()
+        with torch.no_grad():
+            total = sum((model(x.to("xla")).argmax(1) == y.to("xla")).sum() for x, y in data)
+        return total.item()
+
+    epoch(0), epoch(1), epoch(2)
+    assert compiled_by(lambda: [epoch(n) for n in range(3, 6)]) == 0
+
+
+def test_numbers_that_change_become_inputs():
+    x = torch.arange(4.0, device="xla")
+    (x * 1.5).tolist(), (x * 2.5).tolist()
+    assert compiled_by(lambda: [(x * (3 + 0.5 * i)).tolist() for i in range(5)]) == 0
+    assert (x * 7.25).tolist() == [0, 7.25, 14.5, 21.75]
+    assert (x * float("inf")).tolist()[1:] == [float("inf")] * 3
+    assert str((x[1] * -0.0).item()) == "-0.0" and str((x[1] * 0.0).item()) == "0.0"
+
+
+def test_a_number_that_decides_what_is_computed_stays_a_constant():
+    x = torch.tensor([1.0, 4.0, 9.0], device="xla")
+    for p, expected in ((0.5, [1, 2, 3]), (2.0, [1, 16, 81]), (1.0, [1, 4, 9]), (0.0, [1, 1, 1])):
+        np.testing.assert_allclose((x**p).tolist(), expected, 1e-6)
+    for p in (1.0, 2.0, 3.0, float("inf")):
+        np.testing.assert_allclose(x.norm(p).item(), x.cpu().norm(p).item(), 1e-6)
+
+
+def test_what_nobody_holds_is_neither_computed_nor_kept():
+    gc.collect()
+    x = torch.ones(64, 64, device="xla")
+    y = (x @ x).exp()  # too large to be true: dropped before anyone looks
+    del y
+    assert compiled_by(recording.settle) <= 1  # the ones
+    model = network().to("xla")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x, y = torch.randn(6, 1, 8, 8, device="xla"), torch.randint(0, 3, (6,), device="xla")
+
+    def step():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    import jax
+
+    counts = []
+    for _ in range(6):
+        step()
+        recording.landed()
+        recording._spent.clear()
+        counts.append(len(jax.live_arrays()))
+    assert counts[2:] == [counts[2]] * 4
+
+
+def test_the_report_says_what_was_compiled():
+    x = torch.ones(3, 5, 7, 2, device="xla")
+    (x + 1).sum().item()
+    text = torch.compiler.explain()
+    assert "programs compiled" in text and "test_deferred.py" in text
+
+
+# -- what eager code can do --------------------------------------------------------------------------------------------
+
+
+def test_errors_are_raised_at_their_line():
+    a, b = torch.ones(2, 3, device="xla"), torch.ones(4, 5, device="xla")
+    with pytest.raises(RuntimeError, match="must match the size"):
+        a + b
+    with pytest.raises(RuntimeError):
+        a @ b
+    with pytest.raises(RuntimeError, match="same device"):
+        a + torch.ones(2, 3)
+    assert (a + 1).sum().item() == 12
+
+
+def test_in_place_views_and_hooks():
+    def run(device):
+        out = []
+        x = torch.arange(12.0, device=device).reshape(3, 4).requires_grad_()
+        y = x * 2
+        y[1] = 5.0
+        y[:, 0] += x[:, 1]
+        v = y.t()
+        v.mul_(2)
+        y.register_hook(lambda g: out.append(g.tolist()))
+        (y.sin() * v.t()).sum().backward()
+        out.append(x.grad.tolist())
+        z = torch.zeros(4, device=device)
+        z[1:3].add_(1)
+        z[torch.tensor([0, 3], device=device)] = 7.0
+        out.append(z.tolist())
+        return out
+
+    for a, b in zip(run("cpu"), run("xla")):
+        np.testing.assert_allclose(b, a, 1e-5, 1e-5)
+
+
+def test_double_backward_functions_checkpoints_and_saved_hooks():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g
+
+    def run(device):
+        x = torch.linspace(0.1, 1, 5, device=device).requires_grad_()
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+            y = Cube.apply(x).sin()
+        y = torch.utils.checkpoint.checkpoint(lambda t: t.exp() * t, y, use_reentrant=False).sum()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        (h,) = torch.autograd.grad((g * g).sum(), x)
+        return y.item(), g.tolist(), h.tolist()
+
+    for a, b in zip(run("cpu"), run("xla")):
+        np.testing.assert_allclose(b, a, 1e-4, 1e-4)
+
+
+def test_autocast_and_scaler():
+    model = nn.Linear(4, 4).to("xla")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("xla", init_scale=8.0)
+    x = torch.randn(3, 4, device="xla")
+    with torch.autocast("xla", dtype=torch.bfloat16):
+        y = model(x)
+        assert y.dtype is torch.bfloat16
+        loss = y.float().pow(2).mean()
+    scaler.scale(loss).backward()
+    before = model.weight.detach().clone()
+    scaler.step(optimizer)
+    scaler.update()
+    assert not torch.equal(before, model.weight) and torch.isfinite(model.weight).all()
+
+
+def test_random_numbers_follow_the_seed_wherever_programs_end():
+    torch.manual_seed(3)
+    a = [torch.rand(3, device="xla").tolist() for _ in range(3)]
+    torch.manual_seed(3)
+    drawn = [torch.rand(3, device="xla") for _ in range(3)]
+    assert [t.tolist() for t in drawn] == a and a[0] != a[1]
+    x = nn.functional.dropout(torch.ones(1000, device="xla"), 0.25)
+    assert 600 < (x != 0).sum().item() < 900
+
+
+def test_shapes_that_depend_on_values():
+    x = torch.tensor([3.0, 1.0, 2.0, 3.0], device="xla")
+    assert (x[x > 1.5] * 2).tolist() == [6, 4, 6] and x.unique().tolist() == [1, 2, 3]
+    assert (x > 2).nonzero().flatten().tolist() == [0, 3] and bool((x > 0).all())
+
+
+def test_copies_pickles_files_and_numpy():
+    model = network().to("xla")
+    x = torch.randn(2, 1, 8, 8, device="xla")
+    out = model.eval()(x)
+    twin = copy.deepcopy(model)
+    np.testing.assert_array_equal(twin(x).detach().cpu().numpy(), out.detach().cpu().numpy())
+    again = pickle.loads(pickle.dumps(x * 2))
+    assert again.device.type == "xla" and torch.equal(again, x * 2)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert all(torch.equal(v.cpu(), loaded[k].cpu()) for k, v in model.state_dict().items())
+    assert isinstance((x + 1)._array, Deferred) and (x + 1).cpu().numpy().shape == x.shape
+
+
+def test_threads_record_on_their_own():
+    expected = [train("xla", "SGD", steps=3)[0]]
+    results = [None] * 4
+
+    def work(i):
+        results[i] = [torch.full((4, 4), float(i), device="xla").matmul(torch.ones(4, 4, device="xla")).sum().item()]
+        shared = (weights * i).sum()
+        results[i].append(shared.item())
+
+    weights = torch.ones(5, device="xla") * 2  # promised here, asked for there
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert results == [[64.0 * i, 10.0 * i] for i in range(4)]
+    assert train("xla", "SGD", steps=3)[0] == expected[0]
+
+
+def test_an_interrupt_leaves_everything_usable():
+    """KeyboardInterrupt at random instructions of a loop: afterwards it goes on to where it would have come anyway."""
+    rng = np.random.RandomState(0)
+    model = nn.Linear(4, 1).to("xla")
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.randn(8, 4, device="xla")
+
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    step(), step()
+    for _ in range(60):
+        left = int(rng.randint(1, 1500))
+
+        def tick(frame, event, arg):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return tick
+
+        sys.settrace(tick)
+        try:
+            step()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert all(torch.isfinite(p).all().item() for p in model.parameters())
+    torch.save(model.state_dict(), io.BytesIO())
+    assert step() > step()
+
+
+def test_a_failure_names_itself_and_leaves_tensors_usable(monkeypatch):
+    x = torch.ones(3, device="xla")
+    x.sum().item()
+    y = x * 2 + 1
+    original = recording.Program.__call__
+
+    def fails(self, *args):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(recording.Program, "__call__", fails)
+    with pytest.raises(RuntimeError, match="no memory"):
+        y.tolist()
+    monkeypatch.setattr(recording.Program, "__call__", original)
+    assert x.tolist() == [1, 1, 1] and (x * 3).tolist() == [3, 3, 3]
+
+
+def test_one_by_one_on_request():
+    program = (
+        "import jax, rushlight as torch; x = torch.ones(2, device='xla'); "
+        "assert isinstance((x + 1)._array, jax.Array); print((x + 1).tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "RUSHLIGHT_EAGER": "1"}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[2.0, 2.0]", done.stderr
+
+
+def test_a_line_that_compiles_at_every_turn_is_told():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(40, 60):
+            torch.ones(n, 3, device="xla").sum().item()
+    told = [str(w.message) for w in caught if "programs were compiled" in str(w.message)]
+    assert len(told) == 1 and "test_deferred.py" in told[0]
