@@ -27,9 +27,10 @@ _known: dict[tuple, Any] = {}
 # -- shapes of results -------------------------------------------------------------------------------------------------
 
 
-def once(name: str, function, *args):
-    """``function(xp, *args)``, a pure function of arrays anywhere in ``args``: its result, with ``Meta`` for arrays."""
+def once(name: str, function, constants: tuple, *args):
+    """``function(xp, *constants, *args)``, a pure function of arrays in ``args``: its result, ``Meta`` for each array."""
     arrays: list = []
+    args = (*constants, *args)
     try:
         key = (function, _scan(args, arrays))
         known = _known.get(key)
@@ -151,6 +152,8 @@ def _abstract(value):
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {name: _abstract(part) for name, part in value.items()}
+    if hasattr(value, "tree_flatten"):  # what a fused body of XLA's keeps for a backward that nobody will run here
+        return None
     return Meta(value.shape, value.dtype) if hasattr(value, "dtype") and hasattr(value, "shape") else value
 
 
@@ -168,30 +171,6 @@ def _shapes(value):
 # -- operators ---------------------------------------------------------------------------------------------------------
 
 
-def _whole(forward):
-    """An operator's forward as one call."""
-
-    def body(xp, *arrays, **static):
-        return once(forward.__name__, _forward, forward, arrays, static)
-
-    return body
-
-
-def _forward(xp, forward, arrays, static):
-    return forward(xp, *arrays, **static)
-
-
-class _Bodies(dict):
-    """Every operator has this body."""
-
-    def get(self, name, forward=None):
-        from ...autograd.registry import differentiable
-
-        # With residuals a body would have to bring its own backward: its plain rule is left to the functions below.
-        op = getattr(getattr(differentiable, name), "op", None)
-        return forward if op is not None and op.residuals else _whole(forward)
-
-
 class _Gradients(dict):
     """Every operator has this backward: a gradient has its input's shape and dtype."""
 
@@ -203,7 +182,8 @@ def _gradients(g, edges, known):
     return [None if edge is None or edge.shape is None else Meta(edge.shape, edge.dtype) for edge in edges]
 
 
-BODIES = _Bodies()
+DEFERS = False
+BODIES: dict = {}  # an operator is evaluated as a whole, see ``once``
 BACKWARD = _Gradients()
 
 
@@ -225,7 +205,7 @@ def _function(name: str):
         return function
 
     def abstract(*args, **options):
-        return once(name, _run, name, args, options)
+        return once(name, _run, (name,), args, options)
 
     return abstract
 
