@@ -291,7 +291,7 @@ def _gradients(xp, op, needs, compute, outputs, wanted, static, g, arrays, resid
     node = object.__new__(OpNode)
     node.plan, node.edges, node.xp, node.saved, node.static = _plan(op, needs), wanted, xp, arrays, static
     node.versions, node.guard, node.details = (), None, None
-    if residuals is not None or compute is not None or outputs is not None:
+    if op.residuals or compute is not None or outputs is not None:
         node.details = Details(residuals, compute)
         node.details.outputs = outputs
     grads = node.apply(xp, g, False, True)

@@ -122,11 +122,7 @@ def reset() -> None:
 
 
 def explain() -> str:
-    """What was compiled for eager code on accelerators: when, how large, before which line, and why.
-
-    >>> print(rushlight.compiler.explain().splitlines()[0])
-    0 programs compiled
-    """
+    """What was compiled for eager code on accelerators: when, how large, before which line, and why."""
     report = sys.modules.get("rushlight.engine.deferred.report")
     return "0 programs compiled" if report is None else report.explain()
 

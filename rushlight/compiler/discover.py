@@ -42,7 +42,8 @@ class Watch:
             if isinstance(a, Tensor):
                 self.note(a)
         result = call(*args, **static)
-        self._made += [weakref.ref(t) for t in (result if result.__class__ is tuple else (result,))]
+        made = result if result.__class__ is tuple else (result,)
+        self._made += [weakref.ref(t) for t in made if not any(t is a for a in args)]
         return result
 
     def made(self) -> set[int]:

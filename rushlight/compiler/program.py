@@ -333,7 +333,7 @@ class CompiledBackward(Node):
             )
         if self._residuals is None:
             raise RuntimeError(_TWICE)
-        gradients = [np.zeros(shape, dtype) if x is None else x for x, (shape, dtype) in zip(g, self._meta)]
+        gradients = [np.zeros(shape, dtype) if x is None else computed(x) for x, (shape, dtype) in zip(g, self._meta)]
         with LOCK:  # the first time this traces, in the graph that the trace of the forward left
             found = self._run(self._residuals, gradients)
         if not keep:

@@ -207,6 +207,7 @@ def _own(t: Tensor, place):
         # A value that was with another program is that program's too, until the tensor leaves it.
         return jnp.copy(value) if t._view.__class__ is Resident else value
     t._come_home()
+    t._array = computed(t._array)
     value = jax.device_put(t._array, place)
     known = 3 if value is t._array else 2  # the tensor's, ``value``, getrefcount's own
     return jnp.copy(value) if sys.getrefcount(value) > known else value

@@ -145,6 +145,7 @@ def trace(fn, args, kwargs, given, state, views: list[Tensor], optimizers, devic
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
     learned.used = [id(v) in used for v in jaxpr.invars[: len(inputs)]]
     learned.uses_rng = id(jaxpr.invars[-1]) in used
+    journal.forget()  # constants made in the trace stand in it too
     watch.forget_made()
     return learned, watch, found
 
@@ -231,6 +232,9 @@ class Journal:
             base, t._storage = t._view.base, t._view.base._storage
             t._array = read(namespace_of(base._array), base._array, t._view.path)
             t._view.seen = t._storage.version
+
+    def forget(self) -> None:
+        self._before, self._memory, self._seen = [], [], []
 
     def restore(self) -> None:
         for t, array, node, grad, view, storage, version in self._before:

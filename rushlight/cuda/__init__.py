@@ -8,6 +8,7 @@ import functools
 from .. import config
 from ..compat import missing as _missing
 from ..device import device as Device
+from ..engine import collect as _collect
 from ..engine import landed as _landed
 from ..errors import OutOfMemoryError
 from . import amp, nvtx
@@ -260,7 +261,8 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
 
 
 def empty_cache() -> None:
-    """XLA's allocator gives memory back by itself; here for programs that call it."""
+    """Free what only reference cycles hold; XLA's allocator gives memory back by itself."""
+    _collect()
 
 
 def ipc_collect() -> None:

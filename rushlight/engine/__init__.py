@@ -85,6 +85,12 @@ def settle() -> None:
         _deferred.namespace.settle()
 
 
+def collect() -> None:
+    """Free what only reference cycles hold, those among what was set aside from the collector too."""
+    if _deferred.namespace is not None:
+        _deferred.namespace.spare_collector()
+
+
 def landed() -> None:
     """Have everything that accelerators were asked for handed to them: arrays are about to be given away."""
     if _deferred.namespace is not None:

@@ -266,7 +266,8 @@ def copy_(self, src, non_blocking=False):
         if values.dtype.kind == "c" and self._array.dtype.kind not in "cb":
             warn_once(_DISCARDED)
             values = xp.real(values)
-        views.put(self, xp.broadcast_to(values, self._array.shape))
+        shape = self._array.shape
+        views.put(self, values if values.shape == shape else xp.broadcast_to(values, shape))
     return self
 
 

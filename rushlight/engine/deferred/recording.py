@@ -12,6 +12,7 @@ meanwhile. No signal reaches that thread: an interrupt finds every array either 
 from __future__ import annotations
 
 import collections
+import gc
 import itertools
 import queue
 import sys
@@ -192,12 +193,25 @@ _last: list[Flight] = []  # the one that took off last, if somebody may have to 
 _worker: Any = None
 
 
+def spare_collector() -> None:
+    """Set aside what exists from the collector of reference cycles: after a compilation most of it is here to stay.
+
+    A full collection goes through everything that JAX holds, 100 ms of a training step now and then. What has become
+    garbage since the last time is collected first; ``cuda.empty_cache()`` does this too.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def _start_worker() -> None:
     """Have the thread that starts programs; a forked process has lost its parent's."""
     global _worker
     if _worker is None or not _worker.is_alive():
         _worker = threading.Thread(target=_work, name="rushlight programs", daemon=True)
         _worker.start()
+        # It asks for the interpreter a few times for each program; with 5 ms each time the device would wait.
+        sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
 
 
 def _work() -> None:
@@ -291,7 +305,10 @@ class Program:
                     raise
         with explained(self.place):
             self._check_room(arguments)
-            return self._whole(*arguments)
+            results = self._whole(*arguments)
+        if self.place.platform != "cpu":
+            spare_collector()
+        return results
 
     def _check_room(self, arguments) -> None:
         """Before the first run: is there memory for it? A device that runs out has lost what it was given."""

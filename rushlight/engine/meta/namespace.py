@@ -28,7 +28,7 @@ _known: dict[tuple, Any] = {}
 
 
 def once(name: str, function, constants: tuple, *args):
-    """``function(xp, *constants, *args)``, a pure function of arrays in ``args``: its result, ``Meta`` for each array."""
+    """``function(xp, *constants, *args)``, pure in the arrays anywhere in ``args``: its result, ``Meta`` for arrays."""
     arrays: list = []
     args = (*constants, *args)
     try:

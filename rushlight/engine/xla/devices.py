@@ -8,6 +8,7 @@ them JAX would make int32 where PyTorch has int64), and float32 matrix products 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import re
@@ -73,6 +74,7 @@ def device_of(array) -> device:
     return _device_of_place(next(iter(array.sharding.device_set)))
 
 
+@functools.cache
 def _device_of_place(place) -> device:
     return device(_TYPE.get(place.platform, place.platform), place.id)
 
