@@ -117,7 +117,11 @@ def ask(public, plain, args, kwargs):
         found = overriding(args, kwargs)
         if found:
             return answer(public, found, args, kwargs)
-    return plain(*args, **kwargs)
+    try:
+        return plain(*args, **kwargs)
+    except AttributeError as error:
+        _refuse_what_is_no_tensor(public, args, error)
+        raise
 
 
 def ask_strangers(public, args, kwargs):

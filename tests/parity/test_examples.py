@@ -27,7 +27,7 @@ PROGRAMS = [
     "vae.py",
     "word_language_model.py --model GRU --epochs 4 --double",
     "word_language_model.py --model LSTM --double",
-    "word_language_model.py --model Transformer",
+    "word_language_model.py --model Transformer --double",
 ]
 NUMBER = re.compile(r"-?\d+\.\d+|\d+")
 

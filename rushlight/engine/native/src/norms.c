@@ -4,7 +4,11 @@
    a parameter over many rows are made piece by piece and added up in the order of the pieces. */
 #include "sums.h"
 
-static real scale_of(double variance, double eps) { return (real)(1 / sqrt(variance + eps)); }
+// Rounded where the plain rule rounds, so that what is exactly 1 there is 1 here too.
+static real scale_of(double variance, double eps) {
+    real sum = (real)variance + (real)eps;
+    return (real)1 / (real)sqrt((double)sum);
+}
 
 /* -- layer norm: (rows, size), statistics for each row, parameters for each column ---------------------------------- */
 
