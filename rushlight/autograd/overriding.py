@@ -94,7 +94,7 @@ def asking(plain):
 
 
 NEVER_ASKED = _words(
-    "broadcast_shapes can_cast clear_autocast_cache cond from_file from_numpy get_autocast_cpu_dtype "
+    "broadcast_shapes can_cast clear_autocast_cache cond from_dlpack from_file from_numpy get_autocast_cpu_dtype "
     "get_autocast_gpu_dtype get_deterministic_debug_mode is_autocast_cache_enabled is_autocast_cpu_enabled is_storage "
     "is_tensor is_warn_always_enabled promote_types set_anomaly_enabled set_autocast_cache_enabled "
     "set_default_tensor_type set_deterministic_debug_mode set_flush_denormal set_warn_always typename"

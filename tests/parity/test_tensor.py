@@ -766,6 +766,15 @@ def test_every_cast(have, want):
     assert made[0] == made[1]
 
 
+def test_a_cast_to_real_numbers_has_its_own_memory():
+    for m in (rushlight, torch):
+        z = m.tensor([1 + 2j, 3 + 4j])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            z.to(m.float32).zero_()
+        assert z.tolist() == [1 + 2j, 3 + 4j]
+
+
 @pytest.mark.parametrize("a", [*_DTYPES, "uint16", "uint32", "uint64"])
 def test_promotion_table(a):
     for b in [*_DTYPES, "uint16", "uint32", "uint64"]:
@@ -816,6 +825,9 @@ def test_dlpack_shares_memory_both_ways():
     theirs = torch.zeros(3, dtype=torch.int64)
     rushlight.from_dlpack(theirs).fill_(5)
     assert theirs.tolist() == [5, 5, 5]
+    with rushlight.overrides.BaseTorchFunctionMode():  # from_dlpack takes foreign tensors, so it does not ask them
+        rushlight.from_dlpack(theirs).fill_(6)
+    assert theirs.tolist() == [6, 6, 6]
 
 
 def test_copies_and_pickles_share_as_in_pytorch():
