@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..autograd.mode import state
+from ..autograd.mode import in_single_precision, state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -206,6 +206,7 @@ def complex_(real, imag):
 
 
 @public(method=False)
+@in_single_precision
 def polar(abs, angle):
     """A complex tensor from its absolute values and angles."""
     _check_parts(abs, angle)

@@ -7,7 +7,7 @@ that do not depend on the choice; differences of equal eigenvalues are then kept
 
 from __future__ import annotations
 
-from ..autograd.mode import state
+from ..autograd.mode import in_single_precision, state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..errors import LinAlgError, warn_once
@@ -736,6 +736,7 @@ def trace(input):
 
 
 @public(method=False)
+@in_single_precision
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distance of every row of x1 to every row of x2."""
     for which, t in (("X1", x1), ("X2", x2)):
