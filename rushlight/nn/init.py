@@ -7,6 +7,7 @@ import math
 import warnings
 
 from ..autograd.mode import no_grad
+from ..autograd.op import differentiable
 from ..autograd.overriding import asking
 from ..ops import PUBLIC as ops
 
@@ -238,7 +239,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     noise = ops["empty"](rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
-    q, r = ops["qr"](noise.T if rows < columns else noise)
+    q, r = differentiable.qr(noise.T if rows < columns else noise, mode="reduced")
     q = q * ops["sign"](ops["diagonal"](r))  # makes the decomposition unique, and q uniform
     q = q.T if rows < columns else q
     return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)
