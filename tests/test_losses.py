@@ -129,6 +129,17 @@ def test_ignored_samples_do_not_count():
     assert bool((scores.grad[1] == 0).all()) and not bool((scores.grad[0] == 0).any())
 
 
+@pytest.mark.parametrize("ignored", [-100, 1, 9])
+def test_gradients_of_ignored_samples_can_be_differentiated(ignored):
+    scores = X.clone().requires_grad_()
+    loss = F.nll_loss(scores, rushlight.tensor([0, ignored, 2, ignored]), ignore_index=ignored)
+    (gradient,) = rushlight.autograd.grad(loss, scores, create_graph=True)
+    (plain,) = rushlight.autograd.grad(loss, scores)
+    for g in (gradient, plain):
+        assert g[[0, 2]].tolist() == [[-0.5 if c == k else 0 for c in range(X.shape[1])] for k in (0, 2)]
+        assert not bool(g.signbit()[[1, 3]].any()) and not bool(g[[1, 3]].any())
+
+
 def test_losses_are_one_node_where_pytorch_has_one():
     x = X.clone().requires_grad_()
     assert F.mse_loss(x, T).grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"

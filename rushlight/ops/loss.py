@@ -189,7 +189,7 @@ def _nll_slope(xp, g, x_shape, reduction, aux):
     axis = 1 if len(x_shape) > 1 else 0
     if reduction == "mean":
         g = g / xp.where(total == 0, 1.0, total)  # where all are ignored the loss is nan, but not its gradient
-    each = -picked * g
+    each = 0 - picked * g  # not -picked: an ignored sample has 0, not -0
     at = xp.expand_dims(index, axis=axis)
     return xp.add_along_axis(xp.expand_dims(each, axis=axis), at, axis=axis, size=x_shape[axis], unique=True)
 

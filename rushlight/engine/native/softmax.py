@@ -6,6 +6,8 @@ import numpy as np
 
 from . import library
 
+_EXACT = 2**24  # up to here float32 counts without rounding
+
 
 def install(library, bodies, backward) -> None:
     for name in ("softmax", "log_softmax"):
@@ -65,7 +67,7 @@ def _by(kernel, g, y, axis):
 
 def _nll(plain):
     def nll(needs, x, target, weight, *, ignore_index, reduction):
-        """(loss, (indices, the weight of each, their sum)), as the plain body has it."""
+        """(loss, (indices with 0 for those ignored, the weight of each, their sum)), as the plain body has it."""
         if x.ndim != 2 or target.shape != x.shape[:1]:
             return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
         loss, picked = np.empty((2, len(x)), x.dtype)
@@ -78,14 +80,18 @@ def _nll(plain):
             loss = np.add.reduce(loss)
             if reduction == "mean":
                 loss = loss / total
-        return loss, (target, picked, np.asarray(total))
+        if weight is None and total == len(x) < _EXACT:
+            index = target  # nothing is ignored
+        else:
+            index = np.where(target == ignore_index, 0, target)
+        return loss, (index, picked, np.asarray(total))
 
     return nll
 
 
 def _nll_backward(plain):
     def backward(g, edges, saved):
-        target, picked, total = saved["aux"]
+        index, picked, total = saved["aux"]
         shape = saved["x_shape"]
         if len(shape) != 2:
             return plain(g, edges, saved)
@@ -93,7 +99,7 @@ def _nll_backward(plain):
             g = g / (total if total != 0 else total.dtype.type(1))
         out = np.empty(shape, picked.dtype)
         try:  # an ignored row has a weight of 0, and a gradient of that at whatever place
-            library.nll_slope(target, np.multiply(picked, np.negative(g)), out, shape[1])
+            library.nll_slope(index, np.subtract(0, np.multiply(picked, g)), out, shape[1])
         except TypeError:
             return plain(g, edges, saved)
         return out, None, None

@@ -69,7 +69,7 @@ def _nll_backward(g, edges, saved):
         g = g / (total if total != 0 else total.dtype.type(1))
     out = np.zeros(_seen_by_class(shape), picked.dtype)
     at = _at_classes(index, shape)
-    out[at] = np.multiply(picked, np.negative(g)).reshape(at[1].shape)
+    out[at] = np.subtract(0, np.multiply(picked, g)).reshape(at[1].shape)
     return out.reshape(shape), None, None
 
 
