@@ -113,6 +113,13 @@ def test_no_entry_stands_before_what_is_here():
     assert not found
 
 
+def test_names_are_found_however_the_module_was_imported():
+    """Nobody asked ``rushlight`` for its ``nn`` here: saving had imported it."""
+    python(
+        "-c", "import rushlight.serialization as s, rushlight.nn as nn; assert nn.qat.__name__ == 'rushlight.nn.qat'"
+    )
+
+
 def test_what_is_called_says_what_to_use():
     with pytest.raises(NotImplementedError, match=r"torch\.distributed\.all_reduce is only a name here: "):
         rushlight.distributed.all_reduce(rushlight.ones(2))

@@ -103,6 +103,10 @@ def is_absent(value, path: str, name: str) -> bool:
     kind = _kinds(path).get(name)
     if kind == "here":
         return value is _make(path, name)
+    if isinstance(value, types.ModuleType):
+        return getattr(value.__spec__, "loader", None) is Finder
+    if kind is None:
+        return False
     return kind in ("values", "dtypes") or getattr(value, "__module__", None) == torch_name(path)
 
 

@@ -520,6 +520,7 @@ PARTS = {
     "nn.intrinsic": Part(_QUANTIZED),
     "nn.quantized": Part(_QUANTIZED),
     "nn.qat": Part(_QUANTIZED),
+    "nn.quantizable": Part(_QUANTIZED),
     "fx": Part(
         _EAGER,
         keeps="wrap has_side_effect",

@@ -14,7 +14,7 @@ from ..device import device as Device
 from ..layout import strided
 from ..nn.parameter import Parameter
 from ..ops.creation import empty, on_device
-from ..storage import TypedStorage, UntypedStorage, check_layout
+from ..storage import TypedStorage, UntypedStorage, check_layout, extent
 from ..tensor import Size, Tensor, wrap
 from .unpickler import UnpicklingError, brief, checked_key
 
@@ -79,7 +79,8 @@ def rebuild_meta_tensor(dtype, size, stride, requires_grad):
     if not isinstance(dtype, dtypes.dtype) or not all(type(n) is int for n in numbers):
         raise UnpicklingError("the file is corrupted: a tensor without dtype or sizes")
     check_layout(size, stride, 0)
-    return empty(tuple(size), dtype=dtype, device="meta", requires_grad=bool(requires_grad))
+    whole = empty(extent(size, stride), dtype=dtype, device="meta")
+    return whole.as_strided(tuple(size), tuple(stride)).detach().requires_grad_(bool(requires_grad))
 
 
 def rebuild_parameter(data, requires_grad, backward_hooks):

@@ -21,7 +21,7 @@ from ..layout import dense_strides, layout, memory_format
 from ..nn.hooks import STATE_NAMES
 from ..nn.module import Module
 from ..nn.parameter import Parameter
-from ..storage import TypedStorage, UntypedStorage, memory_of, pointer
+from ..storage import OLD, TypedStorage, UntypedStorage, memory_of, pointer
 from ..tensor import Tensor
 from . import rebuild, settings
 from .atomic import replacing
@@ -140,7 +140,8 @@ class StorageName:
         return cls._made[kind]
 
 
-_UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # PyTorch has no typed storages for them
+# PyTorch has no typed storages for them.
+_UNTYPED = tuple(d for d in dtypes.ALL if f"{d.word}Storage" not in OLD)
 
 
 def _tensor_parts(t: Tensor, storages: Storages):

@@ -18,7 +18,7 @@ from .parallel import DataParallel as DataParallel
 # isort: split
 from . import modules as modules  # PyTorch's import paths; it looks at all of the above
 
-from ..compat import tell_nearest_names as _tell_nearest_names
+from ..compat import missing as _missing, tell_nearest_names as _tell_nearest_names
 
 _names = [
     *containers.__all__,
@@ -47,5 +47,6 @@ def __dir__():
     return _names
 
 
+__getattr__ = _missing(__name__)
 for _module in (functional, init, utils):
     _tell_nearest_names(_module)

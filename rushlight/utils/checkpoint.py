@@ -16,8 +16,10 @@ __all__ = [
     "CheckpointFunction",
     "checkpoint",
     "checkpoint_sequential",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 
