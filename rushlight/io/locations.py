@@ -68,8 +68,6 @@ def _restore(storage: UntypedStorage, location: str):
         return None
     if place.type == "cuda":
         place = _checked_gpu(place)
-    elif place.type == "meta":
-        raise NotImplementedError("map_location='meta': rushlight has no tensors without values; use mmap=True instead")
     elif place == cpu:
         place = cpu
     return storage if place == storage.device else _moved(storage, place)

@@ -79,8 +79,7 @@ def rebuild_meta_tensor(dtype, size, stride, requires_grad):
     if not isinstance(dtype, dtypes.dtype) or not all(type(n) is int for n in numbers):
         raise UnpicklingError("the file is corrupted: a tensor without dtype or sizes")
     check_layout(size, stride, 0)
-    whole = empty(extent(size, stride), dtype=dtype, device="meta")
-    return whole.as_strided(tuple(size), tuple(stride)).detach().requires_grad_(bool(requires_grad))
+    return _without_values(dtype, 0, tuple(size), tuple(stride), requires_grad)
 
 
 def rebuild_parameter(data, requires_grad, backward_hooks):
@@ -128,12 +127,19 @@ def _tensor(value) -> Tensor:
 def _placed(storage: UntypedStorage, dtype, offset, size, stride, requires_grad, metadata) -> Tensor:
     size, stride = _whole_numbers(size), _whole_numbers(stride)
     array = _strided(storage._memory, dtype, offset, size, stride)
+    if storage.device.type == "meta":
+        return _without_values(dtype, offset, size, stride, requires_grad)
     if array.size and (metadata or storage.device != cpu):
         if isinstance(storage, LoadedStorage):
             storage.settle(array.nbytes)
         array = _resolved(array, metadata or {})
     t = wrap(on_device(array, storage.device))
     return t.requires_grad_() if requires_grad else t
+
+
+def _without_values(dtype, offset: int, size: tuple, stride: tuple, requires_grad) -> Tensor:
+    whole = empty(offset + extent(size, stride), dtype=dtype, device="meta")
+    return whole.as_strided(size, stride, offset).detach().requires_grad_(bool(requires_grad))
 
 
 def _strided(memory: np.ndarray, dtype, offset, size, stride) -> np.ndarray:

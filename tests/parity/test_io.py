@@ -294,6 +294,24 @@ def test_meta(name):
     exchange(META[name], told)
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda lib: lib.ones(2, 3),
+        lambda lib: lib.ones(()),
+        lambda lib: lib.ones(3, 4).t(),
+        lambda lib: lib.ones(4, 6, dtype=lib.float64)[1:, ::2],
+        lambda lib: lib.nn.Parameter(lib.ones(3)),
+        lambda lib: lib.ones(3).to(lib.float8_e5m2),
+    ],
+)
+def test_map_location_meta(build):
+    """Only what the pickle says of the tensors is kept."""
+    data = write(torch, build(torch))
+    theirs, ours = (told(library.load(io.BytesIO(data), map_location="meta")) for library in (torch, rushlight))
+    assert ours == theirs
+
+
 def test_zip64(tmp_path, monkeypatch):
     from rushlight.io import zipformat
 
