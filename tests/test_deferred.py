@@ -169,6 +169,18 @@ def test_what_nobody_holds_is_neither_computed_nor_kept():
     assert counts[2:] == [counts[2]] * 4
 
 
+def test_a_new_precision_is_a_new_program():
+    x = torch.full((64, 64), 1.0001, device="xla")
+    (x @ x).tolist()
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        assert compiled_by(lambda: (x @ x).tolist()) == 1
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert compiled_by(lambda: (x @ x).tolist()) == 1  # again from the start: nothing was kept
+
+
 def test_the_report_says_what_was_compiled():
     x = torch.ones(3, 5, 7, 2, device="xla")
     (x + 1).sum().item()

@@ -118,6 +118,9 @@ def reset() -> None:
     from .function import forget_all
 
     forget_all()
+    deferred = sys.modules.get("rushlight.engine.deferred.recording")
+    if deferred is not None:
+        deferred.forget()
     jax.clear_caches()
 
 

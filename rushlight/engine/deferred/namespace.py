@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ... import backends
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.devices import _trace, explained, place_of
@@ -41,7 +42,7 @@ def once(name: str, function, constants: tuple, *args):
     recording = promised[0].recording
     if recording is None or recording.owner != get_ident():
         recording = recording_of(promised)
-    key.append(recording.device)
+    key += (recording.device, backends.cudnn.allow_tf32)  # what bodies look at besides their arguments
     try:
         kind, numbers = kinds.find(name, (function, xla, *constants), args, key, promised, recording.device)
     except kinds.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on

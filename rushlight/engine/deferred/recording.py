@@ -24,7 +24,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..xla.devices import _device_of_place, check_room, explained, memory
+from ..xla.devices import _device_of_place, check_room, explained, memory, traced_for_precision
 from ..xla.options import compiler_options, use_cache
 from . import kinds, report
 from .array import Deferred
@@ -368,3 +368,6 @@ def forget() -> None:
     settle(everywhere=True)
     _programs.clear()
     kinds.forget()
+
+
+traced_for_precision.append(forget)

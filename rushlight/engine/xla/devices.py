@@ -24,10 +24,15 @@ from ...errors import OutOfMemoryError
 jax.config.update("jax_enable_x64", True)
 
 
+traced_for_precision: list = []  # called when programs traced so far are no longer what is asked for
+
+
 def use_matmul_precision(precision: str) -> None:
     jax.config.update(
         "jax_default_matmul_precision", {"high": "tensorfloat32", "medium": "bfloat16"}.get(precision, precision)
     )
+    for forget in traced_for_precision:
+        forget()
 
 
 use_matmul_precision(config.get_float32_matmul_precision())
