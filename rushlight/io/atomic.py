@@ -41,15 +41,15 @@ def replacing(path):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
     stem = os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:200])}.")  # names have at most 255 bytes
     _delete_abandoned(stem)
-    with _new_partial(stem) as file:
-        try:
+    partial = f"{stem}{os.urandom(4).hex()}.partial"  # known before it exists: an interrupt may come as it is opened
+    try:
+        with _opened(partial) as file:
             yield file
             _finish(file, path)
-        except BaseException:
-            file.close()
-            with contextlib.suppress(OSError):
-                os.unlink(file.name)
-            raise
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
     _sync_folder(folder)
 
 
@@ -76,9 +76,9 @@ class Partial(io.FileIO):
         return count
 
 
-def _new_partial(stem: str) -> Partial:
+def _opened(partial: str) -> Partial:
     while True:
-        file = Partial(f"{stem}{os.urandom(4).hex()}.partial", "xb")
+        file = Partial(partial, "xb")
         _lock(file, wait=True)
         if os.fstat(file.fileno()).st_nlink:  # else another deleted it before it was locked
             return file
