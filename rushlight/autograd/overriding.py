@@ -137,6 +137,8 @@ def _refuse_what_is_no_tensor(public, args, error) -> None:
     """PyTorch's TypeError, if ``error`` is that one of ``args`` lacks what tensors have."""
     if not isinstance(error, AttributeError) or isinstance(error.obj, (Tensor, type)):
         return
+    if error.name == "size":  # what losses ask for first, in PyTorch too: Python's own error goes on
+        return
     for i, value in enumerate(args):
         if value is error.obj:
             names = inspect.unwrap(public).__code__.co_varnames or ("input",)

@@ -64,7 +64,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     tensor(2.)
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    if input._array.shape != target._array.shape:
+    if input._array.shape != target.size():
         input, target = _broadcast(input, target)
     if weight is not None:
         return _weighted(xp.mse_each(input, target), input, weight, reduction)
