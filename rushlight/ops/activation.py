@@ -211,16 +211,15 @@ def _gelu_rule(xp, g, x, approximate):
         distribution = 0.5 * (1 + xp.erf(x * _ROOT_HALF))
         return g * (distribution + x * xp.exp(-0.5 * x * x) * (1 / _ROOT_2_PI))
     square = x * x
-    t = xp.tanh(_TANH_SCALE * x * (1 + _TANH_CUBE * square))
-    slope = _TANH_SCALE * (1 + 3 * _TANH_CUBE * square)
-    return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
+    s = xp.sigmoid(2 * _TANH_SCALE * x * (1 + _TANH_CUBE * square))  # (1 + tanh) / 2, exact where tanh is near -1
+    return g * (s + 2 * _TANH_SCALE * x * s * (1 - s) * (1 + 3 * _TANH_CUBE * square))
 
 
 @op(check=floats_only("GeluKernelImpl"), x=_gelu_rule)
 def gelu(xp, x, *, approximate):
     if approximate == "none":
         return 0.5 * x * (1 + xp.erf(x * _ROOT_HALF))
-    return 0.5 * x * (1 + xp.tanh(_TANH_SCALE * x * (1 + _TANH_CUBE * x * x)))
+    return x * xp.sigmoid(2 * _TANH_SCALE * x * (1 + _TANH_CUBE * x * x))
 
 
 # -- gates -------------------------------------------------------------------------------------------------------------

@@ -99,15 +99,18 @@ BACKWARD["sigmoid"] = lambda g, edges, saved: (parallel.like(_sigmoid_slope, sav
 
 
 def _gelu(xp, x, *, approximate):
-    inner = _INNER[approximate]
+    return parallel.like(_exact if approximate == "none" else _tanh, x)
 
-    def fill(out, x):
-        t = inner(x, x * x)
-        t += 1
-        t *= x
-        np.multiply(t, 0.5, out=out)
 
-    return parallel.like(fill, x)
+def _exact(out, x):
+    t = _exact_inner(x, x * x)
+    t += 1
+    t *= x
+    np.multiply(t, 0.5, out=out)
+
+
+def _tanh(out, x):
+    np.multiply(_half_of_one_plus_tanh(x, x * x), x, out=out)
 
 
 def _gelu_backward(g, edges, saved):
@@ -130,17 +133,14 @@ def _exact_slope(out, x, g):
 
 def _tanh_slope(out, x, g):
     square = x * x
-    t = _tanh_inner(x, square)
-    square *= 3 * _TANH_CUBE * _TANH_SCALE
-    square += _TANH_SCALE
+    s = _half_of_one_plus_tanh(x, square)
+    square *= 3 * _TANH_CUBE * (2 * _TANH_SCALE)
+    square += 2 * _TANH_SCALE
     square *= x
-    rest = t * t
-    np.subtract(1, rest, out=rest)
-    rest *= square
-    t += 1
-    t += rest
-    t *= 0.5
-    np.multiply(t, g, out=out)
+    square *= s
+    square *= 1 - s
+    s += square
+    np.multiply(s, g, out=out)
 
 
 def _exact_inner(x, square):
@@ -159,14 +159,14 @@ def _exact_inner(x, square):
     return np.tanh(t, out=t)
 
 
-def _tanh_inner(x, square):
-    t = square * (_TANH_CUBE * _TANH_SCALE)
-    t += _TANH_SCALE
+def _half_of_one_plus_tanh(x, square):
+    """The same as a sigmoid, which keeps its digits where tanh is near -1."""
+    t = square * (-2 * _TANH_CUBE * _TANH_SCALE)
+    t -= 2 * _TANH_SCALE
     t *= x
-    return np.tanh(t, out=t)
+    return _of_negative(t)
 
 
-_INNER = {"none": _exact_inner, "tanh": _tanh_inner}
 BODIES["gelu"], BACKWARD["gelu"] = _gelu, _gelu_backward
 
 
