@@ -7,6 +7,7 @@ an optimizer for all parameters of a group; inside, the XLA engine's own functio
 from __future__ import annotations
 
 import math
+import sys
 from threading import get_ident
 from typing import Any
 
@@ -24,6 +25,7 @@ from .recording import landed, last_place, recording_of, recording_on, settle, s
 DEFERS = True
 BODIES: dict = {}  # a recorded call runs the XLA engine's bodies
 BACKWARD: dict = {}
+Deferred.namespace = sys.modules[__name__]
 
 
 # -- recorded calls ----------------------------------------------------------------------------------------------------

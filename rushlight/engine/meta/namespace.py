@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib.util
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .array import NO_DATA, Meta
 
 SMALL = 1 << 14  # elements in all arguments: NumPy is quicker than a look by JAX
 PLACE = device("meta")
+Meta.namespace = sys.modules[__name__]
 _known: dict[tuple, Any] = {}
 
 
