@@ -24,10 +24,11 @@ RUNNING = threading.RLock()
 class Run:
     """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place."""
 
-    __slots__ = ("commit", "outputs", "results")
+    __slots__ = ("arguments", "arrays", "commit", "outputs", "results")
 
-    def __init__(self, commit):
-        self.commit, self.outputs, self.results = commit, [], None
+    def __init__(self, commit, arguments, arrays):
+        self.commit, self.arguments, self.arrays = commit, arguments, arrays
+        self.outputs, self.results = [], None
 
     def execute(self, function, inputs) -> None:
         """``function(*inputs)``; it must not run Python code, or an exception may come in the midst of it."""

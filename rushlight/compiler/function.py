@@ -6,7 +6,6 @@ import functools
 import warnings
 import weakref
 from itertools import repeat
-from operator import attrgetter, is_
 
 from ..autograd import mode
 from ..autograd.mode import state as mode_state
@@ -26,7 +25,6 @@ __all__ = ["CompileError", "Compiled"]
 _all: weakref.WeakSet = weakref.WeakSet()
 _ATTEMPTS = 3  # a function may need some calls until it makes nothing new
 _ENTRIES = 16  # worlds that are remembered for arguments of one kind
-_grad = attrgetter("_grad")
 
 
 def forget_all() -> None:
@@ -52,10 +50,13 @@ class Compiled:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
             if mode_state.interceptors or mode_state.inference:
                 key = (*key, mode_state.inference, tuple(map(_interceptor_key, mode_state.interceptors)))
-            entries = self._entries.setdefault(key, [])
-            for entry in entries:
-                if entry.fits():
-                    return self._run(entry, args, kwargs)
+            entries = self._entries.get(key)
+            if entries is None:
+                entries = self._entries[key] = []
+            for again in (False, True):
+                for entry in entries:
+                    if entry.fits(again):
+                        return self._run(entry, args, kwargs)
             entry = Entry((self._fn, args, kwargs))
             entries.append(entry)
             del entries[:-_ENTRIES]
@@ -160,24 +161,21 @@ class Entry:
         """Traced: what holds now must hold at every call."""
         self.state, self.places = state, places
         self._executed = [*self._executed, executed]
-        self._leaves = [t for t in state if t.requires_grad]
-        self._no_grad = list(map(is_, map(_grad, self._leaves), repeat(None)))
         self._bound = [signature(place.get()) for place in places]
-        self._switched = [(o, o._switched_on()) for o in self.optimizers if o.switches]
+        switches = [(group, name) for o in self.optimizers for group in o.param_groups for name in o.switches]
+        self._switched = [(group, name, bool(group[name])) for group, name in switches]
         self._world = self.world(places)
 
-    def fits(self) -> bool:
-        """Is the world still as it was when this entry was made?"""
+    def fits(self, again: bool) -> bool:
+        """Is the world still as it was when this entry was made? See ``World.unchanged``."""
         if self._world is None:
             return True
-        if self._no_grad != list(map(is_, map(_grad, self._leaves), repeat(None))):
-            return False
         if self._bound and self._bound != [signature(place.get()) for place in self.places]:
             return False
-        for optimizer, switched in self._switched:
-            if switched != optimizer._switched_on():
+        for group, name, switched in self._switched:
+            if bool(group[name]) is not switched:
                 return False
-        return self._world.unchanged()
+        return self._world.unchanged(again)
 
     def slots(self, given) -> list[Slot]:
         inputs = [*given, *self.state]

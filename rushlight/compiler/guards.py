@@ -19,7 +19,7 @@ import os
 import sys
 import types
 import weakref
-from itertools import chain, starmap
+from itertools import chain, repeat
 from operator import attrgetter, call, is_, itemgetter
 
 import numpy as np
@@ -39,6 +39,7 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 _DYNAMIC = {"getattr", "vars", "__dict__", "setattr", "globals", "eval", "exec"}
 _contents, _node, _grad = attrgetter("cell_contents"), attrgetter("_node"), attrgetter("_grad")
 _END = object()
+_NONE = repeat(None)
 
 
 class CompileError(RuntimeError):
@@ -121,19 +122,24 @@ class World:
         self._tensors = tensors  # whose history and gradients count too
         self._look()
 
-    def unchanged(self) -> bool:
-        """Is everything as it was?"""
+    def unchanged(self, again: bool = True) -> bool:
+        """Is everything as it was? ``again``: where something else is found, look whether it has the same values."""
         if self._epoch == epoch.value:
             try:
                 if all(map(is_, self._passes(), self._expected)):
                     return True
-            except (KeyError, IndexError, ValueError, AttributeError):
+            except (KeyError, IndexError, ValueError, AttributeError, RuntimeError):
                 pass
+        if not again or self._without_grad != self._now_without_grad():
+            return False
         now = World(self._roots, self._executed, self._but, self._tensors)
         if now._described != self._described:
             return False
         self.__dict__ = now.__dict__
         return True
+
+    def _now_without_grad(self) -> list[bool]:
+        return list(map(is_, map(_grad, self._leaves), _NONE))
 
     def changes(self):
         """(place, value before) wherever something has changed; Unguardable for a container that grew or shrank."""
@@ -168,7 +174,7 @@ class World:
 
     def _look(self) -> None:
         self._epoch = epoch.value
-        self._cells, self._lists, self._dicts, self._spaces, self._contents = [], [], [], [], []
+        self._cells, self._whole, self._getters, self._spaces, self._contents = [], [], [], [], []
         self._growing: list[dict] = []
         self._described, self._seen, self._kept = [], {}, []
         self._names = set().union(*(e.names() for e in self._executed))
@@ -182,15 +188,18 @@ class World:
         self._kept.extend(self._tensors)
         for t in self._tensors:
             self._note(id(t._node), t._array.shape, str(t._array.dtype), _hook_ids(t._node))
+        self._leaves = [t for t in self._tensors if t.requires_grad]
+        self._without_grad = self._now_without_grad()
+        self._note(self._without_grad)
         self._expected = list(self._passes())
 
     def _passes(self):
         return chain(
             map(_contents, self._cells),
-            chain.from_iterable(self._lists),
-            chain.from_iterable(map(dict.values, self._dicts)),
-            chain.from_iterable(starmap(call, self._spaces)),
+            chain.from_iterable(self._whole),
+            chain.from_iterable(map(call, self._getters, self._spaces)),
             map(_node, self._tensors),
+            map(is_, map(_grad, self._leaves), _NONE),
             map(len, self._growing),  # a new attribute may hide one of the class
             (_END,),
         )
@@ -255,13 +264,11 @@ class World:
         """Watch ``container[key]`` for these keys; ``whole``: they are all it has, in this order."""
         mine = [key for key in keys if not any(place.is_at(container, key) for place in self._but)]
         if whole and len(mine) == len(keys):
-            if isinstance(container, dict):
-                self._dicts.append(container)
-            else:
-                self._lists.append(container)
+            self._whole.append(container.values() if isinstance(container, dict) else container)
         elif mine:
             first = mine * 2 if len(mine) == 1 else mine  # itemgetter of one key gives no tuple
-            self._spaces.append((itemgetter(*first), container))
+            self._getters.append(itemgetter(*first))
+            self._spaces.append(container)
         self._contents.append((container, keys if whole else tuple(keys), [container[key] for key in keys]))
         for key in keys:
             self._note(key if type(key) in _PLAIN else id(key))
@@ -373,7 +380,7 @@ class World:
         if array.nbytes > _ARRAY_LIMIT:
             raise Unguardable("it reads a large NumPy array, whose changes nobody counts: make it a tensor")
         self._note(array.shape, str(array.dtype), array.tobytes())
-        self._lists.append(_Bytes(array))
+        self._whole.append(_Bytes(array))
 
     def _instance(self, kind, value) -> None:
         from .function import Compiled

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import partial
-from itertools import repeat
+from itertools import accumulate, islice, repeat
+from operator import is_
 from typing import Any
 
 import jax
@@ -57,12 +57,14 @@ class Program:
         self._settled = False  # has the last call gone straight to C++, no Python of JAX's in between?
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
         self._holding = f"The compiled function's own state takes {size_text(state)}. "
-        self._no_key = jax.device_put(np.zeros(KEY_WORDS, dtype=np.uint32), place)
         self._options = [(group, name) for o in optimizers for group in o.param_groups for name in o.dynamic]
-        self._hyper: tuple = (None, None, None)  # the optimizers' numbers as given, as floats, and on the device
+        self._hyper: tuple = ((), None, ())  # the optimizers' numbers as given, as floats, and on the device
+        self._count_outputs()
         options = compiler_options(place.platform, options)
         # Old gradients are not read, but given too: their memory is where the new ones go.
-        self._execute = jax.jit(self._final, donate_argnums=(0, 1), keep_unused=True, compiler_options=options)
+        self._execute = jax.jit(
+            self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options
+        )
         self._backward = trace_backward(learned.tail, options) if learned.tail is not None else None
 
     def __del__(self):
@@ -112,32 +114,54 @@ class Program:
         large = [places[id(slot)] for slot in self._large_written if id(slot) in places and slot.unread]
         self._jaxpr = narrowed(self.learned.jaxpr, large)
 
-    def _final(self, written_buffers, written, read_buffers, read, arguments, hyper, key):
-        """The whole program: cut the flat buffers, run the jaxpr, put the written ones together again."""
-        values = dict(zip(map(id, self._large_written), written)) | dict(zip(map(id, self._large_read), read))
-        for slots, buffers in ((self._small_written, written_buffers), (self._small_read, read_buffers)):
-            for slot in slots:
+    def _count_outputs(self) -> None:
+        """Where each kind of output begins: buffers of small state, large state, results, written arguments, ..."""
+        learned = self.learned
+        self._written_names = list(dict.fromkeys(slot.dtype.name for slot in self._small_written))
+        self._read_names = list(dict.fromkeys(slot.dtype.name for slot in self._small_read))
+        kinds = (self._written_names, self._large_written, range(learned.results), self._written_arguments)
+        self._cuts = list(accumulate(map(len, (*kinds, self._new_grads))))
+        self._plain = not (self._written_arguments or self._new_grads or learned.no_grads or learned.places)
+        self._made = not (learned.passed or learned.viewed or learned.gradients or learned.again)
+
+    def _final(self, *given):
+        """The whole program: cut the flat buffers, run the jaxpr, put the written ones together again.
+
+        It is given what ``_inputs`` returns and returns one flat tuple: JAX is quicker without structure.
+        """
+        given, values = iter(given), {}
+        for small, names, large in (
+            (self._small_written, self._written_names, self._large_written),
+            (self._small_read, self._read_names, self._large_read),
+        ):
+            buffers = dict(zip(names, given))
+            values.update(zip(map(id, large), given))
+            for slot in small:
                 flat = buffers[slot.dtype.name]
                 part = jax.lax.slice(flat, (slot.start,), (slot.start + math.prod(slot.shape),))
                 values[id(slot)] = jnp.reshape(part, slot.shape)
-        closed, learned = self._jaxpr, self.learned
-        scalars = [hyper[i] for i in range(hyper.shape[0])]
+        arguments = list(islice(given, self.arguments))
+        hyper = next(given) if self._options else ()
+        scalars = [hyper[i] for i in range(hyper.shape[0])] if self._options else []
         unread = np.zeros(())  # stands for what the program does not look at
-        inputs = [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, key]
-        outputs = jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *inputs)
+        inputs = [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, next(given, unread)]
+        return self._sorted_outputs(jax.core.eval_jaxpr(self._jaxpr.jaxpr, self._jaxpr.consts, *inputs))
+
+    def _sorted_outputs(self, outputs) -> tuple:
+        """The jaxpr's outputs as ``_count_outputs`` says."""
+        learned, parts = self.learned, {}
         new = {id(slot): outputs[self._outputs[self.arguments + k]] for k, slot in enumerate(self.slots)
                if self.arguments + k in self._outputs}  # fmt: skip
-        parts: dict = {}
         for slot in self._small_written:
             parts.setdefault(slot.dtype.name, []).append(jnp.reshape(new[id(slot)], -1))
         first_new = learned.results + len(learned.written)
         return (
-            {name: jnp.concatenate(p) for name, p in parts.items()},
-            [new[id(slot)] for slot in self._large_written],
-            outputs[: learned.results],
-            [outputs[self._outputs[i]] for i in self._written_arguments],
-            [outputs[first_new + learned.new_grads.index(i)] for i in self._new_grads],
-            outputs[first_new + len(learned.new_grads) :],
+            *(jnp.concatenate(parts[name]) for name in self._written_names),
+            *(new[id(slot)] for slot in self._large_written),
+            *outputs[: learned.results],
+            *(outputs[self._outputs[i]] for i in self._written_arguments),
+            *(outputs[first_new + learned.new_grads.index(i)] for i in self._new_grads),
+            *outputs[first_new + len(learned.new_grads) :],
         )
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -145,29 +169,41 @@ class Program:
     def __call__(self, arguments: list[Tensor]):
         landed()  # what is recorded may still need arrays that are given away here
         arrays, large = self._arrays(arguments)
-        self._follow_gradients()
-        self._written_group = self._group(self._written_group, self._small_written, self._large_written)
-        self._read_group = self._group(self._read_group, self._small_read)
-        hyper = self._numbers()
-        read = self._read_group.held()[0], [own_buffer(slot.tensor, self.place) for slot in self._large_read]
-        key = _key_words() if self.learned.uses_rng else self._no_key
+        if self._grad_slots:
+            self._follow_gradients()
+        written = self._written_group
+        if written is None or not written.intact:
+            written = self._written_group = self._group(written, self._small_written, self._large_written)
         with RUNNING:
-            inputs = (*self._written_group.lend(), *read, arrays, hyper, key)
+            inputs = self._inputs(arrays)
             if not self._settled:
                 self._compile(inputs)
-            run = Run(partial(self._commit, arguments, arrays))
+            run = Run(self._commit, arguments, arrays)
             try:
-                self._written_group.begin(run)
-                self._run(run, inputs)
+                written.begin(run)
+                if self._settled:
+                    run.execute(self._execute, inputs)
+                else:
+                    self._run_apart(run, inputs)
                 run.finish()
             except BaseException:
                 # Interrupted: before the program ran, or when its outputs were under way to their places.
-                insist(run.finish if run.outputs else self._written_group.end)
+                insist(run.finish if run.outputs else written.end)
                 with explained(self.place, self._holding):
                     raise
         if large:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
+
+    def _inputs(self, arrays) -> tuple:
+        """What the program is given, in the order in which ``_final`` takes it."""
+        read = self._read_group
+        if read is None or not read.intact:
+            read = self._read_group = self._group(read, self._small_read)
+        kept = [own_buffer(slot.tensor, self.place) for slot in self._large_read] if self._large_read else ()
+        numbers = (self._numbers(),) if self._options else ()
+        key = (_key_words(),) if self.learned.uses_rng else ()
+        return (*self._written_group.lend(), *read.lend(), *kept, *arrays, *numbers, *key)
 
     def _arrays(self, arguments):
         """The arguments' arrays, and whether among them is NumPy memory too large to be copied for XLA."""
@@ -185,37 +221,38 @@ class Program:
             arrays.append(array)
         return arrays, large
 
-    def _run(self, run: Run, inputs) -> None:
-        if self._settled:
-            run.execute(self._execute, inputs)
-            return
+    def _run_apart(self, run: Run, inputs) -> None:
         known = _programs(self._execute)
         run.execute_apart(self._execute, inputs)
         self._settled = _programs(self._execute) == known
 
-    def _commit(self, arguments, arrays, run: Run) -> None:
+    def _commit(self, run: Run) -> None:
         """Put what the program returned where it belongs. May be interrupted, and done again from the start."""
-        buffers, written, results, new_arguments, fresh, residuals = run.outputs[0]
-        self._written_group.replace(buffers, written)
-        for i, value in zip(self._written_arguments, new_arguments):
-            t = arguments[i]
-            put(t, value if t._array.__class__ is not np.ndarray else np.asarray(value))
-        for i, value in zip(self._new_grads, fresh):
-            leaf = self._input(i, arguments)
-            leaf._grad = _result(value, leaf)  # a tensor that nobody has yet
-        for i in self.learned.no_grads:
-            self._input(i, arguments)._grad = None
-        run.results = self._results(arguments, arrays, results, residuals)
+        outputs, arguments = run.outputs[0], run.arguments
+        buffers, large, results, written, fresh = self._cuts
+        self._written_group.replace(dict(zip(self._written_names, outputs)), list(outputs[buffers:large]))
+        if not self._plain:
+            for i, value in zip(self._written_arguments, outputs[results:written]):
+                t = arguments[i]
+                put(t, value if t._array.__class__ is not np.ndarray else np.asarray(value))
+            for i, value in zip(self._new_grads, outputs[written:fresh]):
+                leaf = self._input(i, arguments)
+                leaf._grad = _result(value, leaf)  # a tensor that nobody has yet
+            for i in self.learned.no_grads:
+                self._input(i, arguments)._grad = None
+        like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
+        run.results = [_result(value, like) for value in outputs[large:results]]
+        if self._backward is not None and mode_state.grad:
+            self._attach(run.results, arguments, outputs[fresh:], run.arrays)
+        if not self._made:
+            self._put_known(run.results, arguments)
         if self.learned.places:
             for place, value in zip(self.learned.places, unflatten(self._bound, run.results)):
                 place.put(value)
         self._written_group.end()
 
-    def _results(self, arguments, arrays, results, residuals) -> list:
-        like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
-        made: list = [_result(value, like) for value in results]
-        if self._backward is not None and mode_state.grad:
-            self._attach(made, arguments, residuals, arrays)
+    def _put_known(self, made: list, arguments) -> None:
+        """Results that are something that there was before, or views of it."""
         learned = self.learned
         for result, i in learned.passed.items():
             made[result] = self._input(i, arguments)
@@ -225,7 +262,6 @@ class Program:
             made[result] = self._input(i, arguments).grad
         for result, earlier in learned.again.items():
             made[result] = made[earlier]
-        return made
 
     def _compile(self, inputs) -> None:
         """Before the first run: compile, while nothing is given away yet, and see whether there is memory for it."""
@@ -238,11 +274,13 @@ class Program:
     def _numbers(self):
         """The optimizers' numbers on the device; sent only when one has changed."""
         given = [group.get(name) for group, name in self._options]
-        if given != self._hyper[0] or any(map(isinstance, given, repeat((Tensor, tuple, list)))):
+        if not all(map(is_, given, self._hyper[0])) or not self._hyper[0]:
             values = [v for o in self.optimizers for v in o._hyper_values()]
+            known = () if any(map(isinstance, given, repeat((Tensor, tuple, list)))) else given
+            sent = self._hyper[2]
             if values != self._hyper[1]:
-                array = jax.device_put(np.array(values, dtype=np.float64), self.place)
-                self._hyper = given, values, array
+                sent = jax.device_put(np.array(values, dtype=np.float64), self.place)
+            self._hyper = known, values, sent
         return self._hyper[2]
 
     def _input(self, i: int, arguments) -> Tensor:
@@ -259,12 +297,11 @@ class Program:
                         group.intact = False
 
     def _group(self, group: Group | None, small: list[Slot], large: list[Slot] | None = None) -> Group:
-        """The group of these slots' tensors as it was, or packed again if eager code has taken one out of it."""
-        if group is None or not group.intact:
-            if group is not None and not all(o._in_lockstep() for o in self._lockstep):
-                raise Outdated
-            group = Group(self.place, written=large is not None)
-            group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
+        """The group of these slots' tensors, packed anew: eager code has taken one out of it, or there was none."""
+        if group is not None and not all(o._in_lockstep() for o in self._lockstep):
+            raise Outdated
+        group = Group(self.place, written=large is not None)
+        group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
         return group
 
     def _attach(self, results, arguments, residuals, arrays) -> None:

@@ -76,9 +76,11 @@ class Group:
                 self._run.finish()
             return self._buffers, self._arrays
 
-    def lend(self):
-        """``held``, to be given away: an array that somebody else has too is copied first."""
-        buffers, arrays = self.held()
+    def lend(self) -> list:
+        """``held`` as one list, to be given away: an array that somebody else has too is copied first."""
+        if self._run is not None:
+            self._run.finish()
+        arrays = self._arrays
         for t, i in self._lent:
             if t._view.__class__ is Resident and t._view.group is self:
                 t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
@@ -86,7 +88,7 @@ class Group:
             if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
                 arrays[i] = jnp.copy(arrays[i])
         self._lent = []
-        return buffers, arrays
+        return [*self._buffers.values(), *arrays]
 
     def begin(self, run: Run) -> None:
         """What the group holds is about to be given away: members must look here, and ``run`` knows the rest."""
