@@ -88,15 +88,22 @@ def by_signal(seconds):
 
 
 def by_thread(seconds):
-    thread = threading.get_ident()
+    thread, ready, done = threading.get_ident(), [], []
 
     def wait_and_raise():
+        while not ready:
+            time.sleep(1e-4)
         time.sleep(seconds)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupt))
+        done.append(True)
 
-    other = threading.Thread(target=wait_and_raise)
-    other.start()
-    return other.join
+    def wait():  # with lists, for an interrupt inside Thread.start or Thread.join would only test Python
+        while not done:
+            time.sleep(1e-4)
+
+    threading.Thread(target=wait_and_raise, daemon=True).start()
+    ready.append(True)
+    return wait
 
 
 def interrupted(trainer, start, calls=4) -> bool:
@@ -127,7 +134,7 @@ def test_random_interruptions(device, how, count=130):
     outer, hits = signal.signal(signal.SIGALRM, interrupt), 0
     try:
         for i in range(count):
-            hits += interrupted(trainer, lambda: how(draw.uniform(1e-5, 2e-3)))
+            hits += interrupted(trainer, lambda: how(draw.uniform(1e-5, 2e-3)), calls=2_000)  # one will be hit
             if i % 8 == 0 or i > count - 4:
                 check_consistent(trainer, known)
     finally:

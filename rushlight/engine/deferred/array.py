@@ -62,6 +62,8 @@ class Deferred(Operators):
             flight = self.flight  # it may land while we look
             if flight is not None:
                 flight.wait()
+                if flight.error is not None:
+                    raise flight.error
         return self.value
 
     @property

@@ -149,11 +149,13 @@ class Flight:
         self.inputs = [a if a.value is None else a.value for a in recording.inputs]
         self.targets = [weakref.ref(outputs[i]) for i in program.live]
         self.error: BaseException | None = None
-        self.landed = threading.Event()
+        self.landed = False
+        self._flying = threading.Lock()  # not an Event: an interrupt in its ``wait`` can come out as another error
+        self._flying.acquire()
 
     def run(self) -> None:
         """In the thread that starts programs: compute, and hand out. A second time it has nothing to do."""
-        if self.landed.is_set():
+        if self.landed:
             return
         try:
             values = [_value(a) for a in self.inputs]
@@ -167,13 +169,16 @@ class Flight:
         except BaseException as error:
             self.error = error
         self.inputs, self.numbers, self.keys = [], [], []
-        self.landed.set()
+        self.landed = True
+        self._flying.release()
 
     def wait(self) -> None:
-        while not self.landed.wait(0.5):
-            _start_worker()
-        if self.error is not None:
-            raise self.error
+        """Until it has landed, well or with an ``error``."""
+        while not self.landed:
+            if self._flying.acquire(timeout=0.5):
+                self._flying.release()
+            else:
+                _start_worker()
 
 
 def _value(a):
@@ -225,7 +230,7 @@ def landed() -> None:
     """Wait until everything that was asked for has been handed to the devices."""
     settle()
     if _last:
-        _last[-1].landed.wait()
+        _last[-1].wait()
         _last.clear()
 
 
