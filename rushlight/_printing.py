@@ -93,6 +93,8 @@ def tensor_text(t, contents: str | None = None) -> str:
         notes.append(f"grad_fn=<{name}>")
     elif t.requires_grad:
         notes.append("requires_grad=True")
+    if "_tangents" in t.__dict__:
+        notes += [f"tangent={tangent}" for tangent in reversed(t.__dict__["_tangents"].values())][:1]
     return _with_notes(prefix + contents, notes, len(prefix))
 
 

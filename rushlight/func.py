@@ -6,7 +6,9 @@ import functools
 
 from .autograd import functional
 from .autograd.grad import grad as _grad
-from .autograd.mode import enable_grad
+from .autograd.mode import carry, enable_grad
+from .autograd.registry import differentiable
+from .autograd.tangents import Tangents, outside, zeros_like
 from .ops.public import PUBLIC
 from .random import default_generator
 from .tensor import Tensor
@@ -19,6 +21,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -75,7 +78,8 @@ def vjp(func, *primals, has_aux=False):
     with enable_grad():
         chosen, points, args = _fresh(primals, tuple(range(len(primals))))
         out = func(*args)
-        out, aux = out if has_aux else (out, None)
+        out, aux = _split(out, has_aux, "vjp(f, *primals)")
+        _check_outputs(out, "vjp(f, *primals)")
     leaves, outputs = list(_leaves(points)), list(_leaves(out))
 
     def pull(*cotangents):
@@ -89,18 +93,114 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """``(func(*primals), J tangents)``."""
-    kept = []
+    """``(func(*primals), J tangents)``, by forward mode.
 
-    def plain(*args):
+    >>> rushlight.func.jvp(rushlight.sin, (rushlight.zeros(2),), (rushlight.ones(2),))
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    _check_pairs(primals, tangents)
+    with Tangents() as level:
+        with outside(level):
+            points = _map(differentiable.alias, primals)
+        for point, tangent in zip(_leaves(points), _leaves(tangents)):
+            level.give(point, tangent)
+        out = func(*points)
+        out, aux = _split(out, has_aux, "jvp(f, primals, tangents)")
+        _check_outputs(out, "jvp(f, primals, tangents)")
+        result = _map(functools.partial(_primal, level), out), _map(functools.partial(_tangent, level, strict), out)
+        aux = _map(functools.partial(_primal, level), aux)
+    return (*result, aux) if has_aux else result
+
+
+def _check_pairs(primals, tangents) -> None:
+    from .utils._pytree import tree_flatten
+
+    call = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{call}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    points, structure = tree_flatten(primals)
+    directions, given = tree_flatten(tangents)
+    if structure != given:
+        raise RuntimeError(
+            f"{call}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
+            f"structure {given}"
+        )
+    if not points:
+        raise RuntimeError(f"{call}: Expected primals to contain at least one Tensor.")
+    for what, values in (("primals", points), ("tangents", directions)):
+        for t in values:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"{call}: Expected {what} to only contain Tensors, got {type(t)}")
+    for point, direction in zip(points, directions):
+        if point.shape != direction.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+                f"not supported. Tensor is of size {list(point.shape)} while the given forward gradient is of size "
+                f"{list(direction.shape)}."
+            )
+
+
+def _split(out, has_aux, call):
+    """The result of a function and its aux, if it has one."""
+    if not has_aux:
+        return out, None
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise RuntimeError(f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return out
+
+
+def _check_outputs(out, call, primals="primals") -> None:
+    from .utils._pytree import tree_flatten
+
+    leaves = tree_flatten(out)[0]
+    if not leaves:
+        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = {leaves})")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{call}: expected f(*{primals}) to return only tensors, got unsupported type {type(leaf)}"
+            )
+
+
+def _primal(level, t):
+    with outside(level):
+        return differentiable.alias(t)
+
+
+def _tangent(level, strict, t):
+    found = level.of(t)
+    if found is None and strict:
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
+    return zeros_like(t) if found is None else found
+
+
+def linearize(func, *primals):
+    """``(func(*primals), f)`` where ``f(*tangents)`` is ``J tangents``; ``func`` is called once.
+
+    >>> _, f = rushlight.func.linearize(rushlight.sin, rushlight.zeros(2))
+    >>> f(rushlight.ones(2))
+    tensor([1., 1.])
+    """
+    with enable_grad():
+        _, points, args = _fresh(primals, tuple(range(len(primals))))
         out = func(*args)
-        if has_aux:
-            kept.append(out[1])
-            return out[0]
-        return out
+        _check_outputs(out, "linearize(f, *primals)")
+        leaves, outputs = list(_leaves(points)), list(_leaves(out))
+        u = [zeros_like(t).requires_grad_() for t in outputs]
+        live = [i for i, t in enumerate(outputs) if t.requires_grad]
+        rows = _grad([outputs[i] for i in live], leaves, [u[i] for i in live], create_graph=True, allow_unused=True)
 
-    result = functional.jvp(plain, tuple(primals), tuple(tangents), create_graph=_any_graph(primals), strict=strict)
-    return (*result, kept[0]) if has_aux else result
+    def push(*tangents):
+        given = list(_leaves(tangents))
+        pairs = [(r, t) for r, t in zip(rows, given) if r is not None and r.requires_grad]
+        columns = _grad([r for r, _ in pairs], u, [t for _, t in pairs], retain_graph=True, allow_unused=True)
+        return _rebuild(out, iter([zeros_like(t) if c is None else c for c, t in zip(columns, outputs)]))
+
+    return _rebuild(out, iter([t.detach() for t in outputs])), push
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
@@ -292,7 +392,7 @@ def _fresh(args, argnums):
 
 
 def _alias(t):
-    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
+    return t.view_as(t) if t.requires_grad else carry(t, t.detach().requires_grad_())
 
 
 def _differentiate(value, leaves):
@@ -304,7 +404,7 @@ def _differentiate(value, leaves):
 def _close(tensors, leaves):
     """Cut results off the graph unless it reaches something that is not this transform's own."""
     own = {t._node for t in leaves if t.is_leaf}
-    return [t if _reaches_beyond(t, own) else t.detach() for t in tensors]
+    return [t if _reaches_beyond(t, own) else carry(t, t.detach()) for t in tensors]
 
 
 def _reaches_beyond(t, own) -> bool:

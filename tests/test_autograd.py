@@ -226,11 +226,6 @@ def test_gradcheck_finds_a_wrong_gradient_and_says_where():
     assert (x == before).all() and x._version == 0
 
 
-def test_forward_mode_is_only_a_name():
-    with pytest.raises(NotImplementedError, match="forward_ad"):
-        rushlight.autograd.forward_ad.make_dual(rushlight.ones(1), rushlight.ones(1))
-
-
 def test_the_first_gradient_is_the_users_own():
     """A hook or ``retain_grad`` may write to it; the next backward pass starts from one again."""
     x = rushlight.ones(2, requires_grad=True)

@@ -243,11 +243,6 @@ PARTS = {
         classes="QConfig QuantStub DeQuantStub",
         functions="quantize quantize_dynamic prepare prepare_qat convert fuse_modules get_default_qconfig",
     ),
-    "autograd.forward_ad": Part(
-        "rushlight differentiates backwards only; for a Jacobian-vector product use autograd.functional.jvp",
-        functions="dual_level make_dual enter_dual_level exit_dual_level",
-        values={"unpack_dual": lambda tensor, *, level=None: _Unpacked(tensor, None)},  # no tensor has a tangent
-    ),
     "autograd.profiler": Part(
         _PROFILE,
         blocks="record_function emit_nvtx emit_itt",

@@ -1,7 +1,7 @@
 """Automatic differentiation: the tape, the ops' declaration, and the ways to start a backward pass."""
 
 from ..compat import missing as _missing
-from . import functional, graph
+from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad import backward, grad
@@ -18,6 +18,7 @@ __all__ = [
     "detect_anomaly",
     "differentiable",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",

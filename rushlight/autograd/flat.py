@@ -8,6 +8,7 @@ uses the input for a comparison only, or not at all, and leaves no trace of it: 
 from __future__ import annotations
 
 from ..tensor import Tensor, wrap
+from . import mode
 from .tape import Node
 
 _POOLS = ("AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "FractionalMaxPool", "ReflectionPad", "ReplicationPad")
@@ -50,7 +51,7 @@ def tied(node: Node, gradients: list) -> list:
 def _tied(gradient: Tensor, node: Node) -> Tensor:
     t = wrap(gradient._array)
     t._node = FlatBackward(gradient, node)
-    return t
+    return mode.carry(gradient, t) if mode.active else t
 
 
 def _zeros(edge: Node, graph: bool):

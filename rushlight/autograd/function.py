@@ -28,10 +28,13 @@ class FunctionCtx:
         self.to_save = self.dirty_tensors = self.non_differentiable = ()
         self.materialize_grads = True
         self._saved, self._node = (), None
+        self._saved_for_forward, self._forward = (), False
 
     @property
     def saved_tensors(self):
-        """What ``save_for_backward`` kept."""
+        """What ``save_for_backward`` kept; in ``jvp``, what ``save_for_forward`` did."""
+        if self._forward:
+            return self._saved_for_forward
         if self._saved is None:
             raise RuntimeError(_TWICE)
         return tuple(None if s is None else s.tensor(self._node()) for s in self._saved)
@@ -41,7 +44,21 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors) -> None:
-        """Accepted for forward-mode differentiation, which rushlight does not have."""
+        """Keep tensors (or None) until ``jvp``, which follows at once."""
+        self._saved_for_forward = tensors
+
+    def _tangents(self, cls, args, given):
+        """What ``jvp`` says; inputs without a tangent have zeros, unless that was switched off."""
+        if self.materialize_grads:
+            given = [
+                wrap(namespace_of(a._array).zeros_like(a._array)) if t is None and isinstance(a, Tensor) else t
+                for a, t in zip(args, given)
+            ]
+        self._forward = True
+        try:
+            return cls.jvp(self, *given)
+        finally:
+            self._forward = False
 
     def mark_dirty(self, *tensors) -> None:
         """Say which inputs forward changed in place; forward must return them."""
@@ -136,6 +153,12 @@ class Function:
         for a in args:
             if isinstance(a, Tensor):
                 a._sync()
+        if mode.active and mode.levels():
+            return cls._with_tangents(args, separate)
+        return cls._recorded(args, separate)[0]
+
+    @classmethod
+    def _recorded(cls, args, separate):
         node = cls._backward_cls(args, cls._context_cls)
         ctx = node.context
         if separate:
@@ -143,7 +166,26 @@ class Function:
             mode.without_grad(cls.setup_context, ctx, args, result)
         else:
             result = mode.without_grad(cls.forward, ctx, *args)
-        return node._record(args, result)
+        return node._record(args, result), ctx
+
+    @classmethod
+    def _with_tangents(cls, args, separate):
+        """The results without forward mode, then their tangents by ``jvp``, level by level."""
+        from . import tangents
+
+        with tangents.suspended():
+            result, ctx = cls._recorded(args, separate)
+        results = result if isinstance(result, tuple) else (result,)
+        for level in mode.levels():
+            given = [level.of(a) for a in args]
+            if any(t is not None for t in given):
+                with tangents.outside(level):
+                    found = ctx._tangents(cls, args, given)
+                    for y, tangent in zip(results, found if isinstance(found, tuple) else (found,)):
+                        if isinstance(y, Tensor) and tangent is not None:
+                            level.give(y, _tangent_of(y, tangent))
+        ctx._saved_for_forward = ()
+        return result
 
 
 class FunctionNode(Node):
@@ -364,6 +406,18 @@ class _Error(Node):
 
 def _refuse(t: Tensor) -> Tensor:
     return _with_node(t._array, _Error((), t._array.shape, t._array.dtype, namespace_of(t._array)))
+
+
+def _tangent_of(y: Tensor, tangent) -> Tensor:
+    if not isinstance(tangent, Tensor):
+        raise TypeError(f"jvp must return Tensors or None, got {type(tangent).__name__}")
+    if tangent.shape != y.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(y.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    return tangent
 
 
 def _bound(function, args, kwargs, defaults=True):

@@ -6,6 +6,7 @@ from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from . import mode
 from .grad import grad
+from .tangents import Tangents
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -29,14 +30,31 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """``(func(inputs), J v)``, by differentiating ``uᵀ J`` with respect to ``u``.
+    """``(func(inputs), J v)``, by forward mode.
 
     >>> x = rushlight.tensor([1.0, 2.0])
     >>> rushlight.autograd.functional.jvp(lambda x: x * x, x, rushlight.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
+    if strict:  # it asks what the graph says
+        return _twice_transposed(func, inputs, v, create_graph)
+    with mode.enable_grad(), Tangents() as level:
+        call = _Call(func, inputs, "jvp", create_graph, strict, lambda x: _vector_for(v, x, level))
+        columns = tuple(_zeros(o) if level.of(o) is None else level.of(o) for o in call.outputs)
+        return call.result_outputs(), call.like_outputs(columns if create_graph else _detached(columns))
+
+
+def _vector_for(v, inputs, level, name="jvp"):
+    """Give the inputs the parts of ``v`` as tangents."""
+    v = _vector(v, inputs, name, "inputs", len(inputs) == 1, what="input")
+    for x, tangent in zip(inputs, v):
+        level.give(x, tangent)
+
+
+def _twice_transposed(func, inputs, v, create_graph):
+    """``J v`` by differentiating ``uᵀ J`` with respect to ``u``."""
     with mode.enable_grad():
-        call = _Call(func, inputs, "jvp", create_graph, strict)
+        call = _Call(func, inputs, "jvp", create_graph, True)
         v = _vector(v, call.inputs, "jvp", "inputs", call.one_input, what="input")
         u = tuple(_zeros(o).requires_grad_() for o in call.outputs)
         rows = call.grad(call.outputs, u, create_graph=True)
@@ -120,21 +138,29 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """``(func(inputs), H v)`` of a scalar function; the Hessian is symmetric, so this is ``vhp``.
+    """``(func(inputs), H v)`` of a scalar function: forward mode over a backward pass.
 
     >>> rushlight.autograd.functional.hvp(lambda x: (x * x * x).sum(), rushlight.tensor([1.0, 2.0]), rushlight.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    if strict:
+        return vhp(func, inputs, v, create_graph, strict)
+    with mode.enable_grad(), Tangents() as level:
+        call = _Call(_scalar(func, "hvp"), inputs, "hvp", True, strict, lambda x: _vector_for(v, x, level, "hvp"))
+        grads = call.grad(call.outputs, None, create_graph)
+        second = tuple(None if g is None else level.of(g) for g in grads)
+        return call.result_outputs(create_graph), call.like_inputs(call.finish(second, create_graph))
 
 
 class _Call:
     """One evaluation of the user's function on fresh inputs, and the way back to the shapes the user gave."""
 
-    def __init__(self, func, inputs, name, create_graph, strict):
+    def __init__(self, func, inputs, name, create_graph, strict, prepare=None):
         self.name, self.strict = name, strict
         self.one_input = isinstance(inputs, Tensor)
         self.inputs = tuple(_fresh(x, create_graph) for x in _tensors(inputs, "inputs", name))
+        if prepare is not None:
+            prepare(self.inputs)
         outputs = func(*self.inputs)
         self.one_output = isinstance(outputs, Tensor)
         self.outputs = _tensors(outputs, "outputs", name, "of the user-provided function ")

@@ -7,6 +7,7 @@ import numpy as np
 from ..engine import namespace_of
 from ..errors import warn_once
 from ..tensor import Tensor, wrap
+from . import mode
 from .graph import GradientEdge, node_of
 from .overriding import asking
 from .tape import _size, run_backward
@@ -26,18 +27,26 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = tuple(inputs.values()) if isinstance(inputs, dict) else inputs
     if inputs is not None and not _tuple(inputs):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
+    with_tensors = create_graph or _has_tangents()
+    roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), with_tensors)
     retain = create_graph if retain_graph is None else retain_graph
     if create_graph:
         _warn_cycle()
     if inputs is None:
-        run_backward(roots, gradients, retain=retain, graph=create_graph)
+        run_backward(roots, gradients, retain=retain, graph=create_graph, tensors=with_tensors)
         return
     nodes = {_target(t, i) for i, t in enumerate(_tuple(inputs))}
     for t in _tuple(inputs):
         if isinstance(t, Tensor):
             t.retain_grad()
-    run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=nodes, accumulate=True)
+    run_backward(
+        roots, gradients, retain=retain, graph=create_graph, wanted=nodes, accumulate=True, tensors=with_tensors
+    )
+
+
+def _has_tangents() -> bool:
+    """Is forward mode on? Then a backward pass works on Tensors, for its gradients have tangents too."""
+    return bool(mode.active and mode.levels())
 
 
 @asking
@@ -76,14 +85,15 @@ def grad(
             raise AssertionError("Expected output to be a torch.Tensor")
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), create_graph)
+    with_tensors = create_graph or _has_tangents()
+    roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), with_tensors)
     nodes = [_target(t, i) for i, t in enumerate(inputs)]
     retain = create_graph if retain_graph is None else retain_graph
-    found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes))
+    found = run_backward(roots, gradients, retain=retain, graph=create_graph, wanted=set(nodes), tensors=with_tensors)
     results = []
     for i, node in enumerate(nodes):
         if node in found:
-            results.append(found[node] if create_graph else wrap(found[node]))
+            results.append(found[node] if with_tensors else wrap(found[node]))
         elif materialize_grads:
             results.append(wrap(node.xp.zeros(node.shape, dtype=node.dtype)))
         elif allow_unused:
@@ -130,12 +140,12 @@ def _target(place, index: int):
     return node
 
 
-def _roots(outputs, gradients, create_graph):
+def _roots(outputs, gradients, with_tensors):
     nodes, starts = [], []
     for i, (t, g) in enumerate(zip(outputs, gradients)):
         if isinstance(t, GradientEdge):
             nodes.append(node_of(t))
-            starts.append(_start_at_edge(nodes[-1], g, create_graph))
+            starts.append(_start_at_edge(nodes[-1], g, with_tensors))
             continue
         t._sync()
         if t._node is None:
@@ -157,7 +167,7 @@ def _roots(outputs, gradients, create_graph):
             )
         g._sync()
         nodes.append(t._node)
-        starts.append(g if create_graph else g._array)
+        starts.append(g if with_tensors else g._array)
     return nodes, starts
 
 
@@ -168,12 +178,12 @@ def _one_like(array) -> Tensor:
     return wrap(namespace_of(array).ones_like(array))
 
 
-def _start_at_edge(node, g, create_graph):
+def _start_at_edge(node, g, with_tensors):
     if g is None:
         if _size(node.shape) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         g = wrap(node.xp.ones(node.shape, dtype=node.dtype))
-    return g if create_graph else g._array
+    return g if with_tensors else g._array
 
 
 def _warn_cycle() -> None:

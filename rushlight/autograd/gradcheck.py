@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ..tensor import Tensor, wrap
+from . import forward_ad
 from .grad import grad
 from .mode import enable_grad, no_grad
 
@@ -43,23 +44,28 @@ def gradcheck(
     >>> rushlight.autograd.gradcheck(lambda x: (x * x).sum(), x)
     True
     """
-    if check_forward_ad or check_batched_forward_grad:
-        raise NotImplementedError(
-            "gradcheck(): rushlight has no forward-mode differentiation; pass check_forward_ad=False."
-        )
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     try:
         case = _Case(func, inputs, eps)
         if not case.outputs:
             case.check_no_gradient()
             return True
-        for i, output in enumerate(case.outputs):
+        if check_forward_ad:
+            for i in range(len(case.outputs)):
+                _compare_tangents(case, i, atol, rtol, fast_mode)
+        for i, output in enumerate(case.outputs if check_backward_ad else ()):
             if fast_mode:
                 _compare_projected(case, i, output, atol, rtol, nondet_tol, check_grad_dtypes)
             else:
                 _compare_all(case, i, output, atol, rtol, nondet_tol, check_grad_dtypes)
         if check_batched_grad:
             _check_batched(case)
-        if check_undefined_grad:
+        if check_undefined_grad and check_backward_ad:
             _check_undefined(case)
     except GradcheckError:
         if raise_exception:
@@ -93,8 +99,8 @@ def gradgradcheck(
     >>> rushlight.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
-    if check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck(): rushlight has no forward-mode differentiation.")
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     inputs = _tuple(inputs)
     if grad_outputs is None:
         outputs = [o for o in _tuple(func(*inputs)) if isinstance(o, Tensor) and o.requires_grad]
@@ -123,6 +129,8 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
     )
 
@@ -159,6 +167,17 @@ class _Case:
         grads = grad(self.outputs[index], self.wanted, wrap(v), retain_graph=True, allow_unused=True)
         return [np.zeros(t.shape, _array(t).dtype) if g is None else _array(g) for g, t in zip(grads, self.wanted)]
 
+    def jvp(self, index, directions):
+        """The tangent of one output for tangents of the inputs, None where they have none."""
+        given = list(self.inputs)
+        with enable_grad(), forward_ad.dual_level():
+            for place, v in zip(self.places, directions):
+                if v is not None:
+                    given[place] = forward_ad.make_dual(given[place], wrap(v))
+            result = _tuple(self.func(*given))[self.chosen[index]]
+            tangent = forward_ad.unpack_dual(result).tangent
+            return np.zeros(result.shape, _array(result).dtype) if tangent is None else _array(tangent).copy()
+
     def differences(self, place, index):
         """d output[index] / d input: a list over the input's elements (real, then imaginary part) of arrays."""
         x = self.wanted[place]
@@ -173,6 +192,15 @@ class _Case:
         above = self._moved(x, position, original + step, index)
         below = self._moved(x, position, original - step, index)
         _put(x, position, original)
+        return (above - below) / (2 * self.eps)
+
+    def directed(self, place, index, u):
+        """d output[index] in the direction ``u`` of one input."""
+        flat = self.wanted[place].detach()
+        original = _array(flat).copy()
+        above = self._moved(flat, ..., original + self.eps * u, index)
+        below = self._moved(flat, ..., original - self.eps * u, index)
+        _put(flat, ..., original)
         return (above - below) / (2 * self.eps)
 
     def _moved(self, x, position, value, index):
@@ -215,6 +243,30 @@ def _compare_all(case, index, output, atol, rtol, nondet_tol, check_dtypes):
                     raise GradcheckError(_mismatch(case, index, place, position, g, expected))
 
 
+def _compare_tangents(case, index, atol, rtol, fast_mode):
+    """Forward mode against finite differences: every direction of every input, or one random one."""
+    for place, x in enumerate(case.wanted):
+        if fast_mode:
+            u = _unit(_random(np.random.default_rng(place), x))
+            _compare_tangent(case, index, place, u, case.directed(place, index, u), atol, rtol)
+            continue
+        units = (1.0, 1j) if x.dtype.is_complex else (1.0,)
+        for unit, columns in zip(units, case.differences(place, index)):
+            for position, expected in zip(np.ndindex(*x.shape), columns):
+                u = np.zeros(x.shape, _array(x).dtype)
+                u[position] = unit
+                _compare_tangent(case, index, place, u, expected, atol, rtol)
+
+
+def _compare_tangent(case, index, place, u, expected, atol, rtol):
+    found = case.jvp(index, [u if i == place else None for i in range(len(case.wanted))])
+    if not np.allclose(found, expected, rtol=rtol, atol=atol, equal_nan=True):
+        raise GradcheckError(
+            f"Jacobian computed with forward mode mismatch for output {case.chosen[index]} with respect to input "
+            f"{case.places[place]},\nnumerical:{expected}\nanalytical:{found}\n"
+        )
+
+
 def _compare_projected(case, index, output, atol, rtol, nondet_tol, check_dtypes):
     """One random direction in, one out: <v, J u> by differences against <J* v, u>."""
     generator = np.random.default_rng(0)
@@ -224,12 +276,7 @@ def _compare_projected(case, index, output, atol, rtol, nondet_tol, check_dtypes
     for place, (x, g) in enumerate(zip(case.wanted, analytic)):
         _check_gradient(case, place, x, g, check_dtypes)
         u = _unit(_random(generator, x))
-        flat = x.detach()
-        original = _array(flat).copy()
-        above = case._moved(flat, ..., original + case.eps * u, index)
-        below = case._moved(flat, ..., original - case.eps * u, index)
-        _put(flat, ..., original)
-        expected = np.sum(np.real(np.conj(v) * (above - below))) / (2 * case.eps)
+        expected = np.sum(np.real(np.conj(v) * case.directed(place, index, u)))
         found = np.sum(np.real(np.conj(g) * u))
         if not np.allclose(found, expected, rtol=rtol, atol=atol):
             raise GradcheckError(

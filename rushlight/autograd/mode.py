@@ -206,6 +206,13 @@ def intercepting(handler):
     return pushed("interceptors", handler)
 
 
+def stop_intercepting(handler) -> None:
+    """Take ``handler`` off the thread's stack, wherever in it it is."""
+    global active
+    state.interceptors = tuple(h for h in state.interceptors if h is not handler)
+    active -= 1
+
+
 def intercept(call, args, static):
     """Hand an op to the innermost interceptor; inside the handler the outer ones are in force."""
     interceptors = state.interceptors
@@ -214,6 +221,27 @@ def intercept(call, args, static):
         return interceptors[-1](call, args, static)
     finally:
         state.interceptors = interceptors
+
+
+class Differentiating:
+    """An interceptor that gives results tangents: a level of forward mode, see ``tangents``."""
+
+    def give(self, t, tangent) -> None:
+        raise NotImplementedError
+
+
+def levels() -> list:
+    """The levels of forward mode that are on in this thread, outermost first."""
+    return [handler for handler in state.interceptors if isinstance(handler, Differentiating)]
+
+
+def carry(t, to):
+    """Give ``to``, which has the same values, the tangents of ``t``."""
+    held = t.__dict__.get("_tangents")
+    if held is not None:
+        for level, tangent in held.items():
+            level.give(to, tangent)
+    return to
 
 
 def snapshot() -> dict:

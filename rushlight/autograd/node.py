@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Details:
     """What an OpNode keeps beyond saved values, when there is anything: most nodes have none."""
 
-    __slots__ = ("residuals", "compute", "outputs", "packed", "kept_output")
+    __slots__ = ("residuals", "compute", "outputs", "packed", "kept_output", "tangents")
 
     def __init__(self, residuals=None, compute=None):
         self.residuals = residuals
@@ -30,6 +30,7 @@ class Details:
         self.outputs = None  # of several: (weak reference to its node, shape, dtype) each
         self.packed = False  # saved-tensor hooks hold what was saved
         self.kept_output = None  # the output, where the residuals or aux hold it too
+        self.tangents = None  # of outputs that are kept, by number and level: see ``remember``
 
 
 class OpNode(Node):
@@ -237,9 +238,19 @@ class OpNode(Node):
 
     def _output(self, y):
         """The output as a Tensor of this graph; built here, for holding on to it would be a cycle."""
-        if isinstance(y, tuple):
-            return tuple(_with_node(a, self.output(i)) for i, a in enumerate(y))
-        return _with_node(y, self)
+        several = isinstance(y, tuple)
+        made = tuple([_with_node(a, self.output(i) if several else self) for i, a in enumerate(y if several else (y,))])
+        if self.details is not None and self.details.tangents is not None:
+            for i, held in self.details.tangents.items():
+                for level, tangent in held.items():
+                    level.give(made[i], tangent)
+        return made if several else made[0]
+
+    def remember(self, tangents: dict, index: int = 0) -> None:
+        """These are the tangents of an output: if it is kept, it is only as an array, and a later pass wants them."""
+        if self.plan.output:
+            self.details = self.details or Details()
+            self.details.tangents = {**(self.details.tangents or {}), index: tangents}
 
     def output(self, index):
         """The node of one of several outputs; made again if its tensor is gone."""

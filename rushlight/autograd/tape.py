@@ -63,6 +63,9 @@ class Node:
         ``index`` says which one, of several.
         """
 
+    def remember(self, tangents: dict, index: int = 0) -> None:
+        """The output has these tangents, by level; for a node that makes a Tensor of an output that it kept."""
+
     def output(self, index: int) -> Node:
         """The node where the gradient of one of the outputs arrives: itself, unless there are several."""
         return self
@@ -233,6 +236,9 @@ class Output(Node):
     def watch(self, storage, index=None):
         self.parent.watch(storage, self.index)
 
+    def remember(self, tangents, index=0):
+        self.parent.remember(tangents, self.index)
+
     def apply(self, xp, g, graph, keep):
         return (Slot(g, self.index),)
 
@@ -265,17 +271,21 @@ class NodeHooks:
         return handle
 
 
-def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, accumulate=False):
+def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, accumulate=False, tensors=False):
     """Push ``gradients`` from ``roots`` (nodes) down the graph.
 
     A node runs when everything above it has run; of those ready, the youngest first, leaves at once. With ``wanted``
     (a set of nodes) only paths that lead to one of them are followed, and what arrives there is returned as
     ``{node: gradient}`` without being accumulated; with ``accumulate`` the wanted nodes run too, so that leaves among
-    them accumulate. Without ``wanted`` all leaves accumulate.
+    them accumulate. Without ``wanted`` all leaves accumulate. With ``graph`` the pass is recorded; then, or with
+    ``tensors``, gradients are given, travel and are returned as Tensors.
     """
     if overriding.watching and overriding.state.subclasses:  # gradient rules are nobody's to override
         with overriding.DisableTorchFunctionSubclass():
-            return run_backward(roots, gradients, retain=retain, graph=graph, wanted=wanted, accumulate=accumulate)
+            return run_backward(
+                roots, gradients, retain=retain, graph=graph, wanted=wanted, accumulate=accumulate, tensors=tensors
+            )
+    recorded, graph = graph, graph or tensors
     waiting = _count_waiting(roots)
     useful = None if wanted is None else _paths_to(roots, wanted)
     if accumulate:
@@ -292,7 +302,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
 
     watched = mode.active and state.anomaly
     outer, outer_running = state.grad, state.running
-    state.grad, state.running = graph, (waiting, useful)
+    state.grad, state.running = recorded, (waiting, useful)
     try:
         while ready:
             node = heapq.heappop(ready)[2]

@@ -249,6 +249,8 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     old = wrap(t._array)
     old._node, old._storage = t._node, Storage()
     old._storage.views = []
+    if mode.active:
+        mode.carry(t, old)
     result = _computed(function, t, old, args, kwargs)
     _check_assign(t, result)
     _keep_old_values(old)
@@ -286,7 +288,11 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
         source = wrap(t._array)
         source._node, source._storage, source._view = t._node, t._storage, t._view
+        if mode.active:
+            mode.carry(t, source)
     new = function(source, *args, **kwargs)
+    if mode.active:
+        mode.carry(new, t)
     if t._storage is None:
         t._storage = source._counted()
     t._array, t._view = new._array, new._view
@@ -310,9 +316,17 @@ def assign(t: Tensor, result: Tensor) -> None:
         result = differentiable.astype(result, dtype=t._array.dtype)
         node = result._node
     put(t, result._array)
+    if mode.active and mode.levels():
+        write_tangents(t, result)
     if state.grad and (node is not None or t._node is not None):
         _guard_output(t, result)
         rebase(t, node)
+
+
+def write_tangents(t: Tensor, result: Tensor | None) -> None:
+    from . import tangents
+
+    tangents.written(t, result)
 
 
 def _check_assign(t: Tensor, result: Tensor) -> None:

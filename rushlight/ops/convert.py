@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .. import dtypes
-from ..autograd import views
+from ..autograd import mode, views
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
@@ -111,6 +111,10 @@ def _move(t: Tensor, device: Device) -> Tensor:
     made = wrap(_moved_array(t._array, device))
     if t._node is not None and state.grad:
         made._node = ToCopyBackward0(t, t.device)
+    if mode.active and mode.levels():
+        from ..autograd import tangents
+
+        tangents.moved(t, made, lambda tangent: _move(tangent, device))
     return made
 
 
@@ -259,7 +263,7 @@ def copy_(self, src, non_blocking=False):
     _check_expands(self._array.shape, src._array.shape)
     if src._array.__class__ is not self._array.__class__ and not _same_place(src.device, self.device):
         src = _move(src, self.device)
-    if state.grad and (self._node is not None or src._node is not None) and self._array.dtype.kind not in "biu":
+    if self._array.dtype.kind not in "biu" and _is_recorded(self, src):
         views.assign(self, copied(self, src))
     else:
         xp, values = namespace_of(self._array if src._array.__class__ is _ndarray else src._array), src._array
@@ -336,8 +340,15 @@ def _fill_argument(name, t, value):
     return fill_value(value.item() if isinstance(value, np.generic) else value, t.dtype)
 
 
-def _overwrite(t, operator, value):
+def _is_recorded(t, value) -> bool:
+    """Does it matter to gradients, or to tangents, that ``value`` is put into ``t``?"""
     if state.grad and (t._node is not None or (isinstance(value, Tensor) and value._node is not None)):
+        return True
+    return bool(mode.active and mode.levels())
+
+
+def _overwrite(t, operator, value):
+    if _is_recorded(t, value):
         views.assign(t, operator(t, value))
         return t
     array = value._array if isinstance(value, Tensor) else value

@@ -106,7 +106,8 @@ def _rms_scale(xp, x, axes, eps):
 
 
 def _rms_slope(xp, g, x, w, axes, aux):
-    g = g if w is None else g * w
+    g = g if w is None else g * xp.conj(w)
+    x, aux = xp.conj(x), xp.conj(aux)
     return aux * (g - x * aux * (aux * xp.mean(g * x, axis=axes, keepdims=True)))
 
 
@@ -116,7 +117,7 @@ def _rms_slope(xp, g, x, w, axes, aux):
     aux=_rms_scale,
     residuals=True,
     x=_rms_slope,
-    w=lambda xp, g, x, w_shape, aux: _to_affine(xp, g * x * aux, w_shape, w_shape),
+    w=lambda xp, g, x, w_shape, aux: _to_affine(xp, g * xp.conj(x * aux), w_shape, w_shape),
 )
 def rms_normalized(xp, x, w, *, axes, eps, aux):
     """x divided by the root of its mean square."""

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from .. import dtypes
-from ..autograd import views
+from ..autograd import mode, views
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
@@ -147,6 +147,8 @@ def _write(t, record, values):
         views.assign(t, record(t, wrap(values)))
     else:
         views.put(t, values)
+        if mode.active and mode.levels():
+            views.write_tangents(t, None)
     return t
 
 

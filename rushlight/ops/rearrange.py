@@ -386,6 +386,10 @@ def as_strided(input, size, stride, storage_offset=None):
     return strided(base, **static)
 
 
+def _first_tangent(base, input) -> bool:
+    return "_tangents" in input.__dict__ and "_tangents" not in base.__dict__
+
+
 def _strided(input, size, stride, storage_offset):
     """The tensor whose storage ``input`` lives in, in the order of its memory, and the strided part's arguments."""
     size, stride = sizes((size,)), sizes((stride,), "stride")
@@ -394,8 +398,8 @@ def _strided(input, size, stride, storage_offset):
             "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
         )
     base = input if input._view is None or input._view.base is None else input._view.base
-    if base._node is None and input._node is not None:
-        base = input  # the graph begins at a view
+    if (base._node is None and input._node is not None) or _first_tangent(base, input):
+        base = input  # the graph, or a tangent, begins at a view
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     check_layout(size, stride, offset)
     itemsize, reach = base._array.dtype.itemsize, extent(size, stride)
