@@ -118,6 +118,7 @@ _LATER = (
     "overrides",
     "serialization",
     "signal",
+    "sparse",
     "special",
     "testing",
     "types",

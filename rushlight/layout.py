@@ -9,6 +9,11 @@ __all__ = [
     "layout",
     "memory_format",
     "preserve_format",
+    "sparse_bsc",
+    "sparse_bsr",
+    "sparse_coo",
+    "sparse_csc",
+    "sparse_csr",
     "strided",
 ]
 
@@ -31,7 +36,7 @@ class memory_format(_Name):
 
 
 class layout(_Name):
-    """How elements are stored; here always ``strided``."""
+    """How elements are stored: one after the other, or only some of them with their places (``sparse/``)."""
 
 
 contiguous_format = memory_format("contiguous_format")
@@ -39,6 +44,8 @@ preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")  # names only: no tensor has them
 
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
 

@@ -157,11 +157,6 @@ def test_embedding_padding_frequency_and_norm():
     np.testing.assert_allclose(table.weight.tolist(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
-def test_sparse_gradients_are_refused_with_the_way_out():
-    with pytest.raises(NotImplementedError, match="Leave sparse=False"):
-        nn.Embedding(3, 2, sparse=True)(rushlight.tensor([0]))
-
-
 def test_bags_may_be_empty_and_skip_padding():
     w = rushlight.tensor([[1.0], [2.0], [4.0]])
     index, offsets = rushlight.tensor([2, 1, 0]), rushlight.tensor([0, 0, 2])

@@ -16,7 +16,7 @@ LAYERS = [
     "engine",
     "tensor random _printing",
     "autograd utils.hooks",
-    "ops linalg fft special signal func amp aliases types foreach overrides",
+    "ops linalg fft special signal func amp aliases types foreach overrides sparse",
     "nn",
     "optim io serialization hub utils multiprocessing vision",
     "compiler export jit cuda accelerator distributions testing library",

@@ -71,10 +71,7 @@ PARTS = {
         keeps="_disable_dynamo",
         dtypes="complex32 chalf qint8 quint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
-        values={
-            name: layout(name)
-            for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
-        },
+        values={name: layout(name) for name in ("jagged", "_mkldnn")},
         here={"_dynamo_is_compiling": "compiler.is_compiling"},
     ),
     "__config__": Part(_INTERNAL, here={"show": "config.show", "parallel_info": "config.show"}),

@@ -10,7 +10,7 @@ from ..tensor import Tensor, wrap
 from . import mode
 from .graph import GradientEdge, node_of
 from .overriding import asking
-from .tape import _size, run_backward
+from .tape import _size, _to_tensor, run_backward
 
 __all__ = ["backward", "grad"]
 
@@ -93,7 +93,7 @@ def grad(
     results = []
     for i, node in enumerate(nodes):
         if node in found:
-            results.append(found[node] if with_tensors else wrap(found[node]))
+            results.append(_to_tensor(found[node], with_tensors))
         elif materialize_grads:
             results.append(wrap(node.xp.zeros(node.shape, dtype=node.dtype)))
         elif allow_unused:

@@ -22,6 +22,7 @@ from . import mode, overriding
 from .mode import state
 
 _sequence = itertools.count()
+WRAPPERS: dict = {}  # of gradients that are no arrays of an engine, by class: what makes a Tensor of one
 _SOON = 1 << 62  # AccumulateGrad's sequence: run as soon as its gradient is complete
 
 _TWICE = (
@@ -182,12 +183,14 @@ class AccumulateGrad(Node):
                     sys.getrefcount(g) > holders or g.base is not None or not g.flags.carray
                 ):
                     g = g.copy()
-                variable._grad = wrap(g)
+                variable._grad = _to_tensor(g, graph)
             elif old._node is not None:
                 variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
             elif g.__class__ is np.ndarray and old._array.__class__ is np.ndarray:
                 np.add(old._array, g, out=old._array)
                 old._counted().version += 1
+            elif g.__class__ in WRAPPERS or old._array.__class__ in WRAPPERS:
+                variable._grad = _to_tensor(old._array + g, graph)
             else:
                 old._array = xp.add(old._array, g)
         if self.hooks is not None:
@@ -375,8 +378,11 @@ def _deliver(node, g, pending, owned, graph):
     shape = node.shape
     if shape is None:  # a leaf that is gone
         return
-    if g.__class__ is not np.ndarray and not graph and isinstance(g, np.generic):
-        g = np.asarray(g)  # of 0-dim arrays NumPy makes scalars
+    if g.__class__ is not np.ndarray and not graph:
+        if isinstance(g, np.generic):
+            g = np.asarray(g)  # of 0-dim arrays NumPy makes scalars
+        elif g.__class__ in WRAPPERS and not node.is_leaf:
+            g = g.dense()  # only leaves take gradients that are not arrays
     array = g._array if graph else g
     if array.shape != shape or array.dtype != node.dtype:
         g = _fit(g, shape, node.dtype, graph)
@@ -511,7 +517,7 @@ def _after(node, grads, g, graph):
 def _to_tensor(g, graph):
     if g is None or graph:
         return g
-    return wrap(g)
+    return wrap(g) if g.__class__ is np.ndarray else WRAPPERS.get(g.__class__, wrap)(g)
 
 
 def _to_raw(t, graph):

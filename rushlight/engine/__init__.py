@@ -35,7 +35,12 @@ def namespace_of(array):
         return _deferred.namespace
     if kind is _meta.array:
         return _meta.namespace
+    if kind in KINDS:
+        return KINDS[kind]
     return numpy_namespace if isinstance(array, (np.ndarray, np.generic)) else accelerated(array)
+
+
+KINDS: dict = {}  # what else travels as an array: its class, and a namespace of what the tape does with it
 
 
 class _meta:

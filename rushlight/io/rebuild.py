@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..device import cpu, device
 from ..device import device as Device
-from ..layout import strided
+from ..layout import sparse_coo, sparse_csc, sparse_csr, strided
 from ..nn.parameter import Parameter
 from ..ops.creation import empty, on_device
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent
@@ -80,6 +80,28 @@ def rebuild_meta_tensor(dtype, size, stride, requires_grad):
         raise UnpicklingError("the file is corrupted: a tensor without dtype or sizes")
     check_layout(size, stride, 0)
     return _without_values(dtype, 0, tuple(size), tuple(stride), requires_grad)
+
+
+def rebuild_sparse_tensor(form, parts):
+    """A sparse tensor. Its indices are still on their way: their values are looked at when they are used."""
+    from ..sparse.tensor import SparseTensor
+
+    if form not in _SPARSE or not isinstance(parts, (tuple, list)) or len(parts) not in (3, 4):
+        raise UnpicklingError("the file is corrupted: a sparse tensor without its parts")
+    if form is sparse_coo:
+        index, values, size, coalesced = (*parts, False)[:4]
+        fits = _tensor(index).ndim == 2 and index.shape[1:] == _tensor(values).shape[:1]
+        dimensions, indices = index.shape[:1].numel() + values.ndim - 1, (index,)
+    else:
+        starts, others, values, size = parts
+        fits = _tensor(starts).ndim == 1 and _tensor(others).shape == _tensor(values).shape[:1]
+        dimensions, indices, coalesced = 2, (starts, others), True
+    if not fits or len(_whole_numbers(size)) != dimensions or any(i.dtype.name not in _INDEX for i in indices):
+        raise UnpicklingError("the file is corrupted: the parts of a sparse tensor do not go together")
+    return SparseTensor(form, indices, values, size, coalesced is True)
+
+
+_SPARSE, _INDEX = (sparse_coo, sparse_csr, sparse_csc), ("int64", "int32")
 
 
 def rebuild_parameter(data, requires_grad, backward_hooks):
@@ -227,9 +249,10 @@ def _device(kind, index=None):
 
 
 def _layout(name):
-    if not isinstance(name, str) or name != "torch.strided":
-        raise UnpicklingError(f"layout {brief(name)} is not supported")
-    return strided
+    for known in (strided, sparse_coo, sparse_csr, sparse_csc):
+        if isinstance(name, str) and name == repr(known):
+            return known
+    raise UnpicklingError(f"layout {brief(name)} is not supported")
 
 
 def _listed(items):
@@ -248,6 +271,7 @@ def rebuild_functions() -> dict[str, object]:
         "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
         "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
+        "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
         "torch._utils._rebuild_parameter": rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild_from_cpu,

@@ -11,6 +11,7 @@ from . import random
 from . import operators
 from . import activation, embedding, loss, norm
 from . import attention, rnn
+from . import sparse
 from .public import PUBLIC
 
 __all__ = list(PUBLIC)

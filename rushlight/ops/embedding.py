@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..autograd.op import op
+from ..autograd.op import differentiable, op
+from ..engine.fallback import FORWARDS
+from ..engine.sparse import table_rows
 
 
 def _embedding_rule(xp, g, w_shape, index, padding_idx, by_freq):
@@ -12,6 +14,23 @@ def _embedding_rule(xp, g, w_shape, index, padding_idx, by_freq):
 @op(exact=True, w=_embedding_rule)
 def embedding(xp, w, index, *, padding_idx=None, by_freq=False):
     return xp.take(w, index, axis=0)
+
+
+def _rows_rule(xp, g, w_shape, index, padding_idx):
+    return xp.table_rows(g, index, rows=w_shape[0], padding_idx=padding_idx)
+
+
+@op(node="EmbeddingBackward0", exact=True, w=_rows_rule)
+def embedding_by_rows(xp, w, index, *, padding_idx=None):
+    """``embedding`` whose gradient is only the rows that were read; ``sparse=True`` asks for it."""
+    return xp.take(w, index, axis=0)
+
+
+# In a recorded backward pass gradients are Tensors, and that of a table is one with all its rows.
+FORWARDS["table_rows"] = table_rows
+differentiable.table_rows = lambda g, index, *, rows, padding_idx: embedding_slope(
+    g, index, rows=rows, padding_idx=padding_idx, by_freq=False
+)
 
 
 def _kept(xp, g, index, rows, padding_idx, by_freq):

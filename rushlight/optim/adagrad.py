@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..engine import namespace_of
 from ..tensor import wrap
 from .fused import by_kernel
-from .optimizer import PureOptimizer, double, scalar
+from .optimizer import PureOptimizer, add_rows, double, rows_of, scalar
 from .options import check_fused, checked
 
 __all__ = ["Adagrad"]
@@ -57,6 +57,15 @@ class Adagrad(PureOptimizer):
         total = state["sum"] + g * g
         p = p - scalar(xp, size, p) * (g / (xp.sqrt(total) + scalar(xp, option["eps"], p)))
         return p, {"step": step, "sum": total}
+
+    def sparse_update(self, p, g, state, option):
+        if option["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state["step"] += 1
+        rate = option["lr"] / (1 + (float(state["step"]) - 1) * option["lr_decay"])
+        rows, values = rows_of(-g if option["maximize"] else g)
+        add_rows(state["sum"], rows, values * values)
+        add_rows(p, rows, -rate * values / (state["sum"][rows].sqrt() + option["eps"]))
 
     @staticmethod
     def fused(option):

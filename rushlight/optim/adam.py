@@ -43,6 +43,9 @@ class Adam(PureOptimizer):
         check_fused(fused, foreach, differentiable)
         super().__init__(params, defaults)
 
+    def sparse_update(self, p, g, state, option):
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def initial(self, group, p):
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
         return {name: zeros_like(p) for name in names}

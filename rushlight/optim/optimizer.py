@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import mode
-from ..autograd.mode import enable_grad
+from ..autograd.mode import enable_grad, without_grad
 from ..autograd.views import put, put_all
 from ..config import epoch
 from ..engine import namespace_of, settle
@@ -110,7 +110,10 @@ class Optimizer:
                 elif p._grad is not None:
                     grad = p._grad
                     grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
-                    put(grad, namespace_of(grad._array).zeros_like(grad._array))
+                    if grad.is_sparse:
+                        grad.zero_()
+                    else:
+                        put(grad, namespace_of(grad._array).zeros_like(grad._array))
 
     def _evaluate(self, closure):
         if closure is None:
@@ -371,6 +374,10 @@ class PureOptimizer(Optimizer):
     def fused(option):
         return None
 
+    def sparse_update(self, p: Tensor, g, state: dict, option: dict) -> None:
+        """The update of the rows that a sparse gradient has, in place; most optimizers have none."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
     def step(self, closure=None):
         """One update of all parameters that have a gradient."""
         loss = self._evaluate(closure)
@@ -396,6 +403,8 @@ class PureOptimizer(Optimizer):
                     first = self._start(group, p, state, first)
             if job is not None and _plain(p, g, state) and job(p._array, g._array, state, later):
                 (p._storage or p._counted()).version += 1
+            elif g.is_sparse:
+                without_grad(self.sparse_update, p, g, state, option)
             elif differentiable:
                 self._update_differentiable(p, g, state, option)
             elif namespace_of(p._array).DEFERS and p._array.dtype.kind != "c":
@@ -523,6 +532,19 @@ def is_on(value) -> bool:
 def double(xp, step):
     """A step count in double precision: ``1 - beta ** step`` needs it."""
     return xp.astype(step, dtype=np.float64)
+
+
+def add_rows(p: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Add to some rows of ``p``, each named once, in place."""
+    p[rows] = p[rows] + values
+
+
+def rows_of(g) -> tuple[Tensor, Tensor]:
+    """(which rows a sparse gradient has, each once; their values)."""
+    g = g.coalesce()
+    if g.sparse_dim() != 1:
+        raise RuntimeError(f"a sparse gradient has rows: sparse_dim must be 1, but is {g.sparse_dim()}")
+    return g.indices()[0], g.values()
 
 
 def zeros_like(p: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .fused import SMALL, WORTH, Update, add_scaled, blend, constant, do, scratch
-from .optimizer import PureOptimizer, is_on, scalar
+from .optimizer import PureOptimizer, add_rows, is_on, rows_of, scalar
 from .options import check_fused, checked
 
 __all__ = ["SGD"]
@@ -63,6 +63,19 @@ class SGD(PureOptimizer):
             state = {"momentum_buffer": buffer}
             g = g + momentum * buffer if option["nesterov"] else buffer
         return p - scalar(xp, option["lr"], p) * g, state
+
+    def sparse_update(self, p, g, state, option):
+        if option["weight_decay"]:
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+        g = -g if option["maximize"] else g
+        momentum = option["momentum"]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            buffer = g.clone() if buffer is None else buffer * momentum + g * (1 - option["dampening"])
+            state["momentum_buffer"] = buffer
+            g = g + buffer * momentum if option["nesterov"] else buffer
+        rows, values = rows_of(g)
+        add_rows(p, rows, values * -option["lr"])
 
     @staticmethod
     def fused(option):

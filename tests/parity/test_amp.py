@@ -34,7 +34,6 @@ DIFFERENT = {
     "_softmax_backward_data": "the dtype of the original input decides here, in and out of autocast",
     "nn.functional.linear_cross_entropy|chunked": "a loss, so float32; PyTorch leaves its prototype in half precision",
     "nn.functional.linear_cross_entropy|chunked_none": "the same",
-    "nn.functional.embedding_bag": "no sparse gradients",
     "max_pool2d_with_indices_backward": "only in torch.ops",
 }
 

@@ -240,7 +240,7 @@ def test_bad_options_raise_the_same_errors(name):
     for error in INFOS[name].optim_error_inputs_func(device="cpu", dtype=torch.float32):
         given = error.optimizer_error_input
         if error.error_on is not OptimizerErrorEnum.CONSTRUCTION_ERROR or "dense" in given.desc:
-            continue  # rushlight has no sparse tensors
+            continue  # of sparse parameters: below
         params = given.params if given.params is not None else [torch.randn(1, 1)]
         outcomes = []
         for package, convert in ((torch, lambda v: v), (rushlight, ours_sharing())):
@@ -254,6 +254,15 @@ def test_bad_options_raise_the_same_errors(name):
         assert outcomes[0] == outcomes[1], given.desc
         checked += 1
     assert checked >= 5
+
+
+def test_sparse_parameters_are_refused_by_sparse_adam():
+    outcomes = []
+    for package in (torch, rushlight):
+        with pytest.raises(ValueError, match="dense parameter tensors") as caught:
+            package.optim.SparseAdam([package.zeros(3), package.zeros(3).to_sparse()])
+        outcomes.append(str(caught.value))
+    assert outcomes[0] == outcomes[1]
 
 
 def ours_sharing():

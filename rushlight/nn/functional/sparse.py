@@ -31,13 +31,14 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= weight.shape[0]
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _refuse_sparse(sparse)
     _check_indices("embedding", input)
     values = known_values(input)
     if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
+    if sparse:
+        return _by_rows("embedding", weight, input, padding_idx, scale_grad_by_freq)
     return xp.embedding(weight, input, padding_idx=padding_idx, by_freq=scale_grad_by_freq)
 
 
@@ -76,6 +77,9 @@ def embedding_bag(
             bag = PUBLIC["where"](counts, bag, bags)
         return xp.bag_max(weight, index, bag, bags=bags)
     scale = _bag_scale(weight, index, bag, bags, counts, mode, scale_grad_by_freq, per_sample_weights)
+    if sparse:
+        rows = _by_rows("embedding_bag", weight, index, padding_idx, scale_grad_by_freq)
+        return xp.sum_rows(rows * scale.unsqueeze(1), bag, size=bags)
     return xp.bag_sum(weight, index, bag, scale, bags=bags, by_freq=scale_grad_by_freq)
 
 
@@ -139,7 +143,6 @@ def _check_bag_arguments(input, weight, offsets, mode, by_freq, sparse, per_samp
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    _refuse_sparse(sparse)
     _check_indices("embedding_bag", input)
     _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx)
 
@@ -213,12 +216,13 @@ def _shorten_rows(weight, input, max_norm, norm_type):
         weight.copy_(weight * factor)
 
 
-def _refuse_sparse(sparse):
-    if sparse:
-        raise NotImplementedError(
-            "sparse=True: rushlight has no sparse gradients. Leave sparse=False; the gradient is then a dense tensor "
-            "with the same values."
-        )
+def _by_rows(name, weight, input, padding_idx, by_freq):
+    """Rows of a table whose gradient is a sparse tensor."""
+    from ... import sparse  # noqa: F401  (the tape learns what such gradients are)
+
+    if by_freq:
+        raise RuntimeError(f"{name}_backward: scale_grad_by_freq not supported with sparse gradients")
+    return xp.embedding_by_rows(weight, input, padding_idx=padding_idx)
 
 
 def _check_indices(name, input):
