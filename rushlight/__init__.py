@@ -171,6 +171,7 @@ _INSIDE = {
     "dtypes",
     "engine",
     "errors",
+    "foreach",
     "io",
     "warnings",
 }
