@@ -60,6 +60,24 @@ def memory_order(form: memory_format, ndim: int) -> tuple[int, ...]:
     return order
 
 
+def channels_last_order(ndim: int) -> tuple[int, ...] | None:
+    """The order of an image's dimensions with the channels last; None where there is no such format."""
+    return {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}.get(ndim)
+
+
+def looks_channels_last(shape, strides) -> bool:
+    """Would PyTorch take a tensor with these strides, gaps or not, for one whose channels lie last?"""
+    order = channels_last_order(len(shape))
+    if order is None or 0 in shape or strides[1] == 0:
+        return False
+    room = 0
+    for d in (*order[:0:-1], order[0]):
+        if strides[d] < room or (d == 0 and room == strides[1]):  # of (N, 1, 1, 1) nobody can tell
+            return False
+        room = strides[d] * shape[d]
+    return True
+
+
 def dense_strides(shape, order) -> tuple[int, ...]:
     """Strides, in elements, of a gapless tensor whose dimensions lie in memory in ``order``."""
     strides, step = [0] * len(shape), 1

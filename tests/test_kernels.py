@@ -83,7 +83,7 @@ def test_activations_of_arrays_that_do_not_lie_in_order(name, monkeypatch):
         y = function(x, **static)
         y.backward(order(rushlight.tensor(_values((9, 8), seed=1)).T))
         results.append((y.tolist(), x.grad.tolist()))
-        assert y.is_contiguous()
+        assert y.stride() == x.stride()
     assert results[0] == results[1]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import namespace_of
+from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..errors import type_name
 from ..tensor import Storage, Tensor
@@ -32,14 +33,14 @@ _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 def caller(o: Op, node=None, operator=False):
     """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
     plans = Plans(o, node or o.node)
-    general = _general_caller(o, plans, operator)
+    general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
     return (shortcuts.single if len(o.arrays) == 1 else shortcuts.pair)(o, plans, general)
 
 
-def _general_caller(o: Op, plans: Plans, operator=False):
+def _general_caller(o: Op, plans: Plans, layout, operator=False):
     """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
 
     With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
@@ -84,6 +85,7 @@ def _general_caller(o: Op, plans: Plans, operator=False):
         if xp is not numpy_engine and len(arrays) > 1:
             xp.check_same_device(arrays)
         compute = final = auxiliary = None
+        given = arrays
         odd = not (plain and (common is _F32 or common is _F64)) and not is_view
         if odd:
             if operator and not all(isinstance(a, _OPERANDS) for a in args):
@@ -92,8 +94,9 @@ def _general_caller(o: Op, plans: Plans, operator=False):
                 raise _not_a_tensor(o, args)
             if check is not None:
                 check(*arrays)
-            arrays, compute, final = convert(
-                args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp
+            given, (arrays, compute, final) = (
+                arrays,
+                convert(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp),
             )
         try:
             if simple and xp is numpy_engine:
@@ -116,6 +119,8 @@ def _general_caller(o: Op, plans: Plans, operator=False):
                 raise
 
         if out.__class__ is tuple:
+            if layouts.watched and layout is not None and xp is numpy_engine:
+                out = tuple([layout(a, given) if a.shape == out[0].shape else a for a in out])
             return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
         if final is not None:
             out = cast_back(xp, out, compute, final)
@@ -125,6 +130,8 @@ def _general_caller(o: Op, plans: Plans, operator=False):
             out = out if out.__class__ is _ndarray else np.asarray(out)
             if odd and any(out is a for a in arrays):
                 out = out.copy()  # floor of integers, say: what is no view has memory of its own
+            if layouts.watched and layout is not None and out.ndim > 1:
+                out = layout(out, given)
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
         if is_view:

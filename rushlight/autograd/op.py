@@ -108,6 +108,14 @@ class Op:
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
         self.wide = wide
+        self.turns = view and self.name in (
+            "transpose",
+            "swapaxes",
+            "matrix_transpose",
+            "strided",
+            "windows",
+            "diagonal",
+        )
         self.arrays, self.variadic, self.static = _parameters(forward)
         self.label = self.name  # what error messages call it: PyTorch's name, where that is another
         self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)

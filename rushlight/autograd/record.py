@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 
+from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor, View, wrap
 from . import mode
@@ -92,6 +93,8 @@ def link_view(o, base, t, static, index=None):
     array, whole = t._array, base._array
     if array.__class__ is _ndarray and array.base is not whole and not _aliases(array, whole):
         return
+    if o.turns:
+        layouts.watch()
     storage = t._storage = base._storage or base._counted()
     if storage.views is not None:
         storage.views.append(t)

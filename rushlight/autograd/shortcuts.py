@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor
 from . import mode
@@ -57,6 +58,7 @@ class _Probe:
 def pair(o: Op, plans: Plans, general):
     """For ops of two arrays, or one and a Python number."""
     compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
+    layout = layouts.rule_of(o, general.node)
 
     def call(x, w):
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
@@ -85,6 +87,8 @@ def pair(o: Op, plans: Plans, general):
             if out.__class__ is tuple:
                 return general(x, w)
             out = np.asarray(out)
+        if layouts.watched and layout is not None and out.ndim > 1:
+            out = layout(out, (a, b))
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
         if recorded and (node is not None or other is not None) and state.grad:
@@ -111,6 +115,7 @@ def pair(o: Op, plans: Plans, general):
 def single(o: Op, plans: Plans, general):
     """For ops of one array, with or without static arguments, and for views."""
     compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
+    layout = layouts.rule_of(o, general.node)
 
     def call(x, **static):
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
@@ -126,6 +131,8 @@ def single(o: Op, plans: Plans, general):
             if out.__class__ is tuple:
                 return general(x, **static)
             out = np.asarray(out)
+        if layouts.watched and layout is not None and out.ndim > 1:
+            out = layout(out, (a,))
         t = _new(Tensor)
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
         if is_view:

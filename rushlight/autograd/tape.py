@@ -17,6 +17,8 @@ from collections import OrderedDict
 import numpy as np
 
 from ..engine import namespace_of
+from ..engine.numpy import layouts
+from ..layout import is_dense
 from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding
 from .mode import state
@@ -180,9 +182,11 @@ class AccumulateGrad(Node):
                 # Take the array over when nobody but its known holders has it (``g`` here, the caller's, getrefcount's
                 # own; by way of ``take`` also the list of gradients). The same test lets PyTorch steal a gradient.
                 if g.__class__ is np.ndarray and (
-                    sys.getrefcount(g) > holders or g.base is not None or not g.flags.carray
+                    sys.getrefcount(g) > holders
+                    or g.base is not None
+                    or g.strides != getattr(variable._array, "strides", None)
                 ):
-                    g = g.copy()
+                    g = _laid_out_as(variable._array, g)
                 variable._grad = _to_tensor(g, graph)
             elif old._node is not None:
                 variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
@@ -197,6 +201,18 @@ class AccumulateGrad(Node):
             for hook in list(self.hooks.after_accumulate.values()):
                 hook(variable)
         return ()
+
+
+def _laid_out_as(array, g):
+    """A copy of a leaf's gradient that lies in memory as the leaf does; in plain order if that has gaps."""
+    if array.__class__ is not np.ndarray:
+        return g.copy()
+    strides = layouts.strides_of(array)
+    dense = is_dense(array.shape, strides, layouts.order_of(array.shape, strides))
+    made = np.empty(array.size, g.dtype)
+    made = np.ndarray(g.shape, g.dtype, made, 0, [s * g.itemsize for s in strides]) if dense else made.reshape(g.shape)
+    made[...] = g
+    return made
 
 
 class Nowhere(AccumulateGrad):

@@ -16,7 +16,6 @@ from .common import (
     integral_dtype,
     is_integral,
     is_number,
-    no_gradient,
     refuse,
     require_number,
     unary,
@@ -112,7 +111,11 @@ def divide_rounded(xp, x, w, *, mode):
     return quotient + xp.astype((quotient < 0) & (quotient * w != x), dtype=quotient.dtype)
 
 
-@op(node="NotImplemented", promote="common", x=no_gradient("floor_divide"), w=no_gradient("floor_divide"))
+def _no_slope(xp, g):
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
+@op(node="NotImplemented", promote="common", x=_no_slope, w=_no_slope)
 def floor_divide_(xp, x, w):
     return xp.floor_divide(x, w)
 

@@ -15,7 +15,7 @@ from ..autograd.tape import Node
 from ..device import device as Device
 from ..engine import namespace_of
 from ..errors import warn_once
-from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
+from ..layout import contiguous_format, dense_strides, looks_channels_last, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
 from ..tensor import Tensor, wrap
@@ -74,7 +74,7 @@ def _converted(t, device, dtype, copy=False, form=preserve_format):
         _check_format(form)
     recast = dtype is not None and dtype.numpy != t._array.dtype
     moved = device is not None and not _same_place(t.device, device)
-    relaid = form is not preserve_format and not t.is_contiguous(memory_format=form)
+    relaid = form is not preserve_format and not _has_format(t, form)
     if moved:
         t = _move(t, device)
     if recast:
@@ -84,6 +84,15 @@ def _converted(t, device, dtype, copy=False, form=preserve_format):
     if relaid:
         return _lay_out(t, memory_order(form, t.ndim), "CloneBackward0" if recast or moved else "ToCopyBackward0")
     return _CLONE_AS_TO(t) if copy and not (recast or moved) else t
+
+
+def _has_format(t, form) -> bool:
+    """Is ``t`` taken to be in a memory format: by its strides, which may leave gaps."""
+    if t._array.__class__ is not _ndarray:
+        return t.is_contiguous(memory_format=form)
+    last = looks_channels_last(t.shape, t.stride())
+    memory_order(form, t.ndim)  # refuses a format for another number of dimensions
+    return last if form is not contiguous_format else not last
 
 
 _DISCARDED = "Casting complex values to real discards the imaginary part"
@@ -201,10 +210,9 @@ _CLONE_AS_TO = variant(xp_.clone, "ToCopyBackward0")
 def clone(input, *, memory_format=preserve_format):
     """A copy that gradients flow through."""
     _check_format(memory_format)
-    if memory_format is preserve_format and input.is_contiguous():
+    if memory_format is preserve_format:
         return xp_.clone(input)
-    order = input.dim_order() if memory_format is preserve_format else memory_order(memory_format, input.ndim)
-    return _lay_out(input, order)
+    return _lay_out(input, memory_order(memory_format, input.ndim))
 
 
 @public(function=False)

@@ -15,6 +15,7 @@ from .. import config, dtypes
 from ..autograd.mode import state
 from ..device import device as Device
 from ..engine import accelerated, meta, namespace_of
+from ..engine.numpy import layouts
 from ..errors import type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
@@ -298,8 +299,10 @@ def ones(*size, dtype, device, **keywords):
 @factory
 def empty(*size, dtype, device, memory_format=contiguous_format, **keywords):
     shape = sizes("empty", size, keywords)
-    order = memory_order(memory_format, len(shape))
-    return _strided(shape, dense_strides(shape, order), dtype or dtypes.get_default_dtype(), device)
+    order, dtype = memory_order(memory_format, len(shape)), dtype or dtypes.get_default_dtype()
+    if memory_format is contiguous_format:
+        return _filled(shape, None, dtype, device)
+    return _strided(shape, dense_strides(shape, order), dtype, device)
 
 
 @factory
@@ -549,10 +552,14 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
         # A namespace's own function: while compiling, the input may have no device yet.
         array = namespace_of(input._array).full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy)
         return finish(array, requires_grad)
-    order = input.dim_order() if memory_format is preserve_format else memory_order(memory_format, len(shape))
-    if order == tuple(range(len(shape))):
+    plain = dense_strides(shape, range(len(shape)))
+    if memory_format is preserve_format:
+        strides = layouts.preserved(shape, input.stride()) if layouts.watched else plain
+    else:
+        strides = dense_strides(shape, memory_order(memory_format, len(shape)))
+    if strides == plain:
         return finish(_filled(shape, value, dtype, place), requires_grad)
-    array = _strided(shape, dense_strides(shape, order), dtype, place)
+    array = _strided(shape, strides, dtype, place)
     if value is not None and array.__class__ is np.ndarray:
         array[...] = fill_value(value, dtype)
     elif value is not None:
@@ -635,6 +642,8 @@ def resolve(device, function: str) -> Device:
 def on_device(array: np.ndarray, device: Device):
     """A NumPy array as the array of the engine that serves ``device``."""
     if device.type == "cpu":
+        if not array.flags.c_contiguous:
+            layouts.watch()
         return array
     return engine_of(device).to_device(array, device)
 
@@ -679,6 +688,7 @@ def _strided(size, stride, dtype, device):
         return _filled(size, None, dtype, device)
     extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
     memory = np.empty(extent, dtype.numpy)
+    layouts.watch()
     return np.ndarray(size, dtype.numpy, memory, strides=[s * dtype.itemsize for s in stride])
 
 

@@ -29,6 +29,7 @@ from ..special import (
     polygamma,
     zeta,
 )
+from . import layouts
 from .kernels import activations, losses, norms, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
@@ -100,6 +101,7 @@ def alias(x):
 
 def lay_out(x, order):
     """A copy whose dimensions lie in memory in ``order``, outermost first."""
+    layouts.watch()
     return np.array(x.transpose(order), order="C").transpose(np.argsort(order))
 
 
@@ -219,13 +221,19 @@ def argmin(x, axis=None, keepdims=False):
 
 
 def top_order(x, k, axis):
-    """Where the ``k`` largest elements along ``axis`` are, in no particular order; NaN is the largest."""
+    """Where the ``k`` largest elements along ``axis`` are, the first of equal ones first; NaN is the largest."""
     n = x.shape[axis]
     if k <= 8 and 8 * k <= n and x.dtype.kind == "f":
         found = _top_few(x, k, axis)
         if found is not None:
             return found
-    return np.take(np.argpartition(x, n - k, axis=axis), range(n - k, n), axis=axis)
+    found = np.sort(np.take(np.argpartition(x, n - k, axis=axis), range(n - k, n), axis=axis), axis=axis)
+    values = np.take_along_axis(x, found, axis)
+    least = values.min(axis, keepdims=True)
+    if np.array_equal(np.count_nonzero(x == least, axis), np.count_nonzero(values == least, axis)):
+        return found
+    order = n - 1 - np.flip(argsort(np.flip(x, axis), axis), axis)  # equal ones are left out: take the first of them
+    return np.take(order, range(k), axis=axis)
 
 
 def _top_few(x, k, axis):

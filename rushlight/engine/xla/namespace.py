@@ -318,7 +318,7 @@ def argsort(x, axis=-1):
 
 
 def top_order(x, k, axis):
-    """Where the ``k`` largest elements along ``axis`` are, in no particular order; NaN is the largest."""
+    """Where the ``k`` largest elements along ``axis`` are, the first of equal ones first; NaN is the largest."""
     return jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[1].astype(np.int64), -1, axis)
 
 

@@ -1,0 +1,204 @@
+"""How results lie in memory: PyTorch's rules, for operands that are not all in plain order.
+
+NumPy's own choice is PyTorch's for most element-wise results. What is left is decided here, in one place for all
+operators, and only once ``watched``: until somebody turns a tensor's dimensions around or asks for another memory
+format every tensor lies in plain order, and nothing needs to be looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...layout import channels_last_order, dense_strides, is_dense, looks_channels_last
+
+watched = False  # has a tensor been made whose dimensions lie in memory in another order?
+
+
+def watch() -> None:
+    global watched
+    watched = True
+
+
+def strides_of(array) -> tuple[int, ...]:
+    """Strides in elements."""
+    size = array.itemsize
+    return tuple([s // size for s in array.strides])
+
+
+# -- rules: f(result, operands) -> the result, copied where it lies otherwise ------------------------------------------
+
+
+def each(out, operands):
+    """Element by element: as operands of one layout lie, else by their strides, the first operand first."""
+    return _each(out, operands, all(getattr(a, "shape", ()) == out.shape for a in operands if a is not None))
+
+
+def each_alone(out, operands):
+    """The same for what takes its numbers beside its operands: ``power(x, 2)`` has one operand, ``add(x, 2)`` two."""
+    return _each(out, operands, all(a.shape == out.shape for a in operands if hasattr(a, "shape")))
+
+
+def _each(out, operands, alike):
+    operands = [a for a in operands if a.__class__ is np.ndarray and a.ndim]
+    if alike and all(a.flags.c_contiguous for a in operands):
+        return plain(out)
+    known = [strides_of(a) for a in operands]
+    if alike:
+        order = channels_last_order(out.ndim)
+        if order and all(is_dense(out.shape, strides, order) for strides in known):
+            return laid(out, dense_strides(out.shape, order))
+        if len(set(known)) == 1 and is_dense(out.shape, known[0], order_of(out.shape, known[0])):
+            return laid(out, known[0])
+    known = [_broadcast(a.shape, strides, out.shape) for a, strides in zip(operands, known)]
+    return laid(out, dense_strides(out.shape, _sorted(out.shape, known)))
+
+
+def plain(out, operands=None):
+    """In plain order, whatever the operands."""
+    return (
+        out if out.flags.c_contiguous and _is_canonical(out) else laid(out, dense_strides(out.shape, range(out.ndim)))
+    )
+
+
+def like(out, operands):
+    """As the first operand, where that has no gaps; else by its strides."""
+    return laid(out, preserved(operands[0].shape, strides_of(operands[0])))
+
+
+def channels(out, operands):
+    """Channels last if the first operand's are, else in plain order."""
+    x = operands[0]
+    if out.ndim != x.ndim or not looks_channels_last(x.shape, strides_of(x)):
+        return plain(out)
+    return laid(out, dense_strides(out.shape, channels_last_order(out.ndim)))
+
+
+def any_channels(out, operands):
+    """Channels last if the image's or the weight's are; volumes stay in plain order."""
+    last = out.ndim == 4 and any(a is not None and looks_channels_last(a.shape, strides_of(a)) for a in operands[:2])
+    return laid(out, dense_strides(out.shape, channels_last_order(out.ndim))) if last else plain(out)
+
+
+def by_target(out, operands):
+    """Element by element, beginning with 1 - target."""
+    return each(out, (1, operands[1]))
+
+
+def joined(out, operands):
+    """Channels last if those of all operands are, else in plain order."""
+    last = all(looks_channels_last(a.shape, strides_of(a)) for a in operands)
+    return channels(out, operands) if last else plain(out)
+
+
+def stacked(out, operands):
+    """Channels last in each part, if those of all operands are; else in plain order."""
+    x = operands[0]
+    if out.shape[1:] != x.shape or not all(looks_channels_last(a.shape, strides_of(a)) for a in operands):
+        return plain(out)
+    return laid(out, (x.size, *dense_strides(x.shape, channels_last_order(x.ndim))))
+
+
+def padded(out, operands):
+    """Channels last if the operand's are; as the operand where nothing was added."""
+    return (like if out.shape == operands[0].shape else channels)(out, operands)
+
+
+def preserved(shape, strides) -> tuple[int, ...]:
+    """The strides of a new tensor that is to lie as one with these does (``preserve_format``)."""
+    if is_dense(shape, strides, order_of(shape, strides)):
+        return strides
+    return dense_strides(shape, _sorted(shape, [strides]))
+
+
+def laid(out, strides):
+    """``out`` with these strides (in elements): itself, or a copy."""
+    size = out.itemsize
+    wanted = tuple([s * size for s in strides])
+    if out.strides == wanted or not out.size:
+        return out
+    if all(n == 1 or a == b for n, a, b in zip(out.shape, out.strides, wanted)):
+        return np.lib.stride_tricks.as_strided(out, out.shape, wanted)
+    made = np.ndarray(out.shape, out.dtype, np.empty(out.size, out.dtype), 0, wanted)
+    made[...] = out
+    return made
+
+
+def _is_canonical(out) -> bool:
+    """Do dimensions of size 1, whose strides mean nothing, have those that PyTorch gives them?"""
+    return 1 not in out.shape or strides_of(out) == dense_strides(out.shape, range(out.ndim))
+
+
+def order_of(shape, strides):
+    return sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d]))
+
+
+def _broadcast(shape, strides, wanted):
+    """The strides of an operand seen in the result's shape."""
+    extra = len(wanted) - len(shape)
+    own = [0 if n == 1 and wanted[i + extra] != 1 else s for i, (n, s) in enumerate(zip(shape, strides))]
+    return (*([0] * extra), *own)
+
+
+def _sorted(shape, known) -> list[int]:
+    """The dimensions from outermost to innermost: each moves inward past those that an operand strides over faster.
+
+    The first operand that can tell two dimensions apart decides; broadcast dimensions tell nothing.
+    """
+    inner = list(range(len(shape)))[::-1]
+    for i in range(1, len(inner)):
+        place = i
+        for j in range(i - 1, -1, -1):
+            answer = _slower(shape, known, inner[j], inner[place])
+            if answer > 0:
+                inner[j], inner[place] = inner[place], inner[j]
+                place = j
+            elif answer < 0:
+                break
+    return inner[::-1]
+
+
+def _slower(shape, known, a: int, b: int) -> int:
+    """1 if dimension ``a`` belongs outside of ``b``, -1 if inside, 0 if no operand can tell."""
+    for strides in known:
+        if strides[a] and strides[b]:
+            if strides[a] != strides[b]:
+                return 1 if strides[a] > strides[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+    return 0
+
+
+# -- which operator follows which rule ---------------------------------------------------------------------------------
+
+_FAMILIES = {
+    each: """
+        negative abs sign floor ceil trunc frac round signbit isnan isinf isfinite isposinf isneginf isreal logical_and
+        logical_or logical_xor logical_not isclose invert make_complex polar relu leaky_relu hardsigmoid hardswish
+        hardshrink softshrink threshold elu softplus silu mish gelu native_dropped
+        rms_normalized gamma_slope frexp rrelu_with_noise""",
+    each_alone: "power clip lerp where_ addcmul addcdiv",
+    like: "binary_cross_entropy astype clone nan_to_num hardtanh prelu_kernel flip sort_and_index zeros_like ones_like",
+    plain: """
+        log_sigmoid softmax log_softmax cumsum cumprod logcumsumexp cummax_and_index cummin_and_index tril triu
+        masked_fill topk repeat take_slices take_along_axis gather bernoulli_of glu sum mean nansum prod max min argmax
+        argmin all any aminmax max_and_index min_and_index var std var_mean std_mean vector_norm logsumexp
+        index_at normalized is_class grid_sampler pixel_shuffle scatter scatter_add put_at
+        spread_masked kthvalue median_and_index nanmedian_and_index mode CopySlices
+        FractionalMaxPool2DBackward0 FractionalMaxPool3DBackward0 AvgPool3DBackward0""",
+    channels: """
+        max_pool avg_pool resample pixel_unshuffle channel_shuffle roll unpool sum_windows NativeGroupNormBackward0
+        NativeBatchNormBackward0 normalized_by conv_input largest_of at_positions""",
+    by_target: "binary_cross_entropy_with_logits",
+    padded: "pad_constant",
+    joined: "cat",
+    stacked: "stack",
+    any_channels: "conv",
+}
+RULES = {name: rule for rule, names in _FAMILIES.items() for name in names.split()}
+
+
+def rule_of(op, node: str):
+    """The rule of an operator, or of its variant with another node; those that promote are mostly element-wise."""
+    if op.view:
+        return None
+    return RULES.get(node) or RULES.get(op.name) or (each if op.promote else None)
