@@ -124,14 +124,14 @@ def run(library, program: Program):
             return [("error", number, type(error).__name__)]
     tensors = {k: v for k, v in sorted(names.items()) if k[0] == "t" and k != "torch" and isinstance(v, library.Tensor)}
     found = [("values", k, *_seen(t)) for k, t in tensors.items()]
-    loss = [t for t in tensors.values() if t.requires_grad and _leaf(t) is False]
+    loss = [t for t in tensors.values() if t.requires_grad and _is_leaf(t) is False]
     if loss:
         try:
             last = loss[-1]
             last.backward(library.ones_like(last))
         except Exception as error:
             return [*found, ("backward", type(error).__name__)]
-        found += [("grad", k, *_seen(t.grad)) for k, t in tensors.items() if _leaf(t) is True and t.grad is not None]
+        found += [("grad", k, *_seen(t.grad)) for k, t in tensors.items() if _is_leaf(t) is True and t.grad is not None]
     return found
 
 
@@ -140,10 +140,10 @@ def _seen(t):
         return (t,)
     values = t.detach().resolve_conj()
     array = np.asarray(values.float().tolist() if t.dtype.itemsize == 2 and t.is_floating_point() else values.tolist())
-    return str(t.dtype), tuple(t.shape), t.requires_grad, _leaf(t), array
+    return str(t.dtype), tuple(t.shape), t.requires_grad, _is_leaf(t), array
 
 
-def _leaf(t):
+def _is_leaf(t):
     """Is it a leaf? Of one of several views whose base was written, asking raises."""
     try:
         return t.is_leaf
