@@ -14,9 +14,10 @@ ROOT = pathlib.Path(rushlight.__file__).parent
 LAYERS = [
     "config device dtypes errors layout storage backends version torch_version compat absent __future__",
     "engine",
-    "tensor random _printing",
+    "tensor random _printing futures",
     "autograd utils.hooks",
     "ops linalg fft special signal func amp aliases types foreach overrides sparse",
+    "distributed",
     "nn",
     "optim io serialization hub utils multiprocessing vision",
     "compiler export jit cuda accelerator distributions testing library",

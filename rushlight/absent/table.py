@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import typing
 from dataclasses import dataclass, field
 
@@ -44,9 +43,7 @@ class _Settings:
         return
 
 
-_ONE_PROCESS = (
-    "rushlight.distributed is not built yet, and is_available() says so; a program of one process runs without it"
-)
+_ONE_PROCESS = "this part of torch.distributed is not built yet; process groups and collectives are"
 _EAGER = "rushlight.compile traces Python itself: there is no graph of instructions to look at or change"
 _SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export take the module as it is"
 _PROFILE = "use rushlight.inspect.watch, or Python's cProfile: eager code here is Python"
@@ -59,7 +56,6 @@ _VISION = "torchvision's operators on boxes are not built yet"
 _LATER = "it is not built yet"
 _INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
 
-_HALF_AN_HOUR = datetime.timedelta(minutes=30)
 
 PARTS = {
     "": Part(
@@ -324,34 +320,12 @@ PARTS = {
     "cuda.tunable": Part(_CUDA, no="is_enabled"),
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
-        _ONE_PROCESS,
-        no="is_available is_initialized is_nccl_available is_gloo_available is_mpi_available is_ucc_available "
-        "is_xccl_available is_torchelastic_launched is_backend_available",
-        classes="ProcessGroup ProcessGroupGloo ProcessGroupNCCL Store TCPStore FileStore HashStore PrefixStore Work "
-        "Backend BackendConfig DeviceMesh GradBucket P2POp GroupMember Reducer Logger BuiltinCommHookType "
+        _LATER,
+        classes="ProcessGroupGloo ProcessGroupNCCL DeviceMesh GradBucket Reducer Logger BuiltinCommHookType "
         "AllreduceOptions",
-        errors="DistError DistBackendError DistNetworkError DistStoreError",
-        functions="init_process_group destroy_process_group new_group new_subgroups get_rank get_world_size "
-        "get_backend get_backend_config get_global_rank get_group_rank get_process_group_ranks get_node_local_rank "
-        "get_default_backend_for_device all_reduce all_gather all_gather_object all_gather_into_tensor all_to_all "
-        "all_to_all_single all_gather_coalesced all_reduce_coalesced barrier monitored_barrier broadcast "
-        "broadcast_object_list gather gather_object scatter scatter_object_list reduce reduce_scatter "
-        "reduce_scatter_tensor send recv isend irecv send_object_list recv_object_list batch_isend_irecv "
-        "init_device_mesh rendezvous split_group _all_gather_base _reduce_scatter_base",
-        enums={"ReduceOp": "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM", "DebugLevel": "OFF INFO DETAIL"},
-        values={"default_pg_timeout": _HALF_AN_HOUR},
-        here={"group": "distributed.distributed_c10d.group", "reduce_op": "distributed.ReduceOp"},
+        functions="init_device_mesh split_group shrink_group",
     ),
-    "distributed.distributed_c10d": Part(
-        _ONE_PROCESS,
-        classes="ProcessGroup Work Store GroupMember group",
-        no="is_initialized",
-        functions="_get_default_group get_rank get_world_size broadcast_object_list all_gather_object "
-        "_get_pg_default_device _find_pg_by_ranks_and_tag",
-        here={"ReduceOp": "distributed.ReduceOp"},
-        values={"default_pg_timeout": _HALF_AN_HOUR, "_world": None},
-    ),
-    "distributed.constants": Part(_ONE_PROCESS, values={"default_pg_timeout": _HALF_AN_HOUR}),
+    "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
     "distributed.utils": Part(_ONE_PROCESS, functions="_verify_param_shape_across_processes _sync_module_states"),
     "distributed.run": Part(_ONE_PROCESS, functions="run main get_args_parser config_from_args"),
     "distributed.launcher": Part(_ONE_PROCESS),
@@ -363,15 +337,6 @@ PARTS = {
         _ONE_PROCESS, no="is_available", functions="init_rpc shutdown rpc_sync rpc_async remote", classes="RRef"
     ),
     "distributed.autograd": Part(_ONE_PROCESS, classes="context"),
-    "distributed.nn": Part(_ONE_PROCESS, functions="all_reduce all_gather reduce_scatter all_to_all broadcast"),
-    "distributed.nn.functional": Part(
-        _ONE_PROCESS, functions="all_reduce all_gather reduce_scatter all_to_all broadcast"
-    ),
-    "distributed._functional_collectives": Part(
-        _ONE_PROCESS,
-        functions="all_reduce all_gather_tensor wait_tensor reduce_scatter_tensor all_to_all_single",
-        classes="AsyncCollectiveTensor",
-    ),
     "distributed.optim": Part(
         _ONE_PROCESS, classes="ZeroRedundancyOptimizer PostLocalSGDOptimizer DistributedOptimizer"
     ),
@@ -539,7 +504,6 @@ PARTS = {
         classes="ShapeEnv",
         functions="guard_size_oblivious statically_known_true",
     ),
-    "futures": Part(_ONE_PROCESS, classes="Future", functions="collect_all wait_all"),
     "jit": Part(
         _SCRIPT,
         keeps="_overload _overload_method interface script_if_tracing export_opnames _script_if_tracing",

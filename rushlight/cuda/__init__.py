@@ -78,7 +78,7 @@ def _gpus() -> tuple:
     try:
         import jax
 
-        return tuple(jax.devices("gpu"))
+        return tuple(jax.local_devices(backend="gpu"))
     except (ImportError, RuntimeError):
         return ()
 

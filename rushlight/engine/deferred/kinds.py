@@ -60,7 +60,7 @@ class Kind:
         self.outputs = tuple([aval_of(x.shape, x.dtype) for x in made])
         size = sum(math.prod(a.shape) * a.dtype.itemsize for a in self.outputs)
         if size > _LARGE:  # an array that no memory can hold is noticed at this line, not when somebody looks
-            check_room(jax.devices()[0], size)
+            check_room(jax.local_devices()[0], size)
         self.build = _builder(*structure)
         self.id = len(by_id)
         by_id.append(self)

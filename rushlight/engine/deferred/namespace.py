@@ -228,4 +228,4 @@ def _drawn(kind, args, options, words):
 
 def _default_place():
     """Where an array goes that nobody gave a device: where this thread last recorded."""
-    return last_place() or jax.devices()[0]
+    return last_place() or jax.local_devices()[0]

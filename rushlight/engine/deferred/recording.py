@@ -273,7 +273,7 @@ def last_place():
 def recording_of(arrays: list[Deferred]) -> Recording:
     """The recording that a call on ``arrays`` belongs to."""
     place = next((a.place for a in arrays if a.place is not None), None)
-    return recording_on(place or last_place() or jax.devices()[0])
+    return recording_on(place or last_place() or jax.local_devices()[0])
 
 
 def settle(everywhere: bool = False) -> None:

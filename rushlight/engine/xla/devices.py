@@ -57,13 +57,13 @@ def place_of(d: device) -> jax.Device:
     """The JAX device behind a rushlight device; XLA's CPU for ``cpu`` and ``xla``."""
     try:
         index = d.index if d.index is not None else config.current_gpu if d.type == "cuda" else 0
-        return jax.devices(_PLATFORM[d.type])[index]
+        return jax.local_devices(backend=_PLATFORM[d.type])[index]  # of this process: a world has more
     except (RuntimeError, IndexError):
         raise RuntimeError(_missing(d)) from None
 
 
 def _missing(d: device) -> str:
-    have = ", ".join(dict.fromkeys(str(_device_of_place(p)) for p in jax.devices()))
+    have = ", ".join(dict.fromkeys(str(_device_of_place(p)) for p in jax.local_devices()))
     if d.type == "cuda":
         return (
             f"device '{d}' was asked for, but no such NVIDIA GPU is visible to JAX, which finds: {have}. "
@@ -81,7 +81,8 @@ def device_of(array) -> device:
 
 @functools.cache
 def _device_of_place(place) -> device:
-    return device(_TYPE.get(place.platform, place.platform), place.id)
+    here = jax.local_devices(backend=place.platform)  # a world numbers its devices anew
+    return device(_TYPE.get(place.platform, place.platform), here.index(place) if place in here else place.id)
 
 
 def check_same_device(arrays) -> None:
@@ -146,7 +147,7 @@ def explained(place=None, holding: str = ""):
     except jax.errors.JaxRuntimeError as error:
         if not re.search("RESOURCE_EXHAUSTED|[Oo]ut of memory", str(error)):
             raise
-        raise out_of_memory(place or jax.devices()[0], _asked_for(str(error)), holding) from error
+        raise out_of_memory(place or jax.local_devices()[0], _asked_for(str(error)), holding) from error
 
 
 def _asked_for(said: str) -> str:

@@ -27,7 +27,7 @@ def compiler_options(platform: str, given: dict | None) -> dict | None:
 def _known(platform: str) -> dict:
     options = _OPTIONS.get(platform, {})
     try:
-        jax.jit(lambda x: x, compiler_options=options)(jax.device_put(0.0, jax.devices(platform)[0]))
+        jax.jit(lambda x: x, compiler_options=options)(jax.device_put(0.0, jax.local_devices(backend=platform)[0]))
     except jax.errors.JaxRuntimeError:  # a jaxlib without this option
         return {}
     return options

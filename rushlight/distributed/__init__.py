@@ -1,0 +1,42 @@
+"""``torch.distributed``: many processes, one program. The engine is JAX's runtime."""
+
+from __future__ import annotations
+
+import enum
+import os
+
+from ..compat import missing as _missing
+from .collectives import *
+from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_single
+from .errors import *
+from .objects import *
+from .point_to_point import *
+from .reduce_op import ReduceOp, _make_nccl_premul_sum
+from .rendezvous import register_rendezvous_handler, rendezvous
+from .store import *
+from .work import Work
+from .world import *
+
+__getattr__ = _missing(__name__)
+reduce_op = ReduceOp
+_all_gather_base, _reduce_scatter_base = all_gather_single, reduce_scatter_single
+
+
+class DebugLevel(enum.Enum):
+    """How much is checked; accepted, and without effect here."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+def get_debug_level() -> DebugLevel:
+    return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = level.name
+
+
+def set_debug_level_from_env() -> None:
+    """The level is read from the environment whenever it is asked for."""

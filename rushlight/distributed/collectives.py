@@ -1,0 +1,625 @@
+"""PyTorch's collectives: what every process of a group calls, and what each then has.
+
+Each flattens its tensors, has the group's thread run the collective (``engine/xla/collectives.py``), and writes what
+came back when it is waited for. A group of one needs no JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd.views import put
+from ..engine import computed, namespace_of
+from ..tensor import Tensor
+from . import world
+from .errors import DistBackendError
+from .reduce_op import ReduceOp
+from .work import Work, done
+from .world import ProcessGroup, is_outside, rank_in, the
+
+__all__ = [
+    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "monitored_barrier",
+    "reduce", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+]  # fmt: skip
+
+
+# -- the collectives ---------------------------------------------------------------------------------------------------
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+    """``tensor`` becomes the sum (or what ``op`` says) of all processes' tensors, in all of them."""
+    check_tensor(tensor, "tensor")
+    if is_outside(group, "all_reduce"):
+        return None
+    group = the(group)
+    _check_op(tensor, op, "all_reduce")
+    if _coalescing:
+        _coalescing[-1].append(functools.partial(all_reduce, tensor, op, group, True))
+        return None
+    x = flat(tensor)
+    what, x = _reducible(op, x)
+    return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, what), [tensor], _back, async_op)
+
+
+def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    """``tensor`` of process ``src`` for all."""
+    check_tensor(tensor, "tensor")
+    if is_outside(group, "broadcast"):
+        return None
+    group = the(group)
+    source = rank_in(group, src, group_src)
+    x = flat(tensor)
+    return _start(group, "broadcast", tensor, lambda ring: ring.broadcast(x, source), [tensor], _back, async_op)
+
+
+def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    """``all_reduce``, of which only process ``dst`` gets the result."""
+    check_tensor(tensor, "tensor")
+    if is_outside(group, "reduce"):
+        return None
+    group = the(group)
+    target = rank_in(group, dst, group_dst, "reduce")
+    _check_op(tensor, op, "reduce")
+    what, x = _reducible(op, flat(tensor))
+    write = _back if group.rank() == target else _nothing
+    return _start(group, "reduce", tensor, lambda ring: ring.all_reduce(x, what), [tensor], write, async_op)
+
+
+def all_gather(tensor_list, tensor, group=None, async_op=False):
+    """``tensor_list`` becomes the tensors of all processes, in the order of their ranks."""
+    check_list(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    _check_same_dtype(tensor_list, tensor)
+    if is_outside(group, "all_gather"):
+        return None
+    group = the(group)
+    if len(tensor_list) != group.size():
+        raise RuntimeError(
+            "ProcessGroupGloo::allgather: invalid output tensor list at index 0 "
+            f"(expected length {group.size()}, got {len(tensor_list)})"
+        )
+    for i, t in enumerate(tensor_list):
+        if t.shape != tensor.shape:
+            raise RuntimeError(
+                f"ProcessGroupGloo::allgather: invalid tensor size at index {i} "
+                f"(expected {_size(tensor)}, got {_size(t)})"
+            )
+    x = flat(tensor)
+    return _start(group, "all_gather", tensor, lambda ring: ring.all_gather(x), tensor_list, _back_rows, async_op)
+
+
+def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+    """``output_tensor`` becomes all processes' ``input_tensor``, one after the other or stacked."""
+    check_tensor(output_tensor, "output_tensor")
+    check_tensor(input_tensor, "input_tensor")
+    if is_outside(group, "all_gather_into_tensor"):
+        return None
+    group = the(group)
+    _check_same_dtype([output_tensor], input_tensor)
+    if output_tensor.numel() != input_tensor.numel() * group.size():
+        raise RuntimeError(
+            f"ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected {_size(input_tensor)} from each of "
+            f"{group.size()} processes, got {_size(output_tensor)})"
+        )
+    x = flat(input_tensor)
+    gather_all = lambda ring: ring.all_gather(x)
+    return _start(group, "all_gather", input_tensor, gather_all, [output_tensor], _back, async_op)
+
+
+def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+    """``all_gather_single`` by its older name."""
+    _deprecated("all_gather_into_tensor", "all_gather_single")
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
+
+
+def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    """``gather_list`` of process ``dst`` becomes the tensors of all."""
+    check_tensor(tensor, "tensor")
+    if gather_list is not None and gather_list != []:
+        check_list(gather_list, "gather_list")
+        _check_same_dtype(gather_list, tensor)
+    if is_outside(group, "gather"):
+        return None
+    group = the(group)
+    target = rank_in(group, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
+    here = group.rank() == target
+    if here and not gather_list:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if not here and gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    if here and len(gather_list) != group.size():
+        raise RuntimeError(
+            f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output list size should be "
+            f"{group.size()}, same as size of the process group."
+        )
+    x = flat(tensor)
+    outputs, write = (gather_list, _back_rows) if here else ([], _nothing)
+    return _start(group, "gather", tensor, lambda ring: ring.all_gather(x), outputs, write, async_op)
+
+
+def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    """``tensor`` becomes this process's entry of the ``scatter_list`` of process ``src``."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_list(scatter_list, "scatter_list")
+        _check_same_dtype(scatter_list, tensor)
+    if is_outside(group, "scatter"):
+        return None
+    group = the(group)
+    source = rank_in(group, 0 if src is None and group_src is None else src, group_src, "scatter")
+    here = group.rank() == source
+    if here and not scatter_list:
+        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+    if not here and scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    if here:
+        _check_lengths("scatter", scatter_list, [tensor] * group.size())
+    xp = _arrays(tensor)
+    rows = xp.stack([flat(t) for t in scatter_list]) if here else _zeros(tensor, (group.size(), tensor.numel()))
+    write = functools.partial(_back_row, source)
+    return _start(group, "scatter", tensor, lambda ring: ring.all_to_all(rows), [tensor], write, async_op)
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    """``output`` becomes the sum of all processes' ``input_list`` entries for this process."""
+    check_tensor(output, "output")
+    check_list(input_list, "input_list")
+    _check_same_dtype(input_list, output)
+    if is_outside(group, "reduce_scatter"):
+        return None
+    group = the(group)
+    _check_op(output, op, "reduce_scatter")
+    if len(input_list) != group.size():
+        raise RuntimeError(
+            f"ProcessGroupGloo::reduce_scatter: invalid input list: expected length {group.size()}, "
+            f"got {len(input_list)}"
+        )
+    _check_lengths("reduce_scatter", input_list, [output] * group.size())
+    return _reduce_scatter(output, _arrays(output).stack([flat(t) for t in input_list]), op, group, async_op)
+
+
+def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """``output`` becomes this process's part of the sum of all processes' ``input``."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if is_outside(group, "reduce_scatter_tensor"):
+        return None
+    group = the(group)
+    _check_same_dtype([input], output)
+    _check_op(output, op, "reduce_scatter_tensor")
+    if output.numel() * group.size() != input.numel():
+        raise RuntimeError(
+            f"reduce_scatter_tensor: input has {input.numel()} elements, which is not {group.size()} times output's "
+            f"{output.numel()}"
+        )
+    return _reduce_scatter(output, flat(input).reshape(group.size(), -1), op, group, async_op)
+
+
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """``reduce_scatter_single`` by its older name."""
+    _deprecated("reduce_scatter_tensor", "reduce_scatter_single")
+    return reduce_scatter_single(output, input, op, group, async_op)
+
+
+def _reduce_scatter(output, rows, op, group, async_op):
+    what, rows = _reducible(op, rows)
+    work = lambda ring: ring.reduce_scatter(rows, what)
+    return _start(group, "reduce_scatter", output, work, [output], _back, async_op)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    """Process j gets entry j of ``input_tensor_list``, as entry i of its outputs if this process is i."""
+    check_list(output_tensor_list, "output_tensor_list")
+    check_list(input_tensor_list, "input_tensor_list")
+    _check_same_dtype([*output_tensor_list, *input_tensor_list], input_tensor_list[0])
+    if is_outside(group, "all_to_all"):
+        return None
+    group = the(group)
+    for name, tensors in (("output", output_tensor_list), ("input", input_tensor_list)):
+        if len(tensors) != group.size():
+            raise RuntimeError(
+                f"ProcessGroupGloo::alltoall: invalid {name} tensor list: expected {group.size()} tensors, one for "
+                f"each process, got {len(tensors)}"
+            )
+    parts = [flat(t) for t in input_tensor_list]
+    sizes = [t.numel() for t in output_tensor_list]
+    return _exchange(group, input_tensor_list[0], parts, sizes, output_tensor_list, _back_parts, async_op)
+
+
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
+    """Rows of ``input`` go to the processes in turn; ``output`` becomes what they sent. Sizes say how many rows."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    _check_same_dtype([output], input)
+    if is_outside(group, "all_to_all_single"):
+        return None
+    group = the(group)
+    if not output_split_sizes and not input_split_sizes and output.numel() != input.numel():
+        raise RuntimeError(
+            f"all_to_all_single: output has {output.numel()} elements and input {input.numel()}; without split sizes "
+            "they must have equally many"
+        )
+    sent, got = _split(input, input_split_sizes, group), _split(output, output_split_sizes, group)
+    x, parts, at = flat(input), [], 0
+    for n in sent:
+        parts.append(x[at : at + n])
+        at += n
+    if not output_split_sizes and not input_split_sizes:
+        rows = x.reshape(group.size(), -1)
+        return _start(group, "all_to_all", input, lambda ring: ring.all_to_all(rows), [output], _back, async_op)
+    return _exchange(group, input, parts, got, [output], _back_joined, async_op)
+
+
+def _split(tensor: Tensor, sizes, group: ProcessGroup) -> list[int]:
+    """How many elements of a tensor are for each process."""
+    rows, each = (
+        (tensor.shape[0] if tensor.ndim else 1),
+        tensor.numel() // max(tensor.shape[0] if tensor.ndim else 1, 1),
+    )
+    if not sizes:
+        if rows % group.size():
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        return [rows // group.size() * each] * group.size()
+    if len(sizes) != group.size():
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != rows:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return [n * each for n in sizes]
+
+
+def _exchange(group, like, parts, sizes, outputs, write, async_op):
+    """Parts of any lengths: padded to the longest that any process sends."""
+    xp = _arrays(like)
+    longest = np.array([max([len(p) for p in parts] + sizes)], np.int64)
+
+    def run(ring):
+        width = int(ring.all_reduce(longest, "max")[0]) if group.size() > 1 else int(longest[0])
+        rows = xp.stack([xp.pad(p, (0, width - len(p))) for p in parts])
+        found = ring.all_to_all(rows)
+        return [found[i][:n] for i, n in enumerate(sizes)]
+
+    return _start(group, "all_to_all", like, run, outputs, write, async_op)
+
+
+def barrier(group=None, async_op=False, device_ids=None):
+    """Wait until all processes of the group are here."""
+    if is_outside(group, "barrier"):
+        return None
+    group = the(group)
+    nothing = np.zeros(1, np.int32)
+    return _start(group, "barrier", None, lambda ring: ring.all_reduce(nothing, "sum"), [], _nothing, async_op)
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    """A barrier that names who did not come in time; process 0 of the group waits for each in turn."""
+    if is_outside(group, "monitored_barrier"):
+        return
+    group = the(group)
+    timeout = timeout or group.timeout
+    store, name = world._world.store, f"rushlight/barrier/{group.number}"
+    turn = world._world.counts[name] = world._world.counts.get(name, 0) + 1
+    if group.rank() != 0:
+        store.set(f"{name}/{turn}/{group.rank()}", b"")
+        try:
+            store.wait([f"{name}/{turn}/all"], timeout)
+        except RuntimeError as error:
+            raise DistBackendError(
+                f"[Rank {group.rank()}]: Rank {group.rank()} successfully reached monitoredBarrier, but received "
+                f"errors while waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank. ({error})"
+            ) from None
+        return
+    late = []
+    for rank in range(1, group.size()):
+        try:
+            store.wait([f"{name}/{turn}/{rank}"], timeout)
+        except RuntimeError:
+            late.append(rank)
+            if not wait_all_ranks:
+                break
+    if late:
+        which = f"Ranks {', '.join(map(str, late))}" if wait_all_ranks else f"Rank {late[0]}"
+        milliseconds = int(timeout.total_seconds() * 1000)
+        raise RuntimeError(f"[Rank 0]: {which} failed to pass monitoredBarrier in {milliseconds} ms")
+    store.set(f"{name}/{turn}/all", b"")
+
+
+# -- several at once ---------------------------------------------------------------------------------------------------
+
+_coalescing: list[list[Callable]] = []
+
+
+class _CoalescingManager:
+    """What ``_coalescing_manager`` gives: the works that were started together."""
+
+    def __init__(self):
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None = None) -> None:
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        for work in self.works:
+            work.wait()
+
+
+@contextlib.contextmanager
+def _coalescing_manager(group=None, device=None, async_ops=False):
+    """The ``all_reduce`` calls inside are started together when it ends."""
+    manager = _CoalescingManager()
+    _coalescing.append([])
+    try:
+        yield manager
+    finally:
+        calls = _coalescing.pop()
+    for call in calls:
+        manager.append(call())
+    if not async_ops:
+        manager.wait()
+
+
+def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+    """``all_reduce`` of several tensors of one dtype as one."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    check_list(tensors, "tensor")
+    _check_same_dtype(tensors, tensors[0])
+    if is_outside(group, "all_reduce_coalesced"):
+        return None
+    group = the(group)
+    for t in tensors:
+        _check_op(t, op, "all_reduce")
+    what, x = _reducible(op, _arrays(tensors[0]).concatenate([flat(t) for t in tensors]))
+    sum_all = lambda ring: ring.all_reduce(x, what)
+    return _start(group, "all_reduce", tensors[0], sum_all, tensors, _back_in_turn, async_op)
+
+
+def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+    """``all_gather`` of several tensors; ``output_tensor_lists`` has a list for each process."""
+    check_list(input_tensor_list, "input_tensor_list")
+    if is_outside(group, "all_gather_coalesced"):
+        return None
+    group = the(group)
+    works = []
+    for i, tensor in enumerate(input_tensor_list):
+        works.append(all_gather([outputs[i] for outputs in output_tensor_lists], tensor, group, True))
+    if async_op:
+        return works[-1]
+    for work in works:
+        work.wait()
+    return None
+
+
+# -- starting, and writing what came back ------------------------------------------------------------------------------
+
+
+def _start(group: ProcessGroup, what: str, like: Tensor | None, run, outputs: list, write, async_op: bool):
+    """Have the group's thread call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
+    platform = "cpu" if like is None else _platform(like)
+    commit = functools.partial(write, outputs)
+    if group.size() == 1:
+        commit(run(_ALONE))
+        return done(outputs) if async_op else None
+    label = f"{what} of rank {group.rank()} among ranks {group.ranks}"
+    work = group.lane.start(
+        label, functools.partial(_run, group, platform, run, label), commit, outputs, group.seconds()
+    )
+    if async_op:
+        return work
+    try:
+        work.wait()
+    except BaseException:
+        world._world.failed = True
+        raise
+    return None
+
+
+def _run(group: ProcessGroup, platform: str, run, label: str):
+    try:
+        return run(group.ring(platform))
+    except Exception as error:
+        world._world.failed = True
+        raise DistBackendError(f"{label} failed: {_cause(error)}") from None
+
+
+def _cause(error: Exception) -> str:
+    """XLA's words without its own file names."""
+    text = str(error)
+    if "gloo" in text.lower() and ("onnection" in text or "Read error" in text or "Broken pipe" in text):
+        return f"Connection closed by peer: a process of the group has ended ({text.rpartition('] ')[2] or text})"
+    return text
+
+
+class _Alone:
+    """The ring of a group of one process: nothing to do."""
+
+    def all_reduce(self, x, op):
+        return x
+
+    def broadcast(self, x, source):
+        return x
+
+    def all_gather(self, x):
+        return x[None]
+
+    def reduce_scatter(self, rows, op):
+        return rows[0]
+
+    def all_to_all(self, rows):
+        return rows
+
+
+_ALONE = _Alone()
+
+
+def flat(tensor: Tensor):
+    """A tensor's values in a row: NumPy's or JAX's array."""
+    tensor._sync()
+    array = tensor._array
+    if array.__class__ is np.ndarray:
+        return np.ascontiguousarray(array).reshape(-1)
+    xp = namespace_of(array)
+    if xp.is_traced(array):
+        raise NotImplementedError(
+            "a collective inside a compiled function is not here yet: compile the model, and leave the collective "
+            "outside"
+        )
+    return computed(array).reshape(-1)
+
+
+def store(tensor: Tensor, values) -> None:
+    """Write a row of values into a tensor."""
+    if tensor._array.__class__ is np.ndarray:
+        values = np.asarray(values)
+        if values.dtype != tensor._array.dtype:  # booleans went as bytes, complex numbers as pairs
+            values = values.view(tensor._array.dtype)
+        put(tensor, values.reshape(tensor._array.shape))
+    else:
+        xp = namespace_of(tensor._array)
+        put(tensor, xp.to_device(values.reshape(tensor._array.shape), tensor.device))
+
+
+def _platform(tensor: Tensor) -> str:
+    if tensor._array.__class__ is np.ndarray:
+        return "cpu"
+    return next(iter(computed(tensor._array).devices())).platform
+
+
+def _arrays(tensor: Tensor):
+    """NumPy, or its like for arrays on a device."""
+    if tensor._array.__class__ is np.ndarray:
+        return np
+    from ..engine.xla import collectives
+
+    return collectives.jnp
+
+
+def _zeros(tensor: Tensor, shape):
+    return _arrays(tensor).zeros(shape, tensor._array.dtype)
+
+
+def _nothing(outputs, found) -> None:
+    pass
+
+
+def _back(outputs, found) -> None:
+    store(outputs[0], found.reshape(-1))
+
+
+def _back_rows(outputs, found) -> None:
+    for tensor, row in zip(outputs, found):
+        store(tensor, row)
+
+
+def _back_row(index: int, outputs, found) -> None:
+    store(outputs[0], found[index])
+
+
+def _back_parts(outputs, found) -> None:
+    for tensor, part in zip(outputs, found):
+        store(tensor, part)
+
+
+def _back_joined(outputs, found) -> None:
+    store(outputs[0], _arrays(outputs[0]).concatenate(found))
+
+
+def _back_in_turn(outputs, found) -> None:
+    at = 0
+    for tensor in outputs:
+        store(tensor, found[at : at + tensor.numel()])
+        at += tensor.numel()
+
+
+# -- how to reduce -----------------------------------------------------------------------------------------------------
+
+_OF_BOOL = {"sum": "max", "max": "max", "bor": "max", "product": "min", "min": "min", "band": "min", "bxor": "bxor"}
+
+
+def _reducible(op, x):
+    """(the engine's word, the array) for a reduction: booleans as bytes, complex numbers as pairs."""
+    what = op.name.lower()
+    if what == "premul_sum":
+        factor = op.factor
+        if isinstance(factor, Tensor):
+            factor = flat(factor)
+        return "sum", (x * factor).astype(x.dtype)
+    if x.dtype == bool:
+        return _OF_BOOL[what], x.view(np.uint8) if x.__class__ is np.ndarray else x.astype(np.uint8)
+    if x.dtype.kind == "c" and x.__class__ is np.ndarray:
+        return what, np.ascontiguousarray(x).view(x.real.dtype)
+    return what, x
+
+
+def _check_op(tensor: Tensor, op, what: str) -> None:
+    name = getattr(op, "name", None)
+    if name is None or not hasattr(ReduceOp, name):
+        raise TypeError(f"{what}: op must be a torch.distributed.ReduceOp such as ReduceOp.SUM, but got {op!r}")
+    dtype = tensor.dtype
+    if dtype.is_complex and name not in ("SUM", "AVG", "PREMUL_SUM"):
+        raise ValueError(f"{what} does not support RedOpType.{name} on complex tensors")
+    if name in ("BAND", "BOR", "BXOR") and (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"Cannot use ReduceOp.{name} with non-integral dtype")
+    if name == "AVG" and not dtype.is_floating_point and not dtype.is_complex:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {_scalar_name(dtype)}")
+
+
+def _scalar_name(dtype) -> str:
+    return {
+        dtypes.uint8: "Byte", dtypes.int8: "Char", dtypes.int16: "Short", dtypes.int32: "Int", dtypes.int64: "Long",
+        dtypes.bool_: "Bool",
+    }.get(dtype, dtype.name)  # fmt: skip
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def check_tensor(given: Any, name: str) -> None:
+    if not isinstance(given, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(given)} instead."
+        )
+
+
+def check_list(given: Any, name: str) -> None:
+    if not isinstance(given, list) or not all(isinstance(t, Tensor) for t in given):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(given)} instead."
+        )
+
+
+def _check_same_dtype(tensors, like: Tensor) -> None:
+    for t in tensors:
+        if t.dtype is not like.dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {t.dtype} and  {like.dtype}")
+
+
+def _check_lengths(what: str, tensors, expected) -> None:
+    if len(tensors) != len(expected):
+        raise RuntimeError(f"ProcessGroupGloo::{what}: expected {len(expected)} tensors, got {len(tensors)}")
+    for i, (t, e) in enumerate(zip(tensors, expected)):
+        if t.numel() != e.numel():
+            raise RuntimeError(
+                f"ProcessGroupGloo::{what}: invalid tensor size at index {i} (expected {_size(e)}, got {_size(t)})"
+            )
+
+
+def _size(t: Tensor) -> str:
+    return f"({', '.join(map(str, t.shape))})"
+
+
+def _deprecated(old: str, new: str) -> None:
+    warnings.warn(
+        f"`torch.distributed.{old}` is deprecated. Please use `torch.distributed.{new}` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )

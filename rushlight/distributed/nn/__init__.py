@@ -1,0 +1,3 @@
+"""``torch.distributed.nn``: collectives that gradients pass through."""
+
+from .functional import *

@@ -1,0 +1,488 @@
+"""Stores: a few small values that all processes see, before and beside the collectives.
+
+One of them brings a world together: process 0 writes there where JAX's coordinator listens. ``HashStore`` is a
+dictionary with waiting; ``TCPStore`` is one behind a socket; ``FileStore`` is a file that is only appended to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import socket
+import struct
+import threading
+import time
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+from .errors import DistNetworkError, DistStoreError
+
+__all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
+
+_FIVE_MINUTES = datetime.timedelta(seconds=300)
+
+
+class Store:
+    """Keys and values that several processes see. ``get`` waits until a key is there, or the timeout has passed.
+
+    A kind of store writes five things: ``_set``, ``_get`` (waits), ``_change`` (read and write in one go), ``_delete``
+    and ``_keys``.
+    """
+
+    def __init__(self, timeout: datetime.timedelta = _FIVE_MINUTES):
+        self.timeout = timeout
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        self.timeout = timeout
+
+    def set(self, key: str, value) -> None:
+        self._set(key, _bytes(value))
+
+    def get(self, key: str) -> bytes:
+        return self._get([key], self._seconds())[0]
+
+    def wait(self, keys: list[str], timeout: datetime.timedelta | None = None) -> None:
+        """Until all ``keys`` are there."""
+        self._get(list(keys), self._seconds(timeout))
+
+    def check(self, keys: list[str]) -> bool:
+        return set(keys) <= set(self._keys())
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a counter, which begins at 0; what it is then."""
+        return int(self._change("add", key, str(amount).encode(), b""))
+
+    def append(self, key: str, value) -> None:
+        self._change("append", key, _bytes(value), b"")
+
+    def compare_set(self, key: str, expected_value, desired_value) -> bytes:
+        """Write ``desired_value`` if the key has ``expected_value`` (empty: if it is not there); what it has then."""
+        return self._change("compare", key, _bytes(expected_value), _bytes(desired_value))
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        return self._get(list(keys), self._seconds())
+
+    def multi_set(self, keys: list[str], values: list) -> None:
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def delete_key(self, key: str) -> bool:
+        return self._delete(key)
+
+    def num_keys(self) -> int:
+        return len(self._keys())
+
+    def list_keys(self) -> list[str]:
+        return self._keys()
+
+    def has_extended_api(self) -> bool:
+        return True
+
+    def _seconds(self, timeout=None) -> float:
+        return (self.timeout if timeout is None else timeout).total_seconds()
+
+    def _set(self, key: str, value: bytes) -> None:
+        raise NotImplementedError
+
+    def _get(self, keys: list[str], seconds: float) -> list[bytes]:
+        raise NotImplementedError
+
+    def _change(self, how: str, key: str, first: bytes, second: bytes) -> bytes:
+        raise NotImplementedError
+
+    def _delete(self, key: str) -> bool:
+        raise NotImplementedError
+
+    def _keys(self) -> list[str]:
+        raise NotImplementedError
+
+
+class HashStore(Store):
+    """A store inside one process, for its threads."""
+
+    def __init__(self):
+        super().__init__()
+        self._values: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+
+    def _set(self, key, value):
+        with self._changed:
+            self._values[key] = value
+            self._changed.notify_all()
+
+    def _get(self, keys, seconds):
+        with self._changed:
+            if not self._changed.wait_for(lambda: all(k in self._values for k in keys), seconds):
+                raise DistStoreError("Wait timeout")
+            return [self._values[k] for k in keys]
+
+    def _change(self, how, key, first, second):
+        with self._changed:
+            answer, new = _changed(how, self._values.get(key), first, second)
+            if new is not None:
+                self._values[key] = new
+                self._changed.notify_all()
+            return answer
+
+    def _delete(self, key):
+        with self._changed:
+            return self._values.pop(key, None) is not None
+
+    def _keys(self):
+        with self._changed:
+            return list(self._values)
+
+
+class PrefixStore(Store):
+    """Another store, with ``prefix/`` before every key."""
+
+    def __init__(self, prefix: str, store: Store):
+        super().__init__(store.timeout)
+        self.prefix, self._store = prefix, store
+
+    @property
+    def underlying_store(self) -> Store:
+        return self._store
+
+    def _set(self, key, value):
+        self._store._set(self._full(key), value)
+
+    def _get(self, keys, seconds):
+        return self._store._get([self._full(k) for k in keys], seconds)
+
+    def _change(self, how, key, first, second):
+        return self._store._change(how, self._full(key), first, second)
+
+    def _delete(self, key):
+        return self._store._delete(self._full(key))
+
+    def _keys(self):
+        return [k.removeprefix(self.prefix + "/") for k in self._store._keys() if k.startswith(self.prefix + "/")]
+
+    def num_keys(self):
+        return self._store.num_keys()
+
+    def _full(self, key: str) -> str:
+        return f"{self.prefix}/{key}"
+
+
+# -- over a socket ---------------------------------------------------------------------------------------------------
+
+_HELLO = b"rushlight-store-1"
+
+
+class TCPStore(Store):
+    """A store that one process serves at a port (0: one that is free) and the others connect to.
+
+    ``token`` is ours: a server turns away whoever says another one, so that two worlds cannot mix.
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int = 0,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: datetime.timedelta = _FIVE_MINUTES,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+        *,
+        token: str = "",
+    ):
+        super().__init__(timeout)
+        self._server = None
+        if is_master:
+            with contextlib.suppress(OSError):  # taken: with multi_tenant another store of this process serves it
+                self._server = Server(host_name, port, master_listen_fd, token)
+            if self._server is None and not multi_tenant:
+                raise DistNetworkError(
+                    f"The server socket has failed to listen on any local network address. port: {port}, EADDRINUSE"
+                )
+        self.host, self.port = host_name, self._server.port if self._server else port
+        self._socket = _connected(self.host, self.port, self._seconds(), token)
+        self._lock = threading.Lock()
+        if wait_for_workers and world_size is not None and world_size > 0:
+            self._wait_for(world_size, is_master)
+
+    def close(self) -> None:
+        """Let go of the connection and, where it is served here, of the port."""
+        self._socket.close()
+        if self._server is not None:
+            self._server.close()
+
+    def __del__(self):
+        if hasattr(self, "_socket"):
+            self.close()
+
+    def __repr__(self) -> str:
+        served = f"TCPServer(port={self.port})" if self._server else "<nullptr>"
+        return f"TCPStore(client=TCPClient({self.host}:{self.port}), server={served})"
+
+    def _wait_for(self, world_size: int, is_master: bool) -> None:
+        here = self.add("init/", 1)
+        end = time.monotonic() + self._seconds()
+        while is_master and here < world_size:
+            if time.monotonic() > end:
+                raise DistStoreError(
+                    f"Timed out after {int(self._seconds())} seconds waiting for clients. {here}/{world_size} clients "
+                    "joined."
+                )
+            time.sleep(0.01)
+            here = self.add("init/", 0)
+
+    def _set(self, key, value):
+        self._ask(b"set", key.encode(), value)
+
+    def _get(self, keys, seconds):
+        waited = b"%d" % int(seconds * 1000)
+        answer = self._ask(b"get", waited, *[k.encode() for k in keys], wait=seconds + 30)
+        if answer[0] == b"late":
+            raise DistStoreError(f"wait timeout after {waited.decode()}ms, keys: {', '.join('/' + k for k in keys)}")
+        return answer[1:]
+
+    def _change(self, how, key, first, second):
+        return self._ask(b"change", how.encode(), key.encode(), first, second)[1]
+
+    def _delete(self, key):
+        return self._ask(b"delete", key.encode())[1] == b"1"
+
+    def _keys(self):
+        return [k.decode() for k in self._ask(b"keys")[1:]]
+
+    def _ask(self, *words: bytes, wait: float = 60.0) -> list[bytes]:
+        with self._lock:
+            try:
+                self._socket.settimeout(wait)
+                _send(self._socket, words)
+                return _receive(self._socket)
+            except OSError as error:
+                raise DistNetworkError(
+                    f"the store at {self.host}:{self.port} does not answer ({error}); the process that serves it has "
+                    "probably ended"
+                ) from None
+
+    def __reduce__(self):
+        raise TypeError("a TCPStore cannot be pickled: connect to it by its host and port")
+
+
+class Server:
+    """Serves a ``HashStore``: a thread that accepts, and one for each who is connected."""
+
+    def __init__(self, host: str, port: int, fd: int | None = None, token: str = ""):
+        self._store, self._token = HashStore(), token
+        local = host in ("localhost", "127.0.0.1")
+        if fd is not None:
+            self._listening = socket.socket(fileno=fd)
+        else:
+            self._listening = socket.create_server(("127.0.0.1" if local else "", port), backlog=512)
+        self.port = self._listening.getsockname()[1]
+        self._open: list = []
+        threading.Thread(target=self._accept, name="store", daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._listening.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), name="store", daemon=True).start()
+
+    def _serve(self, connection) -> None:
+        with contextlib.suppress(OSError, ValueError, struct.error), connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            hello = _receive(connection)
+            welcome = hello == [_HELLO, self._token.encode()]
+            _send(connection, [b"welcome" if welcome else b"no"])
+            while welcome:
+                _send(connection, self._answer(_receive(connection)))
+        if connection in self._open:
+            self._open.remove(connection)
+
+    def _answer(self, words: list[bytes]) -> list[bytes]:
+        store, (what, *rest) = self._store, words
+        if what == b"set":
+            store._set(rest[0].decode(), rest[1])
+        elif what == b"get":
+            try:
+                return [b"ok", *store._get([k.decode() for k in rest[1:]], int(rest[0]) / 1000)]
+            except DistStoreError:
+                return [b"late"]
+        elif what == b"change":
+            return [b"ok", store._change(rest[0].decode(), rest[1].decode(), rest[2], rest[3])]
+        elif what == b"delete":
+            return [b"ok", b"1" if store._delete(rest[0].decode()) else b"0"]
+        elif what == b"keys":
+            return [b"ok", *[k.encode() for k in store._keys()]]
+        return [b"ok"]
+
+
+def _connected(host: str, port: int, seconds: float, token: str):
+    """A connection to a store's server, which may not be there yet."""
+    end, pause = time.monotonic() + seconds, 0.01
+    while True:
+        made = try_to_connect(host, port, token, max(end - time.monotonic(), 0.05))
+        if made is not None:
+            return made
+        if time.monotonic() > end:
+            raise DistNetworkError(
+                f"The client socket has timed out after {int(seconds * 1000)}ms while trying to connect to "
+                f"({host}, {port})."
+            )
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.2)
+
+
+def try_to_connect(host: str, port: int, token: str, seconds: float = 5.0):
+    """The connection, or None where no such store answers."""
+    made = None
+    try:
+        made = socket.create_connection((host, port), timeout=min(seconds, 10.0))
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _send(made, [_HELLO, token.encode()])
+        if _receive(made) == [b"welcome"]:
+            return made
+    except (OSError, ValueError, struct.error):
+        pass
+    if made is not None:
+        made.close()
+    return None
+
+
+def _send(connection, words) -> None:
+    """A message: how many words, and each with its length before it."""
+    connection.sendall(b"".join([struct.pack("!I", len(words)), *[struct.pack("!I", len(w)) + w for w in words]]))
+
+
+def _receive(connection) -> list[bytes]:
+    (count,) = struct.unpack("!I", _exactly(connection, 4))
+    if count > 1 << 20:
+        raise ValueError("not a message of a store")
+    return [_exactly(connection, struct.unpack("!I", _exactly(connection, 4))[0]) for _ in range(count)]
+
+
+def _exactly(connection, n: int) -> bytes:
+    parts = []
+    while n:
+        part = connection.recv(min(n, 1 << 20))
+        if not part:
+            raise ConnectionResetError("connection closed")
+        parts.append(part)
+        n -= len(part)
+    return b"".join(parts)
+
+
+# -- in a file -------------------------------------------------------------------------------------------------------
+
+
+class FileStore(Store):
+    """A store in a file that all processes can reach. The last one to ``close`` takes the file away."""
+
+    def __init__(self, file_name: str, world_size: int = -1):
+        super().__init__()
+        self.path, self._size = file_name, world_size
+        open(file_name, "ab").close()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._size > 0 and self.add("rushlight/left", 1) >= self._size:
+                os.remove(self.path)
+
+    def _set(self, key, value):
+        with self._locked(fcntl and fcntl.LOCK_EX) as file:
+            _append(file, key, value)
+
+    def _get(self, keys, seconds):
+        end, pause = time.monotonic() + seconds, 0.001
+        while True:
+            found = self._all()
+            if all(k in found for k in keys):
+                return [found[k] for k in keys]
+            if time.monotonic() > end:
+                raise DistStoreError(f"Timeout waiting for key: {', '.join(keys)} after {int(seconds * 1000)} ms")
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+
+    def _change(self, how, key, first, second):
+        with self._locked(fcntl and fcntl.LOCK_EX) as file:
+            answer, new = _changed(how, _records(file).get(key), first, second)
+            if new is not None:
+                _append(file, key, new)
+            return answer
+
+    def _delete(self, key):
+        with self._locked(fcntl and fcntl.LOCK_EX) as file:
+            there = key in _records(file)
+            if there:
+                _append(file, key, None)
+            return there
+
+    def _keys(self):
+        return list(self._all())
+
+    def _all(self) -> dict[str, bytes]:
+        with self._locked(fcntl and fcntl.LOCK_SH) as file:
+            return _records(file)
+
+    @contextlib.contextmanager
+    def _locked(self, how):
+        with open(self.path, "a+b") as file:
+            if fcntl is not None:
+                fcntl.flock(file, how)
+            file.seek(0)
+            yield file  # closing it lets go of the lock
+
+
+_GONE = 0xFFFFFFFF  # the length that a deleted key's value has
+
+
+def _append(file, key: str, value: bytes | None) -> None:
+    name = key.encode()
+    length = _GONE if value is None else len(value)
+    file.write(struct.pack("!II", len(name), length) + name + (value or b""))
+    file.flush()
+
+
+def _records(file) -> dict[str, bytes]:
+    data, at, found = file.read(), 0, {}
+    while at + 8 <= len(data):
+        name, length = struct.unpack_from("!II", data, at)
+        key, at = data[at + 8 : at + 8 + name].decode(), at + 8 + name
+        if length == _GONE:
+            found.pop(key, None)
+        else:
+            found[key], at = data[at : at + length], at + length
+    return found
+
+
+# -- what they share -------------------------------------------------------------------------------------------------
+
+
+def _changed(how: str, now: bytes | None, first: bytes, second: bytes) -> tuple[bytes, bytes | None]:
+    """(the answer, what is to be written or None) of a change to a key that has the value ``now``."""
+    if how == "add":
+        new = b"%d" % (int(now or 0) + int(first))
+        return new, new
+    if how == "append":
+        return b"", (now or b"") + first
+    if now is None:
+        return (second, second) if first == b"" else (first, None)
+    return (second, second) if now == first else (now, None)
+
+
+def _bytes(value) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)

@@ -1,0 +1,170 @@
+"""``Work``: a collective under way, and the threads that carry them.
+
+XLA's call returns when the collective is done, so each group has a thread of its own that makes these calls, in the
+order in which they were asked for. Whoever waits does so with a timeout, and can be interrupted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..futures import Future
+from .errors import DistBackendError
+
+__all__ = ["Lane", "Work"]
+
+
+class Work:
+    """A collective that was started. Its results are where they belong after ``wait``."""
+
+    def __init__(self, what: str, run: Callable, commit: Callable, outputs: list, timeout: float, before=None):
+        self.what, self._run, self._commit, self._timeout = what, run, commit, timeout
+        self._outputs, self._before = outputs, before
+        self._started = time.monotonic()
+        self._open = threading.Lock()  # held until it has run
+        self._open.acquire()
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._future: Future | None = None
+        self._source = -1
+
+    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
+        """Until it is done; an error of it is raised here."""
+        if self._commit is not None or self._error is not None:
+            self._finish(self._timeout if not timeout else timeout.total_seconds())
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        if self._commit is not None and not self._open.locked():
+            self._finish(1.0)
+        return self._commit is None
+
+    def is_success(self) -> bool:
+        return self._commit is None and self._error is None
+
+    def exception(self):
+        return self._error
+
+    def result(self) -> list:
+        self.wait()
+        return self._outputs
+
+    def source_rank(self) -> int:
+        if self._source < 0:
+            raise RuntimeError(
+                "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
+            )
+        return self._source
+
+    def get_future(self) -> Future:
+        """A future of the list of output tensors."""
+        if self._future is None:
+            future = self._future = Future()
+            future._fetch = self._settle
+            if self._commit is None:
+                self._settle()
+        return self._future
+
+    def _settle(self) -> None:
+        """Finish, and let the future know how it went."""
+        try:
+            self.wait()
+        except BaseException as error:
+            if not self._future.done():  # type: ignore[union-attr]
+                self._future.set_exception(error)  # type: ignore[union-attr]
+            if not isinstance(error, Exception):
+                raise
+            return
+        if not self._future.done():  # type: ignore[union-attr]
+            self._future.set_result(self._outputs)  # type: ignore[union-attr]
+
+    def carry(self) -> None:
+        """Run it, in the thread that carries it."""
+        try:
+            self._found = self._run()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._run = None  # type: ignore[assignment]
+            self._open.release()
+
+    def _finish(self, seconds: float) -> None:
+        if self._before is not None:  # results appear in the order in which things were started
+            self._before._finish_quietly(seconds)
+            self._before = None
+        left = self._started + seconds - time.monotonic()
+        if not self._open.acquire(timeout=max(left, 0.001)):
+            self._error = DistBackendError(
+                f"{self.what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, "
+                "busy with something else, or cannot be reached."
+            )
+            raise self._error
+        self._open.release()
+        commit, self._commit = self._commit, None  # type: ignore[assignment]
+        if self._error is not None:
+            raise self._error
+        if commit is not None:
+            commit(self._found)
+        self._found = None
+        if self._future is not None and not self._future.done():
+            self._future.set_result(self._outputs)
+
+    def _finish_quietly(self, seconds: float) -> None:
+        if self._commit is not None:
+            try:
+                self._finish(seconds)
+            except Exception:
+                self._commit = None  # type: ignore[assignment]  # its own wait() raises the error again
+
+
+class Lane:
+    """A thread that runs one group's collectives, in order."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._queue: queue.SimpleQueue = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._last: Work | None = None
+        self.busy = False
+
+    def start(self, what: str, run: Callable, commit: Callable, outputs: list, timeout: float) -> Work:
+        """Have ``run()`` called, and what it finds given to ``commit`` when somebody waits."""
+        before = self._last if self._last is not None and self._last._commit is not None else None
+        work = self._last = Work(what, run, commit, outputs, timeout, before)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._carry, name=self._name, daemon=True)
+            self._thread.start()
+        self._queue.put(work)
+        return work
+
+    def close(self) -> None:
+        self._queue.put(None)
+
+    def _carry(self) -> None:
+        while (work := self._queue.get()) is not None:
+            self.busy = True
+            work.carry()
+            self.busy = False
+            work = None  # a thread that waits for the next must not keep the last one's arrays
+
+
+def apart(what: str, run: Callable, commit: Callable, outputs: list, timeout: float) -> Work:
+    """A ``Work`` in a thread of its own: what others' order must not hold up, such as receiving."""
+    work = Work(what, run, commit, outputs, timeout)
+    threading.Thread(target=work.carry, name=what, daemon=True).start()
+    return work
+
+
+def done(outputs: list) -> Work:
+    """A ``Work`` with nothing to do."""
+    work = Work("", lambda: None, None, outputs, 0.0)  # type: ignore[arg-type]
+    work._open.release()
+    return work

@@ -1,0 +1,491 @@
+"""Who takes part: the world, groups of some of its processes, and how a process joins and leaves."""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import os
+import socket
+import sys
+import time
+import warnings
+from typing import Any
+
+from . import rendezvous as _rendezvous
+from .errors import DistBackendError
+from .store import PrefixStore, Store
+from .work import Lane
+
+__all__ = [
+    "Backend", "BackendConfig", "GroupMember", "ProcessGroup", "default_pg_timeout", "destroy_process_group",
+    "get_backend", "get_backend_config", "get_default_backend_for_device", "get_global_rank", "get_group_rank",
+    "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+    "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+    "new_group", "new_subgroups", "new_subgroups_by_enumeration", "supports_complex",
+]  # fmt: skip
+
+default_pg_timeout = datetime.timedelta(minutes=30)
+_DEVICES = {"nccl": "cuda:nccl", "undefined": "cpu:gloo,cuda:nccl"}  # other backends serve both
+_NOT_JOINED = "Default process group has not been initialized, please make sure to call init_process_group."
+
+
+class Backend(str):
+    """The name of a way to communicate. All of them are JAX's runtime here, which chooses by device."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
+
+    def __new__(cls, name: str):
+        if not isinstance(name, str):
+            raise ValueError(f"Backend name must be a string, but got: {name}")
+        return str.__new__(cls, name.lower())
+
+
+class BackendConfig:
+    """Which backend serves which kind of device."""
+
+    def __init__(self, backend: str):
+        pairs = backend if ":" in backend else _DEVICES.get(backend, f"cpu:{backend},cuda:{backend}")
+        self.device_backend_map = dict(pair.split(":") for pair in pairs.split(","))
+        for name in self.device_backend_map.values():
+            if name not in Backend.backend_list:
+                raise AssertionError(f"Unknown backend type {name}")
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        return self.device_backend_map
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+
+class ProcessGroup:
+    """Some of the world's processes, in order. Its collectives run in a thread of its own, one after the other."""
+
+    def __init__(self, ranks: list[int], me: int, backend: str, timeout: datetime.timedelta, number: int, description):
+        self.ranks, self.number, self.timeout = ranks, number, timeout
+        self._config = BackendConfig(backend)
+        self._backend = backend
+        self._rank = ranks.index(me) if me in ranks else -1
+        self._rings: dict = {}
+        self.group_desc = description
+        self.lane = Lane(f"group {number}")
+
+    def rank(self) -> int:
+        return self._rank
+
+    def size(self) -> int:
+        return len(self.ranks)
+
+    def name(self) -> str:
+        return next(iter(self._config.device_backend_map.values()))
+
+    @property
+    def group_name(self) -> str:
+        return str(self.number)
+
+    @property
+    def bound_device_id(self):
+        return None
+
+    def ring(self, platform: str = "cpu"):
+        """One device of each member, for arrays of that platform."""
+        if platform not in self._rings:
+            from ..engine.xla.collectives import Ring
+
+            self._rings[platform] = Ring(self.ranks, platform)
+        return self._rings[platform]
+
+    def seconds(self) -> float:
+        return self.timeout.total_seconds()
+
+    def _set_default_timeout(self, timeout: datetime.timedelta) -> None:
+        self.timeout = timeout
+
+    def __reduce__(self):
+        raise TypeError("a ProcessGroup cannot be pickled")
+
+
+class _World:
+    """What this process knows of the world it joined."""
+
+    def __init__(self):
+        self.default: ProcessGroup | None = None
+        self.store: Any = None
+        self.made = 0  # groups made so far: all processes make them in the same order
+        self.groups: list[ProcessGroup] = []
+        self.backend_of: dict = {}
+        self.mail: Any = None
+        self.host = "127.0.0.1"
+        self.failed = False
+        self.connected = False
+        self.counts: dict = {}  # messages so far, by who to whom
+
+
+_world = _World()
+
+
+class _Groups(type):
+    @property
+    def WORLD(cls):
+        return _world.default
+
+    @WORLD.setter
+    def WORLD(cls, group):
+        _world.default = group
+
+
+class group(metaclass=_Groups):
+    """``group.WORLD``: all processes."""
+
+
+class GroupMember(metaclass=_Groups):
+    """``NON_GROUP_MEMBER`` is what ``new_group`` gives to processes that are not in it."""
+
+    NON_GROUP_MEMBER = -100
+
+
+# -- joining and leaving -----------------------------------------------------------------------------------------------
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: datetime.timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Store | None = None,
+    group_name: str = "",
+    pg_options=None,
+    device_id=None,
+    **_,
+) -> None:
+    """Join the world that ``init_method`` (by default the launcher's environment) or ``store`` describes."""
+    if _world.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if timeout is not None and not isinstance(timeout, datetime.timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    backend = Backend("undefined" if backend is None else backend)
+    BackendConfig(backend)
+    timeout = timeout or default_pg_timeout
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+    else:
+        meet = _rendezvous.rendezvous(init_method or "env://", rank, world_size, timeout=timeout)
+        store, rank, world_size = next(meet)
+        store.set_timeout(timeout)
+    if world_size > 1:
+        _connect(store, rank, world_size, timeout)
+    _world.store, _world.made, _world.counts, _world.failed = store, 1, {}, False
+    _world.default = ProcessGroup(list(range(world_size)), rank, backend, timeout, 0, "default_pg")
+    _world.groups = [_world.default]
+
+
+def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> None:
+    """Bring JAX's runtimes of all processes together; the store tells them where process 0 serves them."""
+    try:
+        from ..engine.xla import world
+    except ImportError as error:
+        raise DistBackendError(
+            f"processes communicate through JAX, which cannot be imported ({error}); pip install 'rushlight[xla]'"
+        ) from error
+    seconds = max(int(timeout.total_seconds()), 1)
+    heartbeat = int(os.environ.get("RUSHLIGHT_HEARTBEAT", "100"))
+    _world.host = os.environ.get("RUSHLIGHT_HOST") or _own_host(store)
+    if rank == 0:
+        store.set("rushlight/coordinator", world.serve(size, _world.host, heartbeat))
+    world.join(store.get("rushlight/coordinator").decode(), size, rank, seconds, heartbeat)
+    _world.connected = True
+    atexit.register(_leave)
+
+
+def _own_host(store: Store) -> str:
+    """The address under which other processes reach this one: that which leads to the store's own host."""
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    host = getattr(store, "host", "127.0.0.1")
+    if host in ("localhost", "127.0.0.1"):
+        return "127.0.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # sends nothing: only asks for the way
+        probe.connect((host, 9))
+        return probe.getsockname()[0]
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Leave a group, or with none given the world and all its groups."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return
+    if _world.default is None:
+        raise AssertionError("Process group cannot be None")
+    if group is None or group is _world.default:
+        _leave()
+        _world.default, _world.groups, _world.store = None, [], None
+    elif group in _world.groups:
+        group.lane.close()
+        _world.groups.remove(group)
+    else:
+        raise RuntimeError("Invalid process group specified")
+
+
+def _leave() -> None:
+    """Leave the runtime. Process 0, which serves it, is the last, unless something went wrong."""
+    atexit.unregister(_leave)
+    default, store = _world.default, _world.store
+    if default is None or store is None:
+        return
+    for one in _world.groups:
+        one.lane.close()
+    failed = _world.failed or getattr(sys, "last_value", None) is not None
+    if _world.connected:
+        if not failed:
+            _wait_for_the_others(default, store)
+        from ..engine.xla import world
+
+        if _world.mail is not None:
+            _world.mail.close()
+        if failed and any(one.lane.busy for one in _world.groups):
+            world.abandon()
+        else:
+            world.leave()
+        _world.connected, _world.mail = False, None
+    close = getattr(store, "close", None)
+    if close is not None:
+        close()
+
+
+def _wait_for_the_others(default: ProcessGroup, store: Store) -> None:
+    end, left = time.monotonic() + 60, 0
+    try:
+        if default.rank() != 0:
+            store.add("rushlight/leaving", 1)
+            return
+        while left < default.size() - 1 and time.monotonic() < end:
+            left = store.add("rushlight/leaving", 0)
+            time.sleep(0.002)
+    except RuntimeError:  # the store is gone: so is process 0
+        return
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+def new_group(
+    ranks=None,
+    timeout: datetime.timedelta | None = None,
+    backend: str | None = None,
+    pg_options=None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id=None,
+):
+    """A group of some of the world's processes. All processes call it, members or not, in the same order."""
+    world = the(None)
+    ranks = list(world.ranks) if ranks is None else sorted(int(r) for r in ranks)
+    if len(set(ranks)) != len(ranks):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {ranks}")
+    for r in ranks:
+        if not 0 <= r < world.size():
+            raise ValueError(
+                f"Rank {r} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
+            )
+    number = _world.made
+    _world.made += 1
+    made = ProcessGroup(
+        ranks, world.rank(), Backend(backend or world._backend), timeout or default_pg_timeout, number,
+        group_desc or "undefined",
+    )  # fmt: skip
+    if made.rank() < 0:
+        return GroupMember.NON_GROUP_MEMBER
+    _world.groups.append(made)
+    return made
+
+
+def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
+    """(this process's, all) groups of ``group_size`` neighbours each."""
+    size = get_world_size()
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    lists = [list(range(i, i + group_size)) for i in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None):
+    """(this process's, all) groups of the ranks that are listed."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: set[int] = set()
+    for ranks in ranks_per_subgroup_list:
+        twice = seen & set(ranks)
+        if twice:
+            raise ValueError(f"Rank {min(twice)} has appeared in several subgroups")
+        seen |= set(ranks)
+    mine, every = None, []
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        every.append(made)
+        if get_rank() in ranks:
+            mine = made
+    return mine, every
+
+
+def the(given) -> ProcessGroup:
+    """The group that is meant: the world, where none is given."""
+    if given is not None and given is not _Groups:
+        return given
+    if _world.default is None:
+        raise ValueError(_NOT_JOINED)
+    return _world.default
+
+
+def is_outside(given, what: str) -> bool:
+    """Is this process not in that group? Then the call does nothing, and says so."""
+    if given != GroupMember.NON_GROUP_MEMBER:
+        return False
+    where = -1 if _world.default is None else _world.default.rank()
+    warnings.warn(f"Running {what} on global rank {where} which does not belong to the given group.", stacklevel=3)
+    return True
+
+
+def rank_in(given: ProcessGroup, global_rank, group_rank, what: str = "broadcast") -> int:
+    """The member that is meant, by its number in the world or in the group."""
+    if global_rank is None and group_rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    if global_rank is not None and group_rank is not None:
+        raise ValueError("Can't specify both group_rank and global_rank")
+    found = get_group_rank(given, global_rank) if group_rank is None else group_rank
+    if not 0 <= found < given.size():
+        raise RuntimeError(f"ProcessGroupGloo::{what}: invalid root rank: {found}")
+    return found
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def is_initialized() -> bool:
+    """Has this process joined a world?"""
+    return _world.default is not None
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """This process's number in the group; -1 outside."""
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else the(group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many processes are in the group; -1 outside."""
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else the(group).size()
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """The backend that was asked for."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified")
+    backend = the(group)._backend
+    return Backend(backend)
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    return str(the(group)._config)
+
+
+def get_default_backend_for_device(device) -> str:
+    """The backend for a kind of device."""
+    kind = getattr(device, "type", None) or str(device).split(":")[0]
+    found = {"cpu": "gloo", "cuda": "nccl", "xla": "gloo", "tpu": "gloo"}.get(kind)
+    if found is None:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return found
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The members, by their numbers in the world."""
+    return list(the(group).ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """A member's number in the world."""
+    if the(group) is _world.default:
+        return group_rank
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group.ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """A process's number in the group."""
+    if the(group) is _world.default:
+        return global_rank
+    if global_rank not in group.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group.ranks.index(global_rank)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number on its machine, as the launcher says."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, "
+        "assuming you are not running in a multi-device context and want the code to run locally instead."
+    )
+
+
+def get_pg_count() -> int:
+    return len(_world.groups)
+
+
+def supports_complex(reduceOp) -> bool:
+    """Can complex numbers be reduced so?"""
+    return reduceOp.name in ("SUM", "AVG", "PREMUL_SUM")
+
+
+def is_available() -> bool:
+    """Is this part of the package here? It is; communicating takes JAX."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Is there a GPU's way to communicate? JAX brings it along with its GPU support."""
+    from importlib.util import find_spec
+
+    return any(find_spec(f"jax_cuda{version}_plugin") is not None for version in (12, 13))
+
+
+def is_mpi_available() -> bool:
+    return False
+
+
+def is_ucc_available() -> bool:
+    return False
+
+
+def is_xccl_available() -> bool:
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Can ``init_process_group`` be given this name?"""
+    check = {"gloo": is_gloo_available, "nccl": is_nccl_available}.get(backend.lower())
+    return check is not None and check()
+
+
+def is_torchelastic_launched() -> bool:
+    """Was this process started by ``torchrun`` or ``rushlight launch``?"""
+    return "TORCHELASTIC_RUN_ID" in os.environ

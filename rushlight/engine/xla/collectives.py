@@ -1,0 +1,221 @@
+"""Collectives over processes, by XLA: gloo between CPUs, NCCL between GPUs, the interconnect between TPUs.
+
+A ``Ring`` is one device from each member process. A collective is a small XLA program over that mesh, which all
+members run. Arrays are flat. Sums go in at their own length, because where gloo cuts decides in which order numbers
+are added; what only moves is bytes, padded to one of few lengths. So there are few programs, however many shapes.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from .world import quiet
+
+AXIS = "ranks"
+PIECE = 12 << 20  # bytes: what XLA allocates for larger ones is fresh memory every time, and its page faults cost more
+EXACT = 256  # lengths that a ring sums as they are; those that come later are padded
+
+
+class Ring:
+    """One device of each member process, and the programs that run over them."""
+
+    def __init__(self, processes: list[int], platform: str = "cpu"):
+        devices: dict = {}
+        for d in jax.devices(platform):
+            devices.setdefault(d.process_index, d)
+        self.size, self.here = len(processes), devices[jax.process_index()]
+        self.mesh = Mesh(np.array([devices[p] for p in processes]), (AXIS,))
+        self._rows = NamedSharding(self.mesh, PartitionSpec(AXIS))
+        self._lengths: set = set()
+        self._used = False
+
+    def all_reduce(self, x, op: str):
+        """The sum (or what ``op`` says) of all members' ``x``."""
+        return self._pieces("all_reduce", x[None], self._exact(x), lambda y, n: y[None], op=op)[0]
+
+    def broadcast(self, x, source: int):
+        """``x`` of member number ``source``."""
+        words, back = _words(x)
+        return back(self._pieces("broadcast", words[None], _padded, lambda y, n: y[None], source=source)[0])
+
+    def all_gather(self, x):
+        """(members, n): the ``x`` of all."""
+        words, back = _words(x)
+        found = self._pieces("all_gather", words[None], _padded, lambda y, n: y.reshape(self.size, n), self.size)
+        return back(found)
+
+    def reduce_scatter(self, rows, op: str):
+        """This member's row of the sum of all members' ``rows``, (members, n)."""
+        return self._pieces("reduce_scatter", rows, self._exact(rows), lambda y, n: y[None], self.size, op=op)[0]
+
+    def all_to_all(self, rows):
+        """(members, n): what each has for this member, where ``rows`` is what this one has for each."""
+        words, back = _words(rows)
+        return back(self._pieces("all_to_all", words, _padded, lambda y, n: y.reshape(self.size, n), self.size))
+
+    def _pieces(self, name: str, rows, length, shaped, times: int = 1, **static):
+        """Run ``name`` over the columns of ``rows``, so many at a time that a piece is not too large."""
+        step = max(PIECE // (rows.dtype.itemsize * times), 1)
+        columns, found = rows.shape[1], []
+        xp = np if rows.__class__ is np.ndarray else jnp
+        for i in range(0, columns, step):
+            part = rows[:, i : i + step]
+            n = length(part.shape[1])
+            if n != part.shape[1]:
+                part = xp.pad(part, ((0, 0), (0, n - part.shape[1])))
+            found.append(shaped(self._run(name, part.reshape(-1), **static), n)[:, : min(step, columns - i)])
+        if not found:
+            return shaped(rows[:0].reshape(-1), 0) if name != "all_gather" else xp.zeros((self.size, 0), rows.dtype)
+        return found[0] if len(found) == 1 else xp.concatenate(found, axis=1)
+
+    def _run(self, name: str, x, **static):
+        local = jax.device_put(x, self.here)
+        whole = jax.make_array_from_single_device_arrays((self.size * x.shape[0],), self._rows, [local])
+        program = _program(self.mesh, name, tuple(sorted(static.items())))
+        if self._used:
+            made = program(whole)
+        else:
+            with quiet():
+                made = jax.block_until_ready(program(whole))
+            self._used = True
+        mine = made.addressable_shards[0].data
+        return np.asarray(mine) if x.__class__ is np.ndarray else mine
+
+    def _exact(self, x):
+        """The length of a sum is its own, for the first few: members do the same, so they agree."""
+
+        def length(n: int) -> int:
+            if (n, x.dtype) in self._lengths or len(self._lengths) < EXACT:
+                self._lengths.add((n, x.dtype))
+                return n
+            return _padded(n)
+
+        return length
+
+
+def _padded(n: int) -> int:
+    """The program's length for ``n`` elements: the next of 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, …"""
+    if n <= 8:
+        return max(n, 1)
+    step = 1 << (n - 1).bit_length() - 3
+    return -(-n // step) * step
+
+
+def _words(x):
+    """``x`` as unsigned integers, whatever it holds, and the way back: -0.0 and NaN come through as they are."""
+    if x.__class__ is not np.ndarray:
+        return x, lambda y: y
+    dtype, n = x.dtype, x.shape[-1]
+    data = np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape[:-1], n * dtype.itemsize)
+    spare = -data.shape[-1] % 4
+    if spare:
+        data = np.pad(data, [(0, 0)] * (data.ndim - 1) + [(0, spare)])
+
+    def back(y):
+        whole = np.ascontiguousarray(y).view(np.uint8)
+        return np.ascontiguousarray(whole[..., : n * dtype.itemsize]).view(dtype)
+
+    return data.view(np.uint32), back
+
+
+@functools.cache
+def _program(mesh: Mesh, name: str, static: tuple):
+    body = functools.partial(BODIES[name], **dict(static))
+    spec = PartitionSpec(AXIS)
+    return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+
+
+# -- what each member does ---------------------------------------------------------------------------------------------
+
+
+def _all_reduce(x, op):
+    if op == "sum":
+        return lax.psum(x, AXIS)
+    if op == "avg":
+        return (lax.psum(x, AXIS) / lax.axis_size(AXIS)).astype(x.dtype)
+    if op == "max":
+        return lax.pmax(x, AXIS)
+    if op == "min":
+        return lax.pmin(x, AXIS)
+    every = lax.all_gather(x, AXIS)
+    return functools.reduce(_OF_TWO[op], [every[i] for i in range(every.shape[0])])
+
+
+_OF_TWO = {"product": jnp.multiply, "band": jnp.bitwise_and, "bor": jnp.bitwise_or, "bxor": jnp.bitwise_xor}
+
+
+def _broadcast(x, source):
+    if not jnp.issubdtype(x.dtype, jnp.integer):  # a sum with zeros would lose the sign of -0.0
+        return lax.all_gather(x, AXIS)[source]
+    return lax.psum(jnp.where(lax.axis_index(AXIS) == source, x, jnp.zeros((), x.dtype)), AXIS)
+
+
+def _all_gather(x):
+    return lax.all_gather(x, AXIS, tiled=True)
+
+
+def _reduce_scatter(x, op):
+    if op in ("sum", "avg"):
+        y = lax.psum_scatter(x, AXIS, tiled=True)
+        return (y / lax.axis_size(AXIS)).astype(x.dtype) if op == "avg" else y
+    n = x.shape[0] // lax.axis_size(AXIS)
+    return lax.dynamic_slice(_all_reduce(x, op), (lax.axis_index(AXIS) * n,), (n,))
+
+
+def _all_to_all(x):
+    return lax.all_to_all(x, AXIS, 0, 0, tiled=True)
+
+
+BODIES: dict[str, Callable] = {
+    "all_reduce": _all_reduce, "broadcast": _broadcast, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all,
+}  # fmt: skip
+
+
+# -- from one to another -----------------------------------------------------------------------------------------------
+
+
+class Mail:
+    """JAX's transfer server: an array is laid out for one process to fetch, in no order that others must keep."""
+
+    def __init__(self, host: str):
+        from jax.experimental import transfer
+
+        self._here = jax.local_devices(backend="cpu")[0]
+        self._server = transfer.start_transfer_server(self._here.client, f"{host}:0", [f"{host}:0"] * 2)
+        self._links: dict = {}
+        self._closed = False
+        self._place = jax.sharding.SingleDeviceSharding(self._here)
+
+    def address(self) -> str:
+        return self._server.address()
+
+    def send(self, number: int, x: np.ndarray) -> None:
+        """Lay ``x`` out under a number that is used once."""
+        local = jax.device_put(np.array(x), self._here)
+        self._server.await_pull(number, [local])
+
+    def fetch(self, address: str, number: int, n: int, dtype) -> np.ndarray:
+        """What the server at ``address`` has or will have under ``number``."""
+        if address not in self._links:
+            self._links[address] = self._server.connect(address)
+        (got,) = self._links[address].pull(number, [jax.ShapeDtypeStruct((n,), dtype, sharding=self._place)])
+        pause = 1e-5
+        while not got.is_ready():  # a thread that waits inside XLA could not be ended with the process
+            if self._closed:
+                raise RuntimeError("this process has left the world")
+            time.sleep(pause)
+            pause = min(pause * 1.3, 1e-3)
+        return np.asarray(got)
+
+    def close(self) -> None:
+        """Have those who still wait for something give up."""
+        self._closed = True

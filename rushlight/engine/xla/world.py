@@ -1,0 +1,116 @@
+"""Many processes, one runtime: how a process joins JAX's coordination service and leaves it again.
+
+Process 0 serves it at a free port. ``jax.distributed.initialize`` would end a process (by SIGABRT) as soon as another
+dies; here the failed collective raises, and the process decides. So service and client are made from JAX's own parts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import socket
+import sys
+import threading
+
+import jax
+from jax._src import api, dispatch, distributed, xla_bridge  # no public names: the objects of initialize()
+from jax._src.lib import _jax
+from jax.extend.backend import clear_backends
+
+from . import devices  # noqa: F401 - JAX's settings are made there
+
+_quieting = threading.Lock()
+
+
+def serve(size: int, host: str, heartbeat: int) -> str:
+    """Start the service in this process, process 0 of ``size``; its address."""
+    local = host in ("localhost", "127.0.0.1")
+    for last in (False,) * 7 + (True,):
+        port = _free_port(local)
+        try:
+            with quiet(2):
+                distributed.global_state.service = _jax.get_distributed_runtime_service(
+                    f"127.0.0.1:{port}" if local else f"[::]:{port}",
+                    size,
+                    heartbeat_timeout=heartbeat,
+                    shutdown_timeout=1,
+                    recoverable=True,
+                )
+        except Exception:  # the port was taken between the look and the use
+            if last:
+                raise
+            continue
+        break
+    return f"{host}:{port}"
+
+
+def join(address: str, size: int, rank: int, timeout: int, heartbeat: int) -> None:
+    """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
+    if xla_bridge.backends_are_initialized():
+        clear_backends()
+    client = _jax.get_distributed_runtime_client(
+        address,
+        rank,
+        init_timeout=timeout,
+        shutdown_timeout=1,
+        heartbeat_timeout=heartbeat,
+        missed_heartbeat_callback=_unheard,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
+    client.connect()
+    state = distributed.global_state
+    state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
+    with quiet():
+        jax.devices()  # all processes describe their devices to each other
+
+
+def leave() -> None:
+    """Forget the world; what comes next is a process of its own, or joins another."""
+    state = distributed.global_state
+    client, service = state.client, state.service
+    state.client = state.service = state.coordinator_address = None
+    state.process_id, state.num_processes = 0, 1
+    jax.clear_caches()
+    clear_backends()
+    for end in (client, service):
+        if end is not None:
+            with contextlib.suppress(Exception):  # it may be gone already
+                end.shutdown()
+
+
+def abandon() -> None:
+    """Leave everything as it is: a thread hangs inside XLA, and would bring the process down if it were woken."""
+    atexit.unregister(api.clean_up)
+    atexit.unregister(dispatch.wait_for_tokens)
+
+
+def _unheard(*_) -> None:
+    """Somebody is not heard any more. Nothing to do here: whoever waits for it is told."""
+
+
+@contextlib.contextmanager
+def quiet(stream: int = 1):
+    """XLA's gloo tells standard output that it has connected, the service tells standard error what it is: hushed."""
+    with _quieting:
+        (sys.stdout if stream == 1 else sys.stderr).flush()
+        try:
+            kept = os.dup(stream)
+        except OSError:  # closed: nothing to keep clean
+            yield
+            return
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream)
+        os.close(nowhere)
+        try:
+            yield
+        finally:
+            os.dup2(kept, stream)
+            os.close(kept)
+
+
+def _free_port(local: bool) -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1" if local else "", 0))
+        return probe.getsockname()[1]

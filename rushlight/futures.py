@@ -1,0 +1,129 @@
+"""``torch.futures``: a value that comes later, and what is to be done with it then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
+    """A value that comes later.
+
+    >>> f = rushlight.futures.Future()
+    >>> doubled = f.then(lambda done: done.value() * 2)
+    >>> f.set_result(21)
+    >>> doubled.wait()
+    42
+    """
+
+    def __init__(self, *, devices=None):
+        self._devices = devices
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable] = []
+        self._lock = threading.Lock()
+        self._fetch: Callable | None = None  # what brings the value, where somebody has to ask for it
+
+    def done(self) -> bool:
+        """Whether the value, or an error, is there."""
+        return self._done.is_set()
+
+    def wait(self) -> T:
+        """The value, when it is there."""
+        if self._fetch is not None and not self._done.is_set():
+            self._fetch()
+        self._done.wait()
+        return self.value()
+
+    def value(self) -> T:
+        """The value of a future that is done."""
+        if not self._done.is_set():
+            raise RuntimeError("value() can only be called on a Future that has completed; call wait().")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """A future of ``callback(self)``, which is called when this one is done."""
+        after: Future = Future()
+
+        def run(done: Future) -> None:
+            try:
+                after.set_result(callback(done))
+            except BaseException as error:
+                after.set_exception(error)
+
+        if self._fetch is not None:
+            after._fetch = self.wait_quietly
+        self.add_done_callback(run)
+        return after
+
+    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+        """Have ``callback(self)`` called when this is done; at once if it is."""
+        with self._lock:
+            if not self._done.is_set():
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def set_result(self, result: T) -> None:
+        """Give the value; once."""
+        self._finish(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Give an error instead of a value."""
+        if not isinstance(result, BaseException):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._finish(None, result)
+
+    def wait_quietly(self) -> None:
+        """Until it is done; an error stays in it."""
+        if self._fetch is not None and not self._done.is_set():
+            self._fetch()
+        self._done.wait()
+
+    def _finish(self, result, error) -> None:
+        with self._lock:
+            if self._done.is_set():
+                raise RuntimeError("Future can only be marked completed once.")
+            self._result, self._error = result, error
+            self._done.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+
+def collect_all(futures: list[Future]) -> Future[list[Future]]:
+    """A future that is done when all ``futures`` are; its value is that list."""
+    together: Future = Future()
+    left = [len(futures)]
+    lock = threading.Lock()
+
+    def one_more(_) -> None:
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            together.set_result(futures)
+
+    def fetch() -> None:
+        for future in futures:
+            future.wait_quietly()
+
+    together._fetch = fetch if any(f._fetch is not None for f in futures) else None
+    if not futures:
+        together.set_result(futures)
+    for future in futures:
+        future.add_done_callback(one_more)
+    return together
+
+
+def wait_all(futures: list[Future]) -> list:
+    """The values of all ``futures``."""
+    return [future.wait() for future in collect_all(futures).wait()]

@@ -1,0 +1,257 @@
+"""Several processes: stores, joining and leaving, faults, and what a group of one does without JAX."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import rushlight
+import rushlight.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from worlds import run_world
+
+SECOND = datetime.timedelta(seconds=1)
+LONG = datetime.timedelta(seconds=120)
+
+
+@pytest.fixture(params=["hash", "file", "tcp", "prefix"])
+def store(request, tmp_path):
+    if request.param == "file":
+        made = dist.FileStore(str(tmp_path / "store"), 1)
+    elif request.param == "tcp":
+        made = dist.TCPStore("127.0.0.1", 0, 1, True, LONG)
+    else:
+        made = dist.HashStore()
+    yield dist.PrefixStore("some/where", made) if request.param == "prefix" else made
+    if hasattr(made, "close"):
+        made.close()
+
+
+def test_a_store(store):
+    before = store.num_keys()
+    store.set("a", "1")
+    assert store.get("a") == b"1" and store.check(["a"]) and not store.check(["a", "b"])
+    assert (store.add("n", 2), store.add("n", 3), store.get("n")) == (2, 5, b"5")
+    assert store.compare_set("c", "", "x") == b"x" and store.compare_set("c", "y", "z") == b"x"
+    assert store.compare_set("c", "x", "z") == b"z" and store.compare_set("none", "x", "z") == b"x"
+    store.append("a", b"\x00\xff")
+    assert store.get("a") == b"1\x00\xff"
+    store.multi_set(["x", "y"], ["", "v"])
+    assert store.multi_get(["x", "y"]) == [b"", b"v"]
+    assert store.num_keys() == before + 5 and set(store.list_keys()) >= {"a", "n", "c", "x", "y"}
+    assert store.delete_key("x") and not store.delete_key("x") and not store.check(["x"])
+    with pytest.raises(dist.DistStoreError):
+        store.wait(["x"], datetime.timedelta(seconds=0.05))
+
+
+def test_a_store_lets_its_readers_wait(store):
+    threading.Timer(0.2, store.set, ("late", "here")).start() if not isinstance(store, dist.TCPStore) else None
+    if isinstance(store, dist.TCPStore):  # a connection serves one caller at a time
+        other = dist.TCPStore("127.0.0.1", store.port, None, False, LONG)
+        threading.Timer(0.2, other.set, ("late", "here")).start()
+    store.set_timeout(LONG)
+    assert store.get("late") == b"here"
+
+
+def test_a_store_of_another_world_is_not_joined():
+    server = dist.TCPStore("127.0.0.1", 0, None, True, LONG, token="one")
+    with pytest.raises(dist.DistNetworkError, match="timed out"):
+        dist.TCPStore("127.0.0.1", server.port, None, False, datetime.timedelta(seconds=0.2), token="other")
+    server.close()
+
+
+def test_outside_a_world():
+    assert dist.is_available() and not dist.is_initialized() and dist.group.WORLD is None
+    for call in (dist.get_rank, dist.get_world_size, dist.barrier, lambda: dist.all_reduce(rushlight.ones(1))):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            call()
+    with pytest.raises(ValueError, match="environment variable RANK expected"):
+        dist.init_process_group("gloo")
+    with pytest.raises(AssertionError, match="Unknown backend"):
+        dist.init_process_group("carrier pigeon", store=dist.HashStore(), rank=0, world_size=1)
+    with pytest.raises(RuntimeError, match="No rendezvous handler for http://"):
+        dist.init_process_group("gloo", init_method="http://x", rank=0, world_size=1)
+
+
+def test_a_world_of_one():
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "nccl")
+        x = rushlight.arange(4.0)
+        dist.all_reduce(x, dist.ReduceOp.AVG)
+        found = [rushlight.zeros(4)]
+        work = dist.all_gather(found, x, async_op=True)
+        assert work.wait() and work.is_completed() and found[0].tolist() == x.tolist()
+        objects = [None]
+        dist.all_gather_object(objects, {"a": 1})
+        assert objects == [{"a": 1}]
+        with pytest.raises(ValueError, match="twice"):
+            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    finally:
+        dist.destroy_process_group()
+    assert not dist.is_initialized()
+
+
+def test_futures():
+    future = rushlight.futures.Future()
+    after = future.then(lambda f: f.value() + 1)
+    with pytest.raises(RuntimeError, match="has completed"):
+        future.value()
+    future.set_result(1)
+    assert after.wait() == 2 and rushlight.futures.wait_all([future, after]) == [1, 2]
+    with pytest.raises(RuntimeError, match="once"):
+        future.set_result(2)
+    failed = rushlight.futures.Future()
+    failed.set_exception(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        failed.then(lambda f: f.value()).wait()
+
+
+# -- several processes -------------------------------------------------------------------------------------------------
+
+JOIN = """
+import datetime, os, signal, sys, time
+import rushlight as torch, rushlight.distributed as dist
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+def join(name="", **more):
+    dist.init_process_group("gloo", init_method=os.environ["MEETING"] + name, rank=rank, world_size=size, **more)
+"""
+
+
+def world(tmp_path, size, body, **options):
+    pytest.importorskip("jax")
+    script = tmp_path / "script.py"
+    script.write_text(JOIN + body)
+    return run_world(tmp_path, size, script, **options)
+
+
+def test_views_and_devices(tmp_path):
+    """A view that is not contiguous, XLA's device, and JAX used before the world is joined."""
+    body = """
+before = torch.arange(3.0, device="xla")
+join()
+base = torch.zeros(3, 3)
+base.t()[1].fill_(rank + 1.0)
+dist.all_reduce(base.t()[1])
+x = torch.full((2, 2), rank + 1.0, device="xla")
+view = x[0]
+dist.all_reduce(view)
+parts = [torch.zeros(2, device="xla") for _ in range(size)]
+dist.all_gather(parts, torch.full((2,), float(rank), device="xla"))
+dist.broadcast(before, 0)
+print(base.tolist(), x.tolist(), torch.stack(parts).tolist(), x.device, (before + 1).tolist())
+if rank == 0:
+    dist.send(x, 1)
+else:
+    dist.recv(x, 0)
+    print(x.tolist())
+dist.destroy_process_group()
+x = torch.ones(2, device="xla") + 1
+print(x.tolist(), x.device)
+"""
+    first, second = world(tmp_path, 2, body)
+    line = "[[0.0, 3.0, 0.0], [0.0, 3.0, 0.0], [0.0, 3.0, 0.0]] [[3.0, 3.0], [%s, %s]] [[0.0, 0.0], [1.0, 1.0]] xla:0 "
+    last = "[2.0, 2.0] xla:0"
+    assert first.splitlines() == [line % ("1.0", "1.0") + "[1.0, 2.0, 3.0]", last]
+    assert second.splitlines() == [line % ("2.0", "2.0") + "[1.0, 2.0, 3.0]", "[[3.0, 3.0], [1.0, 1.0]]", last]
+
+
+def test_a_second_world_and_more_dtypes(tmp_path):
+    """Leaving and joining again; reductions and dtypes that gloo of PyTorch lacks."""
+    body = """
+for turn in range(2):
+    join(str(turn))
+    for dtype in (torch.int16, torch.uint16, torch.float8_e4m3fn):
+        x = torch.tensor([1.0, 2.0]).to(dtype)
+        dist.broadcast(x, 1)
+        parts = [torch.zeros(2).to(dtype) for _ in range(size)]
+        dist.all_gather(parts, x)
+        print(turn, dtype, [p.float().tolist() for p in parts])
+    x = torch.tensor([1, rank], dtype=torch.int16)
+    dist.all_reduce(x)
+    y = torch.ones(1)
+    dist.all_reduce(y, dist._make_nccl_premul_sum(3.0))
+    print(x.tolist(), y.tolist())
+    dist.destroy_process_group()
+"""
+    for out in world(tmp_path, 2, body):
+        lines = out.splitlines()
+        assert len(lines) == 8 and lines[0] == "0 torch.int16 [[1.0, 2.0], [1.0, 2.0]]"
+        assert lines[3] == lines[7] == "[2, 1] [6.0]"
+
+
+def test_a_killed_process_is_an_error(tmp_path):
+    body = """
+join()
+x = torch.ones(4)
+dist.all_reduce(x)
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    for _ in range(1000):
+        dist.all_reduce(x)
+except RuntimeError as error:
+    print(type(error).__name__, str(error)[:44], "Connection closed by peer" in str(error))
+    sys.exit(3)
+"""
+    out = world(tmp_path, 3, body, codes=[3, 3, -9])
+    for rank in (0, 1):
+        assert out[rank] == f"DistBackendError all_reduce of rank {rank} among ranks [0, 1, 2] f True\n"
+
+
+def test_a_stopped_process_is_an_error_in_time(tmp_path):
+    body = """
+join(timeout=datetime.timedelta(seconds=40))
+group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+x = torch.ones(4)
+dist.all_reduce(x, group=group)
+if rank == 0:
+    try:
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=1))
+    except RuntimeError as error:
+        print(error, flush=True)
+    time.sleep(10)
+    os._exit(5)
+try:
+    dist.all_reduce(x, group=group)
+except RuntimeError as error:
+    print(str(error)[:56])
+    sys.exit(3)
+"""
+    out = world(tmp_path, 2, body, codes=[5, 3])
+    assert out[0] == "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 1000 ms\n"
+    assert out[1] == "all_reduce of rank 1 among ranks [0, 1]: timed out after\n"
+
+
+def test_an_error_of_one_process_ends_all(tmp_path):
+    """Nobody waits for long at the end for a process that has failed."""
+    body = """
+join()
+dist.barrier()
+if rank == 1:
+    raise ValueError("of my own")
+dist.barrier()
+"""
+    began = time.monotonic()
+    world(tmp_path, 2, body, codes=[1, 1])
+    assert "of my own" in (tmp_path / "err1").read_text() and "barrier of rank 0" in (tmp_path / "err0").read_text()
+    assert time.monotonic() - began < 55  # the patience at the end of a world that went well is a minute
+
+
+def test_nothing_of_ours_is_printed(tmp_path):
+    body = """
+join()
+dist.all_reduce(torch.ones(1))
+dist.all_reduce(torch.ones(1), group=dist.new_group([0, 1]))
+"""
+    assert world(tmp_path, 2, body) == ["", ""]
+    assert [(tmp_path / f"err{r}").read_text() for r in (0, 1)] == ["", ""]
+    assert not os.path.exists(tmp_path / "meeting")
