@@ -168,7 +168,9 @@ def evaluate(xp, o: Op, needs: int, arrays, static: dict):
     body = xp.BODIES.get(o.name, o.forward)
     if o.residuals and body is not o.forward:
         if not any(getattr(a, "size", 1) == 0 for a in arrays):
-            return body(needs, *arrays, **static)
+            found = body(needs, *arrays, **static)
+            if found is not None:  # else it is left to the op's own forward
+                return found
         body = o.forward  # fused ones are spared arrays without elements
     if o.aux is None:
         return body(xp, *arrays, **static), None

@@ -21,7 +21,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.mode import no_grad
 from ..device import cpu
-from ..engine.xla.devices import place_of
+from ..engine.xla.devices import place_of, portable
 from ..io.atomic import replacing
 from ..tensor import Tensor, wrap
 from .discover import Watch
@@ -105,7 +105,8 @@ def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None) -> E
             mod(*args, **kwargs)
         state, views = watch.survivors(but=given), list(watch.views)
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
-        learned, state = trace_until_known(mod, args, kwargs, given, state, views, [], device)
+        with portable():
+            learned, state = trace_until_known(mod, args, kwargs, given, state, views, [], device)
     closed = learned.jaxpr
 
     def run(arguments, weights):

@@ -17,7 +17,7 @@ from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine import computed, landed
 from ..engine.numpy import namespace as numpy_engine
-from ..engine.xla.devices import KEY_WORDS, check_room, explained, memory, size_text
+from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
 from ..tensor import Tensor, wrap
 from .commit import LOCK, RUNNING, Run, insist
@@ -65,7 +65,8 @@ class Program:
         self._execute = jax.jit(
             self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options
         )
-        self._backward = trace_backward(learned.tail, options) if learned.tail is not None else None
+        tail = learned.tail
+        self._backward = trace_backward(tail, device_at(place), options) if tail is not None else None
 
     def __del__(self):
         if self._written_group is not None:

@@ -16,7 +16,7 @@ from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
 from ..autograd.views import read
 from ..engine import namespace_of
-from ..engine.xla.devices import KEY_WORDS, tracing
+from ..engine.xla.devices import KEY_WORDS, compiling_for, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from .commit import insist
@@ -369,14 +369,15 @@ def _stand_in(t):
     return stand_in
 
 
-def trace_backward(tail: Tail, options):
+def trace_backward(tail: Tail, device, options):
     """The tail's backward pass, jitted: (residuals, gradients of the results) -> gradients of the inputs."""
 
     def body(residuals, gradients):
         for (_, put), value in zip(tail.slots, residuals):
             put(value)
         targets = [node for _, node in tail.targets]
-        found = run_backward([node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets))
+        with compiling_for(device):
+            found = run_backward([node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets))
         return [found.get(node) for node in targets]
 
     return jax.jit(body, compiler_options=options)

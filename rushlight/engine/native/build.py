@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "_kernels.abi3.so"
+ALONE = ("binding", "ffi", "pool")  # all other sources are families
 
 # No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
 FLAGS = [
@@ -60,7 +61,7 @@ def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
 
 
 def families() -> list[str]:
-    return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ("binding", "pool"))
+    return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ALONE)
 
 
 def _jobs(folder: Path, flags: list[str]):
@@ -76,7 +77,8 @@ def _jobs(folder: Path, flags: list[str]):
     if SETS is X86:
         binding.append("-DRL_X86")
     yield [*flags, *binding, "-c", str(SOURCES / "binding.c"), "-o", str(folder / "binding.o")]
-    yield [*flags, "-c", str(SOURCES / "pool.c"), "-o", str(folder / "pool.o")]
+    for name in ("pool", "ffi"):
+        yield [*flags, "-c", str(SOURCES / f"{name}.c"), "-o", str(folder / f"{name}.o")]
 
 
 def _compiler() -> list[str]:

@@ -48,6 +48,7 @@ class _Trace(threading.local):
 
     device: device | None = None
     key: list | None = None  # [a traced key's data, how many keys were derived from it]
+    portable: bool = False  # shall the program run elsewhere, or JAX differentiate it?
 
 
 _trace = _Trace()
@@ -63,7 +64,7 @@ def place_of(d: device) -> jax.Device:
 
 
 def _missing(d: device) -> str:
-    have = ", ".join(dict.fromkeys(str(_device_of_place(p)) for p in jax.local_devices()))
+    have = ", ".join(dict.fromkeys(str(device_at(p)) for p in jax.local_devices()))
     if d.type == "cuda":
         return (
             f"device '{d}' was asked for, but no such NVIDIA GPU is visible to JAX, which finds: {have}. "
@@ -76,11 +77,11 @@ def device_of(array) -> device:
     """The rushlight device an array lives on; while compiling, the device that is compiled for."""
     if isinstance(array, jax.core.Tracer):
         return _trace.device or device("xla", 0)
-    return _device_of_place(next(iter(array.sharding.device_set)))
+    return device_at(next(iter(array.sharding.device_set)))
 
 
 @functools.cache
-def _device_of_place(place) -> device:
+def device_at(place) -> device:
     here = jax.local_devices(backend=place.platform)  # a world numbers its devices anew
     return device(_TYPE.get(place.platform, place.platform), here.index(place) if place in here else place.id)
 
@@ -97,7 +98,7 @@ def check_same_device(arrays) -> None:
             place = "cpu" if isinstance(array, np.ndarray) else next(iter(array.devices()))
             places.setdefault(place, array)
     if len(places) > 1:
-        names = [p if p == "cpu" else str(_device_of_place(p)) for p in places]
+        names = [p if p == "cpu" else str(device_at(p)) for p in places]
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{names[0]} and {names[1]}! Move one with .to(device)."
@@ -191,7 +192,7 @@ def memory(place) -> tuple[int, int]:
 
 def out_of_memory(place, asked: str, holding: str = "") -> OutOfMemoryError:
     in_use, limit = memory(place)
-    name = "CUDA" if place.platform in ("gpu", "cuda") else str(_device_of_place(place))
+    name = "CUDA" if place.platform in ("gpu", "cuda") else str(device_at(place))
     return OutOfMemoryError(
         f"{name} out of memory. Tried to allocate {asked}. {place.device_kind} has {size_text(in_use)}"
         f"{f' of {size_text(limit)}' if limit else ''} in use. {holding}Use a smaller batch, checkpoint activations, "
@@ -228,6 +229,22 @@ def compiling_for(d: device):
         yield
     finally:
         _trace.device = outer
+
+
+@contextlib.contextmanager
+def portable():
+    """While something is traced that is to be of XLA's own operations only."""
+    outer = _trace.portable
+    _trace.portable = True
+    try:
+        yield
+    finally:
+        _trace.portable = outer
+
+
+def for_this_cpu() -> bool:
+    """Is what is traced a program for the CPU of this machine, and no other?"""
+    return _trace.device is not None and not _trace.portable and _PLATFORM.get(_trace.device.type) == "cpu"
 
 
 def is_tracing() -> bool:

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .kernels.random import random_words
+
 
 def uniform(generator, shape, dtype, low, high):
     return _in_float32(dtype, lambda d: jax.random.uniform(generator.next_key(), shape, d, low, high))
@@ -23,7 +25,9 @@ def log_normal(generator, shape, dtype, mean, std):
 
 
 def bernoulli(generator, shape, dtype, p):
-    return jax.random.bernoulli(generator.next_key(), p, shape).astype(dtype)
+    """Whether a word of 32 bits is below p of all there are; 1 is all of them."""
+    words = random_words(generator.next_key(), shape)
+    return (words < np.uint32(p * 2.0**32) if p < 1 else jnp.ones(shape, bool)).astype(dtype)
 
 
 def exponential(generator, shape, dtype, rate):

@@ -26,9 +26,13 @@ from .devices import (
     to_device,
     to_numpy,
 )
+from .kernels import activations as _activations
 from .kernels import attention as _attention
+from .kernels import norms as _norms
+from .kernels import products as _products
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.products import matmul
 from .kernels.windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
 from .linalg import *
 
@@ -385,6 +389,9 @@ def irfftn(x, s, axes, norm=None):
 
 
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
+BODIES["linear"], BACKWARD["linear"] = _products.linear, _products.linear_backward
+BODIES["normalized"], BACKWARD["normalized"] = _norms.normalized, _norms.normalized_backward
+BODIES["gelu"], BACKWARD["gelu"] = _activations.gelu, _activations.gelu_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 

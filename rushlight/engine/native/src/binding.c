@@ -268,14 +268,39 @@ static const family *chosen(const char **name)
     return *name = "base", base;
 }
 
+static const family *families; /* of the set that was chosen */
+enum { FAMILIES = sizeof base / sizeof *base };
+
+const rl_kernel *rl_find(const char *name, size_t length, int is_double)
+{
+    for (int f = 0; f < FAMILIES; f++)
+        for (const rl_kernel *kernel = families[f][is_double]; kernel->name; kernel++)
+            if (strlen(kernel->name) == length && !memcmp(kernel->name, name, length))
+                return kernel;
+    return NULL;
+}
+
+extern void *rl_ffi_handler(void *);
+
+/* What jax.ffi.register_ffi_target takes. */
+static int add_handler(PyObject *module)
+{
+    PyObject *handler = PyCapsule_New((void *)(uintptr_t)rl_ffi_handler, NULL, NULL);
+    int failed = !handler || PyModule_AddObjectRef(module, "xla_handler", handler);
+    Py_XDECREF(handler);
+    return failed ? -1 : 0;
+}
+
 static int fill(PyObject *module)
 {
     const char *name;
-    const family *families = chosen(&name);
-    for (size_t f = 0; f < sizeof base / sizeof *base; f++)
+    families = chosen(&name);
+    for (int f = 0; f < FAMILIES; f++)
         for (int i = 0; families[f][0][i].name; i++)
             if (add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
+    if (add_handler(module))
+        return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }
 

@@ -1,6 +1,6 @@
 /* What a family of kernels is made of.
 
-   Each file here but binding.c and pool.c is a family. It is compiled for each instruction set and, in each, once with
+   Each file here but binding.c, ffi.c and pool.c is a family. It is compiled for each instruction set and, in each, once with
    real = float and once with real = double. It ends in its table:
 
        RL_FAMILY(norms) = {
@@ -47,6 +47,9 @@ typedef struct {
 } rl_kernel;
 
 #define RL_END {NULL, NULL, NULL}
+
+/* The kernel of a name, for double or float, in the instruction set that was chosen; NULL if there is none. */
+const rl_kernel *rl_find(const char *name, size_t length, int is_double);
 
 /* -- for the families only: the binding is compiled once ------------------------------------------------------------ */
 

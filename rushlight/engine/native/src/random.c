@@ -1,4 +1,5 @@
-/* The words of MT19937 (Matsumoto and Nishimura, 1998, https://doi.org/10.1145/272991.272995) and what is made of them.
+/* The words of MT19937 (Matsumoto and Nishimura, 1998, https://doi.org/10.1145/272991.272995) and what is made of them;
+   and those of Philox, which compiled programs draw.
 
    A state is 624 words and the position of the next one to use; at 624 new ones are made of the old. */
 #include "kernels.h"
@@ -115,6 +116,40 @@ static int random_uniform(const rl_call *c)
     return RL_OK;
 }
 
+/* -- Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, 2011, https://doi.org/10.1145/2063384.2063405) --------------- */
+
+enum { LOOPS = 10, SOME = 1024 };
+
+/* The four words of each counter (low + i, high) for begin <= i < end, as XLA's generator has them. */
+static void philox_pieces(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const uint32_t *seed = c->array[0];
+    uint32_t *restrict out = c->array[1];
+    uint64_t low = seed[2] | (uint64_t)seed[3] << 32, high = seed[0] | (uint64_t)seed[1] << 32;
+    RL_SIMD
+    for (long i = begin; i < end; i++) {
+        uint64_t counter = low + (uint64_t)i, above = high + (counter < low);
+        uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), d = (uint32_t)above, e = (uint32_t)(above >> 32);
+        uint32_t key = seed[0], other = seed[1];
+#pragma GCC unroll 10
+        for (int loop = 0; loop < LOOPS; loop++) {
+            uint64_t first = (uint64_t)a * 0xd2511f53u, second = (uint64_t)d * 0xcd9e8d57u;
+            a = (uint32_t)(second >> 32) ^ b ^ key, b = (uint32_t)second;
+            d = (uint32_t)(first >> 32) ^ e ^ other, e = (uint32_t)first;
+            key += 0x9e3779b9u, other += 0xbb67ae85u;
+        }
+        out[4 * i] = a, out[4 * i + 1] = b, out[4 * i + 2] = d, out[4 * i + 3] = e;
+    }
+}
+
+/* seed, of four words; out, of a multiple of four */
+static int philox(const rl_call *c)
+{
+    rl_parallel(philox_pieces, (void *)c, c->size[1] / 4, SOME);
+    return RL_OK;
+}
+
 static void drop_piece(void *context, long begin, long end)
 {
     const rl_call *c = context;
@@ -138,6 +173,7 @@ RL_FAMILY(random) = {
     {"random_words", "UU", random_words},
     {"random_below", "UB d", random_below},
     {"random_uniform", "Uy", random_uniform},
+    {"philox", "uU", philox},
     {"drop", "xby d", drop},
     RL_END,
 };

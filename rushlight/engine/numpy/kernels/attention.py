@@ -89,11 +89,11 @@ def attention_backward(g, edges, known):
 
 # -- by the library in C -----------------------------------------------------------------------------------------------
 
-_WORTH = 1 << 14  # multiplications from which on it is called
+WORTH = 1 << 14  # multiplications from which on it is called
 
 
 def _serves(q, k, v, mask, noise) -> bool:
-    if library is None or q.size * k.shape[-2] < _WORTH or not (k.size and v.size) or q.dtype.char not in "fd":
+    if library is None or q.size * k.shape[-2] < WORTH or not (k.size and v.size) or q.dtype.char not in "fd":
         return False
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         return False

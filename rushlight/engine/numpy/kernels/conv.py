@@ -2,7 +2,7 @@
 
 On NumPy: column matrices in cache-sized blocks, multiplied by BLAS, the blocks shared out to threads. A convolution,
 its transpose in the input and its transpose in the weight are three bilinear maps, each the derivative of the others;
-all three go through ``_Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW layout throughout:
+all three go through ``Geometry``, which knows where the windows are. Images stay in PyTorch's NCHW layout throughout:
 the columns of a few images at a time fit in the second-level cache, so building them costs little, and the product
 lands in the output's own memory.
 """
@@ -20,11 +20,12 @@ from .parallel import cycled, over, rows
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
 _FEW = 128  # positions below which the columns of several images are one matrix
+_WORTH = 1 << 14  # multiplications from which on the library in C is called
 
 
 def conv(x, w, b=None, *, stride, padding, dilation, groups):
     """``y[n, o] = b[o] + sum over c, k of w[o, c, k] x[n, c, s*p + d*k]``, N-dimensional."""
-    geometry = _Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
+    geometry = Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
     n, o = x.shape[0], w.shape[0]
     y = np.empty((n, o, *geometry.out), dtype=x.dtype)
     if not y.size:
@@ -59,7 +60,7 @@ def conv(x, w, b=None, *, stride, padding, dilation, groups):
 
 def conv_input(g, w, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in x: where each output's gradient came from, for an input of spatial ``size``."""
-    geometry = _Geometry(size, w.shape[2:], stride, padding, dilation)
+    geometry = Geometry(size, w.shape[2:], stride, padding, dilation)
     n, o, channels = g.shape[0], w.shape[0], w.shape[1] * groups
     if _serves(geometry, g.size * w.shape[1], g, w):
         out = np.empty((n, channels, *size), dtype=g.dtype)
@@ -121,7 +122,7 @@ def _channel_sums(g):
 
 
 def _add_runs(g, weights, padded, geometry):
-    """``conv_input``'s work with stride 1: whole runs of memory are added, see ``_Geometry.runs``."""
+    """``conv_input``'s work with stride 1: whole runs of memory are added, see ``Geometry.runs``."""
     o, channels = g.shape[1], padded.shape[1]
     lines = padded.reshape(len(padded), channels, -1)
 
@@ -139,7 +140,7 @@ def _add_runs(g, weights, padded, geometry):
 
 def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in w, for a kernel of spatial ``size``."""
-    geometry = _Geometry(x.shape[2:], size, stride, padding, dilation)
+    geometry = Geometry(x.shape[2:], size, stride, padding, dilation)
     n, o, channels = g.shape[0], g.shape[1], x.shape[1]
     if channels == groups == o:
         if _serves(geometry, g.size, x, g):
@@ -175,12 +176,9 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     return total.swapaxes(1, 2).reshape(o, channels // groups, *size)
 
 
-_WORTH = 1 << 14  # multiplications from which on the library in C is called
-
-
 def _serves(geometry, work, *arrays) -> bool:
     """Is the library in C there, and made for these?"""
-    if library is None or len(geometry.size) > 3 or work * math.prod(geometry.kernel) < _WORTH:
+    if library is None or not geometry.is_for_kernels(work):
         return False
     dtype = arrays[0].dtype
     return dtype.char in "fd" and all(a is None or (a.dtype == dtype and a.size) for a in arrays)
@@ -190,7 +188,7 @@ def _in_order(*arrays):
     return [a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
 
 
-class _Geometry:
+class Geometry:
     """Sizes and windows of one convolution."""
 
     def __init__(self, size, kernel, stride, padding, dilation):
@@ -204,6 +202,10 @@ class _Geometry:
         steps = [math.prod(self.padded[i + 1 :]) for i in range(len(size))]
         self.offsets = [sum(i * d * a for i, d, a in zip(at, dilation, steps)) for at in np.ndindex(*kernel)]
         self.steps, self.run = steps, sum((n - 1) * a for n, a in zip(self.out, steps)) + 1
+
+    def is_for_kernels(self, work) -> bool:
+        """``work``: multiplications, for each element of the kernel."""
+        return len(self.size) <= 3 and work * math.prod(self.kernel) >= _WORTH
 
     def numbers(self, x, w, groups):
         """What the library in C wants to know, for three dimensions: images are (1, 1, width) or (1, height, width)."""
@@ -258,7 +260,7 @@ class _Columns:
     They are (images, groups, inner, positions), or, ``merged``, (groups, inner, images * positions).
     """
 
-    def __init__(self, x, geometry: _Geometry, groups, merged):
+    def __init__(self, x, geometry: Geometry, groups, merged):
         self.windows, self.geometry, self.groups, self.merged = geometry.windows(x), geometry, groups, merged
         self.pointwise = not merged and geometry.padded == geometry.out  # the image is its own column matrix
         self.x = x
@@ -359,7 +361,7 @@ def _by_channel(x):
 class _Taps:
     """What each kernel element of a depthwise convolution meets in images of one channel."""
 
-    def __init__(self, geometry: _Geometry):
+    def __init__(self, geometry: Geometry):
         self.geometry = geometry
         self.shape = (geometry.run,) if geometry.runs else geometry.out
         self.size = math.prod(self.shape)

@@ -10,22 +10,22 @@ from ...native import library
 from . import sums
 
 _SMALL = 1 << 11  # elements of a matrix that needs no further question
-_FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
-_WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
+FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
+WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
 
 
 def matmul(x, w):
     """Products of the last two dimensions; the others are those of a batch, and broadcast."""
     if w.ndim == 2 and x.ndim >= 2:  # one product, where np.matmul would loop over the batch
         return product(x, w) if x.ndim == 2 else product(_rows(x), w).reshape(*x.shape[:-1], w.shape[1])
-    if x.ndim > 2 and w.ndim > 2 and x.size * w.shape[-1] > _WORTH and _serves(x, w):
+    if x.ndim > 2 and w.ndim > 2 and x.size * w.shape[-1] > WORTH and _serves(x, w):
         return _batch(x, w)
     return np.matmul(x, w)
 
 
 def product(x, w, bias=None):
     """``x @ w + bias`` of two matrices."""
-    if w.size > _SMALL and x.size * w.shape[1] > _WORTH and _serves(x, w):
+    if w.size > _SMALL and x.size * w.shape[1] > WORTH and _serves(x, w):
         return _native(x, w, bias)
     y = x.dot(w)  # half the overhead of np.matmul
     if bias is not None:
@@ -67,7 +67,7 @@ def _serves(x, w) -> bool:
     """Is the library there, and are these for it? Shapes that do not fit are left to NumPy, which says so."""
     if library is None or x.dtype.char not in "fd" or x.dtype is not w.dtype or x.shape[-1] != w.shape[-2]:
         return False
-    return x.shape[-2] >= _FEW and w.shape[-1] >= _FEW
+    return x.shape[-2] >= FEW and w.shape[-1] >= FEW
 
 
 def _batch(x, w):

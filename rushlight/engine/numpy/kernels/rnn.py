@@ -68,12 +68,12 @@ def recurrent_backward(g, edges, known):
 
 # -- steps by the library in C -----------------------------------------------------------------------------------------
 
-_KINDS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
-_WORTH = 1 << 12  # elements of the gates from which on it is called
+KINDS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
+WORTH = 1 << 12  # elements of the gates from which on it is called
 
 
 def _serves(gates, h, c, w_hh, b_hh) -> bool:
-    if library is None or gates.size < _WORTH or gates.dtype.char not in "fd":
+    if library is None or gates.size < WORTH or gates.dtype.char not in "fd":
         return False
     return all(a is None or a.dtype == gates.dtype for a in (h, c, w_hh, b_hh))
 
@@ -87,21 +87,21 @@ def _native(needs, x, h, c, w_hh, b_hh, gates, kind, sizes, reverse):
     weights, bias = np.ascontiguousarray(w_hh), None
     if kind == "gru" and b_hh is not None:
         bias = np.ascontiguousarray(b_hh)
-    numbers = (_KINDS.index(kind), *h.shape, int(reverse))
-    library.recurrent(*_places(x, sizes), weights, bias, gates, before, y, h, c, inner, squashed, *numbers)
+    numbers = (KINDS.index(kind), *h.shape, int(reverse))
+    library.recurrent(*places(x, sizes), weights, bias, gates, before, y, h, c, inner, squashed, *numbers)
     outputs = (_shaped(y, x, sizes), h) if c is None else (_shaped(y, x, sizes), h, c)
     return outputs, ((gates, before, *[a for a in (inner, squashed) if a is not None]) if needs else None)
 
 
 def _native_backward(known, gates, before, kept, gy, dh, dc, from_x, from_h):
     inner, squashed = [*kept, None, None][:2]
-    numbers = (_KINDS.index(known["kind"]), *dh.shape, int(known["reverse"]))
-    places, weights = _places(known["x"], known["sizes"]), np.ascontiguousarray(known["w_hh"])
+    numbers = (KINDS.index(known["kind"]), *dh.shape, int(known["reverse"]))
+    steps, weights = places(known["x"], known["sizes"]), np.ascontiguousarray(known["w_hh"])
     gy, apart = np.ascontiguousarray(gy), None if from_h is from_x else from_h
-    library.recurrent_backward(*places, weights, gates, before, inner, squashed, gy, dh, dc, from_x, apart, *numbers)
+    library.recurrent_backward(*steps, weights, gates, before, inner, squashed, gy, dh, dc, from_x, apart, *numbers)
 
 
-def _places(x, sizes):
+def places(x, sizes):
     """The row where each step begins, and how many rows it has."""
     sizes = np.array(sizes or [x.shape[1]] * x.shape[0], dtype=np.int64)
     return np.cumsum(sizes) - sizes, sizes

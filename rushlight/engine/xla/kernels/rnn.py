@@ -1,4 +1,4 @@
-"""A recurrent layer on XLA: one ``lax.scan`` over the cell."""
+"""A recurrent layer on XLA: one ``lax.scan`` over the cell; on the CPU large ones by the kernels in C."""
 
 from __future__ import annotations
 
@@ -6,7 +6,88 @@ import jax
 import jax.numpy as jnp
 
 from ... import cells
+from ...numpy.kernels.rnn import KINDS, WORTH, places
+from . import native
 from .vjp import with_backward
+
+
+def recurrent(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
+    arrays = (x, h, c, w_ih, w_hh, b_ih, b_hh)
+    rows = x.shape[0] if sizes else x.shape[0] * x.shape[1]
+    if w_hr is None and rows * w_ih.shape[0] >= WORTH and native.serves(*arrays):
+        return _by_kernel(needs, *arrays, kind, sizes, reverse)
+    return _by_scan(needs, *arrays, w_hr, kind=kind, sizes=sizes, reverse=reverse)
+
+
+def recurrent_backward(g, edges, known):
+    if known["aux"][0] == _BY_KERNEL:
+        return _kernel_backward(g, edges, known)
+    return _scan_backward(g, edges, known)
+
+
+# -- by a kernel, the same as on NumPy (``numpy/kernels/rnn.py``) ------------------------------------------------------
+
+_BY_KERNEL = "kernel"
+
+
+def _by_kernel(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, kind, sizes, reverse):
+    flat, gru = x.reshape(-1, x.shape[-1]), kind == "gru"
+    gates = flat @ w_ih.T
+    for bias in (b_ih, None if gru else b_hh):
+        gates = gates if bias is None else gates + bias
+    rows = native.Place((len(flat), h.shape[1]), x.dtype)
+    outputs = native.call(
+        "recurrent",
+        *map(jnp.asarray, places(x, sizes)),
+        w_hh,
+        b_hh if gru else None,
+        native.Over(gates),
+        rows,
+        rows,
+        native.Over(h),
+        None if c is None else native.Over(c),
+        None if kind.startswith("rnn") else rows,
+        None if c is None else rows,
+        *(KINDS.index(kind), *h.shape, int(reverse)),
+    )
+    gates, before, y, *state = outputs[: 4 if c is None else 5]
+    kept = (_BY_KERNEL, gates, before, *outputs[4 if c is None else 5 :])
+    return (y.reshape(*x.shape[:-1], -1), *state), kept if needs else None
+
+
+def _kernel_backward(g, edges, known):
+    x, w_ih, w_hh, kind = (known[name] for name in ("x", "w_ih", "w_hh", "kind"))
+    _, gates, before, *kept = known["aux"]
+    inner, squashed = [*kept, None, None][:2]
+    flat, all_gates, gru = x.reshape(-1, x.shape[-1]), native.Place(gates.shape, gates.dtype), kind == "gru"
+    found = native.call(
+        "recurrent_backward",
+        *map(jnp.asarray, places(x, known["sizes"])),
+        *(w_hh, gates, before, inner, squashed),
+        jnp.reshape(g[0], before.shape),
+        native.Over(jnp.asarray(g[1])),
+        native.Over(jnp.asarray(g[2])) if kind == "lstm" else None,
+        all_gates,
+        all_gates if gru else None,
+        *(KINDS.index(kind), *g[1].shape, int(known["reverse"])),
+    )
+    dh, *found = found
+    dc, *found = found if kind == "lstm" else (None, *found)
+    from_x, from_h = found[0], found[-1]
+    gradients = (
+        lambda: (from_x @ w_ih).reshape(x.shape),
+        lambda: dh,
+        lambda: dc,
+        lambda: from_x.T @ flat,
+        lambda: from_h.T @ before,
+        lambda: jnp.sum(from_x, axis=0),
+        lambda: jnp.sum(from_h, axis=0),
+        lambda: None,
+    )
+    return [None if e is None else gradient() for e, gradient in zip(edges, gradients)]
+
+
+# -- as a scan ---------------------------------------------------------------------------------------------------------
 
 
 def _scan(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
@@ -31,4 +112,4 @@ def _scan(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
     return (y, h) if c is None else (y, h, c)
 
 
-recurrent, recurrent_backward = with_backward(_scan)
+_by_scan, _scan_backward = with_backward(_scan)

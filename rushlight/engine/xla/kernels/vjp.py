@@ -6,6 +6,8 @@ import functools
 
 import jax
 
+from ..devices import portable
+
 
 def with_backward(function):
     """(body, backward) for an op declared with ``residuals=True``; ``function(*arrays, **static)`` is the body.
@@ -24,7 +26,8 @@ def with_backward(function):
                     filled[i] = a
                 return body(*filled)
 
-            return jax.vjp(of_wanted, *[arrays[i] for i in wanted])
+            with portable():
+                return jax.vjp(of_wanted, *[arrays[i] for i in wanted])
 
         return jax.jit(forward if wanted else body)
 
