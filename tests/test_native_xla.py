@@ -1,4 +1,4 @@
-"""The kernels in C inside compiled programs: equal to XLA's own operations in double precision, forward and backward."""
+"""The kernels in C inside compiled programs: equal to XLA's own operations in double precision, gradients too."""
 
 from __future__ import annotations
 

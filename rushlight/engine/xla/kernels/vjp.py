@@ -17,7 +17,9 @@ def with_backward(function):
 
     @functools.cache
     def programs(wanted, static):
-        body = functools.partial(function, **dict(static))
+        def body(*arrays):
+            with portable():  # what is traced here is kept for all programs, and differentiated
+                return function(*arrays, **dict(static))
 
         def forward(*arrays):
             def of_wanted(*some):
@@ -26,8 +28,7 @@ def with_backward(function):
                     filled[i] = a
                 return body(*filled)
 
-            with portable():
-                return jax.vjp(of_wanted, *[arrays[i] for i in wanted])
+            return jax.vjp(of_wanted, *[arrays[i] for i in wanted])
 
         return jax.jit(forward if wanted else body)
 
