@@ -112,7 +112,7 @@ def lifted(array) -> Deferred:
 def device_of(array):
     if array.__class__ is not Deferred:
         return devices.device_of(array)
-    return devices._device_of_place(array.place)
+    return devices.device_at(array.place)
 
 
 def to_device(array, d):

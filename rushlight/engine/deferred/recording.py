@@ -24,7 +24,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..xla.devices import _device_of_place, check_room, explained, memory, traced_for_precision
+from ..xla.devices import check_room, device_at, explained, memory, traced_for_precision
 from ..xla.options import compiler_options, use_cache
 from . import kinds, report
 from .array import Deferred
@@ -40,7 +40,7 @@ class Recording:
     """What one thread has asked of one device since its last program took off."""
 
     def __init__(self, place):
-        self.place, self.owner, self.device = place, threading.get_ident(), _device_of_place(place)
+        self.place, self.owner, self.device = place, threading.get_ident(), device_at(place)
         self.lock = threading.RLock()
         self._begin()
 
@@ -237,7 +237,7 @@ def landed() -> None:
 def _two_places(one, other) -> RuntimeError:
     return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{_device_of_place(one)} and {_device_of_place(other)}! Move one with .to(device)."
+        f"{device_at(one)} and {device_at(other)}! Move one with .to(device)."
     )
 
 
