@@ -423,7 +423,7 @@ KEPT = [
     ("x.cumsum(0).cumprod(0)", "d", "the same"),
     ("torch.var_mean(x)[1]", "value", "the mean of what has an infinity is infinite, as x.mean() is"),
     ("x.logcumsumexp(0)", "d²", "infinity minus infinity"),
-    ("x.topk(2, largest=False)", "d/d", "which of equal elements is picked"),
+    ("x.topk(2", "d/d", "which of equal elements is picked"),
     ("x.kthvalue(2)", "d/d", "the same"),
     ("torch.cdist(x[:, None], x[:, None], 1.)", "d/d", "a distance of infinity minus infinity"),
     ("F.rms_norm(x, (4,))", "d²", "squares that overflow"),
