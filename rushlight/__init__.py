@@ -110,6 +110,7 @@ _LATER = (
     "fft",
     "func",
     "futures",
+    "fx",
     "hub",
     "inspect",
     "jit",

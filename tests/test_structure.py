@@ -19,7 +19,7 @@ LAYERS = [
     "ops linalg fft special signal func amp aliases types foreach overrides sparse",
     "distributed",
     "nn",
-    "optim io serialization hub utils multiprocessing vision",
+    "optim io serialization hub utils multiprocessing fx vision",
     "compiler export jit cuda accelerator distributions testing library",
     "inspect",
     "cli __main__ __init__ pytest_plugin",

@@ -56,6 +56,14 @@ _VISION = "torchvision's operators on boxes are not built yet"
 _LATER = "it is not built yet"
 _INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
 
+_NN_IN_C = """
+    avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot scaled_dot_product_attention softplus
+    softshrink
+"""
+_FUNCTIONAL = """
+    atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors cartesian_prod block_diag cdist chain_matmul
+    einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index
+"""
 
 PARTS = {
     "": Part(
@@ -105,7 +113,11 @@ PARTS = {
     ),
     "_C._nn": Part(
         _INTERNAL,
-        here={"gelu": "nn.functional.gelu", "linear": "nn.functional.linear", "_parse_to": "nn.conversion._parse_to"},
+        here={
+            "_parse_to": "nn.conversion._parse_to",
+            "log_sigmoid": "nn.functional.logsigmoid",
+            **{name: f"nn.functional.{name}" for name in _NN_IN_C.split()},
+        },
     ),
     "_C._functorch": Part(
         _INTERNAL, no="is_functorch_wrapped_tensor is_batchedtensor is_gradtrackingtensor", nothing="maybe_get_level"
@@ -478,22 +490,9 @@ PARTS = {
     "nn.quantized": Part(_QUANTIZED),
     "nn.qat": Part(_QUANTIZED),
     "nn.quantizable": Part(_QUANTIZED),
-    "fx": Part(
-        _EAGER,
-        keeps="wrap has_side_effect",
-        classes="Tracer Graph GraphModule Node Proxy Interpreter Transformer CodeGen",
-        functions="symbolic_trace replace_pattern map_arg",
-    ),
-    "fx.graph_module": Part(_EAGER, classes="GraphModule"),
-    "fx.graph": Part(_EAGER, classes="Graph CodeGen"),
-    "fx.node": Part(_EAGER, classes="Node", functions="map_arg"),
-    "fx.proxy": Part(_EAGER, classes="Proxy TracerBase ParameterProxy Attribute", errors="TraceError"),
-    "fx._symbolic_trace": Part(_EAGER, classes="Tracer", keeps="wrap", no="is_fx_tracing is_fx_symbolic_tracing"),
+    "fx.immutable_collections": Part(_EAGER, values={"immutable_list": list, "immutable_dict": dict}),
     "fx._compatibility": Part(_EAGER, keeps="compatibility"),
-    "fx.interpreter": Part(_EAGER, classes="Interpreter Transformer"),
     "fx.traceback": Part(_EAGER, blocks="annotate preserve_node_meta"),
-    "fx.passes": Part(_EAGER),
-    "fx.passes.shape_prop": Part(_EAGER, classes="ShapeProp"),
     "fx.experimental": Part(_EAGER),
     "fx.experimental.proxy_tensor": Part(
         _EAGER, nothing="get_proxy_mode", functions="make_fx", classes="ProxyTorchDispatchMode"
@@ -504,6 +503,7 @@ PARTS = {
         classes="ShapeEnv",
         functions="guard_size_oblivious statically_known_true",
     ),
+    "functional": Part("", here={name: name for name in _FUNCTIONAL.split()}),
     "jit": Part(
         _SCRIPT,
         keeps="_overload _overload_method interface script_if_tracing export_opnames _script_if_tracing",

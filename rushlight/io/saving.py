@@ -287,11 +287,13 @@ def _ints(values: tuple) -> bytes:
 def _write_module(pickler, module: Module):
     """With every table of hooks: PyTorch's modules miss them otherwise."""
     reduced: Any = module.__reduce_ex__(2)
+    if len(reduced) == 2:  # a class with its own way
+        return pickler.save_reduce(*reduced, obj=module)
     function, args, state, *rest = reduced
     if isinstance(state, dict) and "_parameters" in state:
         tables = {name: OrderedDict() for name in sorted(STATE_NAMES)} | {"_is_full_backward_hook": None}
         state = tables | state
-    pickler.save_reduce(function, args, state, *rest, obj=module)
+    return pickler.save_reduce(function, args, state, *rest, obj=module)
 
 
 def _write_class(pickler, thing):

@@ -22,8 +22,8 @@ NAMESPACES = [
     "torch.utils.dlpack", "torch.utils.hooks", "torch.distributions", "torch.distributions.constraints",
     "torch.distributions.kl", "torch.distributions.transforms", "torch.distributions.utils", "torch.amp", "torch.cuda",
     "torch.cuda.amp", "torch.accelerator", "torch.backends", "torch.compiler", "torch.export", "torch.hub",
-    "torch.jit", "torch.multiprocessing", "torch.serialization", "torch.sparse", "torch.storage", "torch.testing",
-    "torch.types", "torch.version",
+    "torch.fx", "torch.jit", "torch.multiprocessing", "torch.serialization", "torch.sparse", "torch.storage",
+    "torch.testing", "torch.types", "torch.version",
 ]  # fmt: skip
 
 # Ours alone, and meant to be used.
