@@ -126,12 +126,12 @@ def test_what_is_called_says_what_to_use():
     with pytest.raises(NotImplementedError, match=r"torch\.jit\.ScriptModule is only a name here: there is no Torch"):
         rushlight.jit.ScriptModule()
 
-    class Mine(rushlight.fx.Tracer):
+    class Mine(rushlight.package.PackageImporter):
         pass
 
     with pytest.raises(NotImplementedError, match=r"torch\.package\.PackageImporter is only a name here"):
         Mine()
-    assert not isinstance(rushlight.nn.Linear(1, 1), (rushlight.jit.ScriptModule, rushlight.fx.GraphModule))
+    assert not isinstance(rushlight.nn.Linear(1, 1), (rushlight.jit.ScriptModule, rushlight.jit.TracedModule))
     assert not isinstance(rushlight.ones(2), rushlight.distributed.tensor.DTensor)
 
 
