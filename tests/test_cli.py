@@ -232,7 +232,7 @@ def test_check(script):
     ("arguments", "message"),
     [
         (["quikstart"], "no command 'quikstart'; did you mean 'quickstart'?"),
-        (["zzz"], "no command 'zzz'; there are run, check, summary, quickstart, bench"),
+        (["zzz"], "no command 'zzz'; there are run, launch, check, summary, quickstart, bench"),
         (["run"], "the following arguments are required: script"),
         (["run", "none.py"], "cannot read 'none.py': No such file or directory"),
         (["none.py"], "cannot read 'none.py': No such file or directory"),

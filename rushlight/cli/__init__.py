@@ -1,13 +1,13 @@
-"""The command line: ``rushlight run | check | summary | quickstart | bench``; a script's name alone runs it."""
+"""The command line: ``rushlight run | launch | check | summary`` …; a script's name alone runs it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from . import bench, check, quickstart, run, summary
+from . import bench, check, launch, quickstart, run, summary
 
-COMMANDS = {"run": run, "check": check, "summary": summary, "quickstart": quickstart, "bench": bench}
+COMMANDS = {"run": run, "launch": launch, "check": check, "summary": summary, "quickstart": quickstart, "bench": bench}
 
 
 def main(argv: list[str] | None = None) -> None:

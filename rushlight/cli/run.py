@@ -65,10 +65,12 @@ def _compiled(path: str, given: str):
 def _module_spec(name: str):
     import importlib.util
 
+    from .. import compat
     from . import Mistake
 
     if sys.path[0] != "":
         sys.path.insert(0, os.getcwd())
+    name = compat.our_name(name) or name  # torch.distributed.run is a file of ours
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -85,6 +87,7 @@ def show(error: BaseException) -> int:
     error.__traceback__ = _users_frames(error)
     _hide_inner_errors(error)
     sys.excepthook(type(error), error, error.__traceback__)
+    sys.last_value = error  # as Python itself does: what runs at exit can tell that something failed
     if isinstance(error, KeyboardInterrupt):
         _end_interrupted()
     return 1

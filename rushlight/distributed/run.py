@@ -1,0 +1,381 @@
+"""Start a script in several processes: ``rushlight launch``, and ``torch.distributed.run`` with torchrun's options.
+
+On each machine one launcher starts its processes, watches them, and serves or joins the store in which they meet. When
+one process fails, all are ended; while restarts are left, all are started again, on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+from .errors import DistError
+from .store import PrefixStore, Server, Store, TCPStore
+
+__all__ = ["get_args_parser", "main", "run"]
+
+_STREAMS = {"0": 0, "1": 1, "2": 2, "3": 3}
+
+
+def main(args: list[str] | None = None) -> None:
+    """``python -m torch.distributed.run [options] script.py [arguments]``"""
+    status = run(get_args_parser().parse_args(args))
+    if status:
+        raise SystemExit(status)
+
+
+def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
+    """torchrun's options, each with ``-`` or ``_``."""
+    parser = parser or argparse.ArgumentParser(description="Start a script in several processes.")
+
+    def option(name: str, **how) -> None:
+        spelled = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
+        parser.add_argument(*spelled, **how)
+
+    option("nnodes", default="1", help="how many machines take part; each runs this command")
+    option("nproc-per-node", default="1", help="processes on this machine: a number, auto, cpu or gpu")
+    option("node-rank", type=int, default=None, help="this machine's number; by default in order of arrival")
+    option("master-addr", default="127.0.0.1", help="machine 0's address")
+    option("master-port", type=int, default=29500, help="the port at which machine 0's launcher serves the store")
+    option("rdzv-backend", default="static", help="static or c10d: c10d takes --rdzv-endpoint")
+    option("rdzv-endpoint", default="", help="host:port of the launcher that serves the store")
+    option("rdzv-id", default="none", help="a name for this run; launchers of other runs are turned away")
+    option("rdzv-conf", default="", help="key=value, …: of these, timeout (seconds) is used")
+    option("standalone", action="store_true", help="one machine, any free port")
+    option("max-restarts", type=int, default=0, help="how often all processes are started again after a failure")
+    option("monitor-interval", type=float, default=0.1, help="seconds between looks at the processes")
+    option("role", default="default", help="what the processes are called in prefixes of their output")
+    option("log-dir", default=None, help="where output goes that is redirected")
+    parser.add_argument(
+        "-r", "--redirects", default="0", help="to files: 0 nothing, 1 stdout, 2 stderr, 3 both; or 0:3,1:1"
+    )
+    parser.add_argument("-t", "--tee", default="0", help="to files and the console, as --redirects")
+    option("local-ranks-filter", default="", help="show only these processes' output: 0,2")
+    option("local-addr", default=None, help="this machine's address for the others")
+    option(
+        "shutdown-timeout", type=float, default=30.0, help="seconds that processes have to end when they are told to"
+    )
+    option("start-method", default="spawn", help=argparse.SUPPRESS)
+    option("event-log-handler", default="null", help=argparse.SUPPRESS)
+    option("logs-specs", default=None, help=argparse.SUPPRESS)
+    option("numa-binding", default=None, help=argparse.SUPPRESS)
+    option("signals-to-handle", default="", help=argparse.SUPPRESS)
+    option("duplicate-stdout-filters", default="", help=argparse.SUPPRESS)
+    option("duplicate-stderr-filters", default="", help=argparse.SUPPRESS)
+    option("virtual-local-rank", action="store_true", help=argparse.SUPPRESS)
+    option("run-path", action="store_true", help=argparse.SUPPRESS)
+    option("no-python", action="store_true", help="the script is a command of its own, not Python's")
+    parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name, as in python -m")
+    parser.add_argument("training_script")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
+    return parser
+
+
+def run(args) -> int:
+    """Start, watch and end the processes of this machine; the exit status."""
+    nodes, processes = _nodes(args.nnodes), _processes(args.nproc_per_node)
+    launcher = _Launcher(args, nodes, processes)
+    with _ended_by_signals():
+        try:
+            return launcher.run()
+        finally:
+            launcher.close()
+
+
+def _nodes(text: str) -> int:
+    low, _, high = str(text).partition(":")
+    if high and high != low:
+        raise SystemExit(f"--nnodes {text}: machines that come and go are not supported; give one number")
+    return int(low)
+
+
+def _processes(text: str) -> int:
+    if text in ("auto", "gpu", "cpu"):
+        gpus = 0
+        if text != "cpu":
+            from ..cuda import device_count
+
+            gpus = device_count()
+        return gpus or (os.cpu_count() or 1)
+    try:
+        return int(text)
+    except ValueError:
+        raise SystemExit(f"--nproc-per-node {text}: expected a number, auto, cpu or gpu") from None
+
+
+class _Launcher:
+    """One machine's processes, and the store that all launchers share."""
+
+    def __init__(self, args, nodes: int, processes: int):
+        self.args, self.nodes, self.processes = args, nodes, processes
+        self.run_id = args.rdzv_id if args.rdzv_id != "none" or not args.standalone else uuid.uuid4().hex
+        self._server: Server | None = None
+        self.host, self.port = self._place()
+        self.store: Store = PrefixStore("launchers", self._joined())
+        self.node = args.node_rank if args.node_rank is not None else self.store.add("nodes", 1) - 1
+        self._logs: str | None = None
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def run(self) -> int:
+        attempt = 0
+        while True:
+            workers = _Workers(self, attempt)
+            try:
+                outcome = self._watch(workers, attempt)
+            finally:
+                workers.end(self.args.shutdown_timeout)
+            if outcome != "again":
+                return 0 if outcome == "done" else 1
+            attempt += 1
+
+    def _watch(self, workers: _Workers, attempt: int) -> str:
+        """``done``, ``failed``, or ``again``: what this attempt came to, on all machines."""
+        told = False
+        while True:
+            failed = workers.failed()
+            if failed is not None:
+                print(f"rushlight launch: {failed}", file=sys.stderr, flush=True)
+                last = attempt >= self.args.max_restarts
+                self._tell(f"verdict/{attempt}", "failed" if last else "again")
+            if workers.done() and not told:
+                told = True
+                if self._count(f"done/{attempt}") >= self.nodes:
+                    self._tell(f"verdict/{attempt}", "done")
+            if self.nodes == 1 and failed is None and not told:
+                time.sleep(self.args.monitor_interval)
+                continue
+            verdict = self._asked(f"verdict/{attempt}")
+            if verdict:
+                self._part(attempt)
+                return verdict
+            time.sleep(self.args.monitor_interval)
+
+    def _tell(self, key: str, value: str) -> None:
+        with contextlib.suppress(DistError):
+            self.store.compare_set(key, "", value)
+
+    def _count(self, key: str) -> int:
+        return self.store.add(key, 1)
+
+    def _asked(self, key: str) -> str:
+        try:
+            return self.store.get(key).decode() if self.store.check([key]) else ""
+        except DistError:  # the launcher that serves the store is gone
+            return "failed"
+
+    def _part(self, attempt: int) -> None:
+        """The launcher that serves the store stays until all have read the verdict."""
+        end = time.monotonic() + 10
+        with contextlib.suppress(DistError):
+            seen = self._count(f"seen/{attempt}")
+            while self._server is not None and seen < self.nodes and time.monotonic() < end:
+                time.sleep(0.02)
+                seen = self.store.add(f"seen/{attempt}", 0)
+
+    def _place(self) -> tuple[str, int]:
+        """Where the store is."""
+        args = self.args
+        if args.standalone:
+            return "127.0.0.1", 0
+        if args.rdzv_endpoint:
+            host, _, port = args.rdzv_endpoint.rpartition(":")
+            return (host or port, int(port) if host else 29400)
+        return args.master_addr, args.master_port
+
+    def _joined(self) -> Store:
+        """The store: served here, or by the launcher at the address that all were given."""
+        timeout = datetime.timedelta(seconds=float(_pairs(self.args.rdzv_conf).get("timeout", 900)))
+        wanted = self.args.node_rank in (None, 0) and _is_here(self.host)
+        if wanted:
+            try:
+                self._server = Server(self.host, self.port)
+                self.port = self._server.port
+            except OSError:
+                if self.nodes == 1 and self.args.node_rank is None and self.args.rdzv_backend == "static":
+                    self._server = Server(self.host, 0)  # one machine needs no port that others know
+                    self.port = self._server.port
+        return PrefixStore(f"run/{self.run_id}", TCPStore(self.host, self.port, timeout=timeout))
+
+    def environment(self, local_rank: int, attempt: int) -> dict[str, str]:
+        """What a process is told, by torchrun's names."""
+        size = self.nodes * self.processes
+        rank = self.node * self.processes + local_rank
+        told = {
+            "LOCAL_RANK": local_rank, "RANK": rank, "GROUP_RANK": self.node, "ROLE_RANK": rank,
+            "ROLE_NAME": self.args.role, "LOCAL_WORLD_SIZE": self.processes, "WORLD_SIZE": size,
+            "GROUP_WORLD_SIZE": self.nodes, "ROLE_WORLD_SIZE": size, "MASTER_ADDR": self.host, "MASTER_PORT": self.port,
+            "TORCHELASTIC_RESTART_COUNT": attempt, "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
+            "TORCHELASTIC_RUN_ID": self.run_id, "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "RUSHLIGHT_STORE": f"{self.host}:{self.port}",
+        }  # fmt: skip
+        env = {**os.environ, **{name: str(value) for name, value in told.items()}}
+        if self.processes > 1:
+            env.setdefault("OMP_NUM_THREADS", "1")  # as torchrun: the processes share the cores
+        return env
+
+    def command(self) -> list[str]:
+        args = self.args
+        script = [args.training_script, *args.training_script_args]
+        if args.no_python:
+            return script
+        return [sys.executable, "-m", "rushlight", "run", *(["-m"] if args.module else []), *script]
+
+    def log(self, attempt: int, local_rank: int, stream: str) -> str:
+        """The file that a stream is redirected to."""
+        if self._logs is None:
+            base = self.args.log_dir or tempfile.mkdtemp(prefix="rushlight-launch-")
+            self._logs = os.path.join(base, f"{self.run_id}_{uuid.uuid4().hex[:8]}")
+        folder = os.path.join(self._logs, f"attempt_{attempt}", str(local_rank))
+        os.makedirs(folder, exist_ok=True)
+        return os.path.join(folder, f"{stream}.log")
+
+
+class _Workers:
+    """The processes of one attempt."""
+
+    def __init__(self, launcher: _Launcher, attempt: int):
+        self._launcher, self._pumps = launcher, []
+        self._processes: list[subprocess.Popen] = []
+        self._ended = False
+        try:
+            for local_rank in range(launcher.processes):
+                self._start(local_rank, attempt)
+        except BaseException:
+            self.end(0)
+            raise
+
+    def _start(self, local_rank: int, attempt: int) -> None:
+        launcher, args = self._launcher, self._launcher.args
+        kept = _for_rank(args.redirects, local_rank), _for_rank(args.tee, local_rank)
+        shown = not args.local_ranks_filter or str(local_rank) in args.local_ranks_filter.split(",")
+        streams: dict = {}
+        opened, pumped = [], []
+        for bit, name, console in ((1, "stdout", sys.stdout), (2, "stderr", sys.stderr)):
+            if kept[1] & bit:
+                file = open(launcher.log(attempt, local_rank, name), "wb")  # noqa: SIM115 - the pump closes it
+                streams[name] = subprocess.PIPE
+                pumped.append((name, file, console if shown else None))
+            elif kept[0] & bit:
+                streams[name] = open(launcher.log(attempt, local_rank, name), "wb")  # noqa: SIM115 - closed below
+                opened.append(streams[name])
+            elif not shown:
+                streams[name] = subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(  # noqa: S603 - what it is for
+                launcher.command(), env=launcher.environment(local_rank, attempt), start_new_session=True, **streams
+            )
+        except OSError as error:
+            raise SystemExit(f"cannot start '{launcher.command()[0]}': {error.strerror}") from None
+        finally:
+            for file in opened:
+                file.close()
+        self._processes.append(process)
+        for name, file, console in pumped:
+            prefix = f"[{args.role}{local_rank}]:".encode()
+            pump = threading.Thread(target=_pump, args=(getattr(process, name), file, console, prefix), daemon=True)
+            pump.start()
+            self._pumps.append(pump)
+
+    def done(self) -> bool:
+        return all(process.poll() == 0 for process in self._processes)
+
+    def failed(self) -> str | None:
+        """What is to be said of the first process that failed."""
+        for local_rank, process in enumerate(self._processes):
+            code = process.poll()
+            if code:
+                rank = self._launcher.node * self._launcher.processes + local_rank
+                how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+                script = self._launcher.args.training_script
+                return f"rank {rank} (local_rank {local_rank}, pid {process.pid}) of '{script}' ended with {how}"
+        return None
+
+    def end(self, patience: float) -> None:
+        """End what still runs: politely, then for good, with all that it started."""
+        for process in self._processes:
+            if process.poll() is None:
+                _signal(process, signal.SIGTERM)
+        end = time.monotonic() + patience
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(end - time.monotonic(), 0.01))
+        for process in self._processes:
+            _signal(process, signal.SIGKILL)
+            process.wait()
+        for pump in self._pumps:
+            pump.join(5)
+
+
+def _signal(process: subprocess.Popen, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _pump(source, file, console, prefix: bytes) -> None:
+    """Lines from a process into a file, and with a prefix onto the console."""
+    with source, file:
+        for line in source:
+            file.write(line)
+            file.flush()
+            if console is not None:
+                console.buffer.write(prefix + line)
+                console.flush()
+
+
+def _for_rank(text: str, local_rank: int) -> int:
+    """``3`` for all, or ``0:1,2:3`` for some: the streams of one process, 1 stdout and 2 stderr."""
+    if ":" not in text:
+        return _STREAMS[text]
+    return _STREAMS[_pairs(text, ":").get(str(local_rank), "0")]
+
+
+def _pairs(text: str, between: str = "=") -> dict[str, str]:
+    return dict(pair.split(between, 1) for pair in text.split(",") if between in pair)
+
+
+def _is_here(host: str) -> bool:
+    """Is that one of this machine's own names?"""
+    if host in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
+        return True
+    with socket.socket() as probe:
+        try:
+            probe.bind((socket.gethostbyname(host), 0))
+        except OSError:
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _ended_by_signals():
+    """SIGTERM ends the launcher as an interrupt does: its processes are ended with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number, frame):
+        raise SystemExit(128 + number)
+
+    before: dict[int, Callable] = {n: signal.signal(n, end) for n in (signal.SIGTERM, signal.SIGHUP)}  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""``rushlight launch``: processes that meet, restarts, output, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from worlds import environment
+
+SCRIPT = """
+import os, sys
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.ones(2) * (dist.get_rank() + 1)
+dist.all_reduce(x)
+line = (dist.get_rank(), dist.get_world_size(), x.tolist(), os.environ["TORCHELASTIC_RESTART_COUNT"], sys.argv[1:])
+sys.stdout.write(f"{line}\\n")
+sys.stdout.flush()
+if "fail" in sys.argv and dist.get_rank() == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    os._exit(7)
+dist.barrier()
+"""
+
+
+def launch(folder, *arguments, seconds=200, code=0, **env):
+    """Run ``rushlight launch --standalone``; what it printed."""
+    (folder / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "rushlight", "launch", "--standalone", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(**env), capture_output=True, text=True, timeout=seconds, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def lines(done):
+    return sorted(done.stdout.splitlines())
+
+
+def test_two_processes(tmp_path):
+    pytest.importorskip("jax")
+    done = launch(tmp_path, "--nproc-per-node=2", "script.py", "--an-option", "x")
+    assert lines(done) == [f"({r}, 2, [3.0, 3.0], '0', ['--an-option', 'x'])" for r in (0, 1)]
+    assert done.stderr == ""
+
+
+def test_a_failed_world_is_started_again(tmp_path):
+    pytest.importorskip("jax")
+    done = launch(tmp_path, "--nproc_per_node", 2, "--max-restarts", 1, "script.py", "fail")
+    assert lines(done)[::2] == ["(0, 2, [3.0, 3.0], '0', ['fail'])", "(1, 2, [3.0, 3.0], '0', ['fail'])"]
+    assert lines(done)[1::2] == ["(0, 2, [3.0, 3.0], '1', ['fail'])", "(1, 2, [3.0, 3.0], '1', ['fail'])"]
+    assert "rank 1 (local_rank 1, pid " in done.stderr and "ended with exit code 7" in done.stderr
+
+
+def test_what_processes_are_told(tmp_path):
+    names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK ROLE_NAME TORCHELASTIC_RUN_ID OMP_NUM_THREADS"
+    code = f"import os; print(*[os.environ[n] for n in {names.split()}])"
+    done = launch(
+        tmp_path, "--nproc-per-node", 3, "--rdzv-id", "mine", "--no-python", sys.executable, "-c", code,
+    )  # fmt: skip
+    assert lines(done) == [f"{r} {r} 3 3 0 default mine 1" for r in range(3)]
+
+
+def test_output_into_files(tmp_path):
+    code = "import os, sys; print('out', os.environ['RANK']); print('err', file=sys.stderr)"
+    done = launch(
+        tmp_path, "--nproc-per-node", 2, "-r", "0:3", "-t", "1:1", "--log-dir", "logs", "--no-python", sys.executable,
+        "-c", code,
+    )  # fmt: skip
+    assert done.stdout == "[default1]:out 1\n" and done.stderr == "err\n"
+    found = {p.relative_to(p.parents[1]).as_posix(): p.read_text() for p in (tmp_path / "logs").rglob("*.log")}
+    assert found == {"0/stdout.log": "out 0\n", "0/stderr.log": "err\n", "1/stdout.log": "out 1\n"}
+
+
+def test_a_failure_ends_the_others(tmp_path):
+    code = "import os, sys, time; sys.exit(4) if os.environ['RANK'] == '1' else time.sleep(100)"
+    done = launch(tmp_path, "--nproc-per-node", 2, "--no-python", sys.executable, "-c", code, code=1, seconds=60)
+    assert "rank 1 " in done.stderr and "exit code 4" in done.stderr
+
+
+def test_an_ended_launcher_ends_its_processes(tmp_path):
+    code = "import os, time; open(f'pid{os.environ[\"RANK\"]}', 'w').write(str(os.getpid())); time.sleep(100)"
+    command = [sys.executable, "-m", "rushlight", "launch", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    started = subprocess.Popen([*command, sys.executable, "-c", code], cwd=tmp_path, env=environment())
+    try:
+        files = [tmp_path / f"pid{r}" for r in (0, 1)]
+        end = time.monotonic() + 60
+        while not all(f.exists() and f.read_text() for f in files) and time.monotonic() < end:
+            time.sleep(0.05)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(60) == 128 + signal.SIGTERM
+    finally:
+        started.kill()
+        started.wait()
+    for file in files:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nnodes", "1:4", "x.py"], "machines that come and go are not supported"),
+        (["--nproc-per-node", "many", "x.py"], "expected a number, auto, cpu or gpu"),
+        (["--no-python", "no-such-command"], "cannot start 'no-such-command'"),
+    ],
+)
+def test_mistakes(tmp_path, arguments, said):
+    done = launch(tmp_path, *arguments, code=1)
+    assert said in done.stderr and "Traceback" not in done.stderr
