@@ -114,7 +114,7 @@ def offered_by(namespace):
     return {n for n, value in found.items() if callable(value) and not isinstance(value, type)}
 
 
-@pytest.mark.parametrize("engine", ["numpy", "xla", "deferred", "meta"])
+@pytest.mark.parametrize("engine", ["numpy", "xla", "deferred", "meta", "batched"])
 def test_an_engine_offers_what_rules_ask_for(engine):
     namespace = numpy_namespace
     if engine != "numpy":

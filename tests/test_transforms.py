@@ -1,4 +1,4 @@
-"""Forward mode: dual tensors, ``func.jvp`` and what is made of them."""
+"""Forward mode: dual tensors, ``func.jvp``; ``vmap``; and what is made of them."""
 
 from __future__ import annotations
 
@@ -177,3 +177,191 @@ def test_words_of_bad_calls():
         jvp(lambda x: 3, (POINT,), (WAY,))
     with pytest.raises(RuntimeError, match="independent of the inputs"):
         jvp(lambda x: rushlight.ones(1), (POINT,), (WAY,), strict=True)
+
+
+# -- vmap --------------------------------------------------------------------------------------------------------------
+
+ROWS = rushlight.arange(6.0).view(2, 3)
+
+
+def _mlp():
+    rushlight.manual_seed(0)
+    return rushlight.nn.Sequential(rushlight.nn.Linear(3, 4), rushlight.nn.Tanh(), rushlight.nn.Linear(4, 2))
+
+
+def _net():
+    nn = rushlight.nn
+    rushlight.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5)
+    )
+
+
+def _per_example(device="cpu"):
+    """The gradients of each example, together and one by one."""
+    net = _net()
+    images, labels = rushlight.randn(6, 1, 8, 8), rushlight.randint(0, 5, (6,))
+    parameters = {name: p.detach().to(device) for name, p in net.named_parameters()}
+
+    def loss(parameters, image, label):
+        out = rushlight.func.functional_call(net, parameters, (image.unsqueeze(0),))
+        return rushlight.nn.functional.cross_entropy(out, label.unsqueeze(0))
+
+    gradient = rushlight.func.grad(loss)
+    together = rushlight.vmap(gradient, (None, 0, 0))(parameters, images.to(device), labels.to(device))
+    alone = [gradient(parameters, i, t) for i, t in zip(images.to(device), labels.to(device))]
+    return together, alone
+
+
+def test_gradients_of_each_example():
+    before = rushlight.func.sliced()
+    together, alone = _per_example()
+    for i, one in enumerate(alone):
+        for name in one:
+            assert rushlight.allclose(together[name][i], one[name], atol=1e-6), name
+    assert rushlight.func.sliced() == before  # every operator ran on all of them at once
+
+
+def test_gradients_of_each_example_on_xla():
+    pytest.importorskip("jax")
+    together, _ = _per_example("xla")
+    expected, _ = _per_example()
+    for name in expected:
+        assert together[name].device.type == "xla"
+        assert rushlight.allclose(together[name].cpu(), expected[name], atol=1e-5), name
+
+
+def test_jacobians_agree():
+    def f(x):
+        return rushlight.softmax(x, 0) * x.sum(), x.norm()
+
+    rows = rushlight.func.jacrev(f)(POINT)
+    columns = rushlight.func.jacfwd(f)(POINT)
+    slow = rushlight.autograd.functional.jacobian(f, POINT)
+    batch = rushlight.autograd.functional.jacobian(f, POINT, vectorize=True)
+    forward = rushlight.autograd.functional.jacobian(f, POINT, vectorize=True, strategy="forward-mode")
+    for a, b, c, d, e in zip(rows, columns, slow, batch, forward):
+        assert _same(a, b) and _same(a, c) and _same(a, d) and _same(a, e)
+
+
+def test_hessians_of_each_example():
+    net = _mlp()
+
+    def f(x):
+        return net(x).square().sum()
+
+    expected = rushlight.stack([rushlight.autograd.functional.hessian(f, x) for x in ROWS])
+    for transform in (
+        rushlight.func.hessian(f),
+        rushlight.func.jacrev(rushlight.func.jacrev(f)),
+        rushlight.func.jacfwd(rushlight.func.jacfwd(f)),
+        rushlight.func.jacrev(rushlight.func.jacfwd(f)),
+    ):
+        assert rushlight.allclose(rushlight.vmap(transform)(ROWS), expected, atol=1e-5)
+
+
+def test_gradients_flow_through_vmap():
+    w = rushlight.ones(3, requires_grad=True)
+    x = ROWS.clone().requires_grad_()
+    y = rushlight.vmap(lambda row: (row * w).exp().sum())(x)
+    y.sum().backward()
+    expected = (ROWS * rushlight.ones(3)).exp()
+    assert _same(w.grad, (expected * ROWS).sum(0)) and _same(x.grad, expected)
+    (first,) = rushlight.autograd.grad(
+        rushlight.vmap(lambda row: (row * w).exp().sum())(ROWS).sum(), w, create_graph=True
+    )
+    (second,) = rushlight.autograd.grad(first.sum(), w)
+    assert _same(second, (expected * ROWS**2).sum(0))
+
+
+def test_an_ensemble():
+    nets = [_mlp() for _ in range(3)]
+    for i, net in enumerate(nets):
+        for p in net.parameters():
+            p.data.mul_(1 + i)
+    parameters, buffers = rushlight.func.stack_module_state(nets)
+
+    def call(parameters, buffers, x):
+        return rushlight.func.functional_call(nets[0], (parameters, buffers), (x,))
+
+    together = rushlight.vmap(call, in_dims=(0, 0, None))(parameters, buffers, ROWS)
+    assert rushlight.allclose(together, rushlight.stack([net(ROWS) for net in nets]), atol=1e-6)
+    together.sum().backward()
+    nets[1](ROWS).sum().backward()
+    assert rushlight.allclose(parameters["0.weight"].grad[1], nets[1][0].weight.grad, atol=1e-6)
+
+
+def test_dimensions_in_and_out():
+    x = rushlight.arange(24.0).view(2, 3, 4)
+    double = rushlight.vmap(lambda a: a * 2, in_dims=1, out_dims=-1)(x)
+    assert double.shape == (2, 4, 3) and _same(double, (2 * x).movedim(1, -1))
+    tree = rushlight.vmap(lambda d, k: {"y": d["x"] * k}, in_dims=({"x": -1}, None), out_dims={"y": 1})({"x": x}, 3.0)
+    assert _same(tree["y"], (3 * x).movedim(2, 1))
+    nested = rushlight.vmap(rushlight.vmap(lambda a, b: a + b, (0, None)), (None, 0))(x[0], x[0])
+    assert nested.shape == (3, 3, 4) and _same(nested[1, 2], x[0, 2] + x[0, 1])
+    assert _same(rushlight.vmap(lambda a: a.sum(), chunk_size=2)(x[0]), x[0].sum(1))
+
+
+def test_a_function_without_a_rule_runs_slice_by_slice():
+    before = rushlight.func.sliced().get("isin", 0)
+    found = rushlight.vmap(lambda a, b: rushlight.isin(a, b))(ROWS, rushlight.tensor([[1.0], [5.0]]))
+    assert found.tolist() == [[False, True, False], [False, False, True]]
+    assert rushlight.func.sliced()["isin"] == before + 1
+
+
+def test_random_numbers_in_vmap():
+    def noisy(x):
+        return x + rushlight.randn(2)
+
+    zeros = rushlight.zeros(3, 2)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        rushlight.vmap(noisy)(zeros)
+    same = rushlight.vmap(noisy, randomness="same")(zeros)
+    assert (same == same[0]).all()
+    rushlight.manual_seed(0)
+    different = rushlight.vmap(noisy, randomness="different")(zeros)
+    rushlight.manual_seed(0)
+    assert _same(different, rushlight.randn(3, 2))
+    dropped = rushlight.vmap(lambda x: rushlight.nn.functional.dropout(x, 0.5), randomness="different")
+    assert len({tuple(row) for row in dropped(rushlight.ones(8, 16)).tolist()}) > 1
+
+
+def test_writes_in_vmap():
+    def filled(row):
+        out = rushlight.zeros_like(row)
+        out[1:] = row[:-1]
+        return out.add_(row)
+
+    assert rushlight.vmap(filled)(ROWS).tolist() == [[0.0, 1.0, 3.0], [3.0, 7.0, 9.0]]
+    x = ROWS.clone()
+    rushlight.vmap(lambda row: row.mul_(2))(x)
+    assert _same(x, 2 * ROWS)
+    outside = rushlight.zeros(3)
+    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
+        rushlight.vmap(outside.add_)(ROWS)
+    assert outside.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.sum().item(), "calling .item\\(\\) on a Tensor"),
+        (lambda x: x if x.sum() > 0 else -x, "data-dependent control flow"),
+        (lambda x: x[x > 0], "indexing with a boolean mask"),
+        (lambda x: x.nonzero(), "output dynamic shape. Attempted to vmap over aten::nonzero"),
+    ],
+)
+def test_what_vmap_refuses(function, words):
+    with pytest.raises(RuntimeError, match=words):
+        rushlight.vmap(function)(ROWS)
+    assert rushlight.autograd.mode.active == 0
+
+
+def test_a_batch_of_gradients_is_one_backward_pass():
+    x = POINT.clone().requires_grad_()
+    (rows,) = rushlight.autograd.grad(x.sin(), x, rushlight.eye(2), is_grads_batched=True)
+    assert _same(rows, rushlight.diag(POINT.cos()))
+    point = POINT.double().requires_grad_()
+    assert rushlight.autograd.gradcheck(
+        lambda x: x.tanh(), point, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True
+    )

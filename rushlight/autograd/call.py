@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes
-from ..engine import namespace_of
+from ..engine import joint, namespace_of
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..errors import type_name
@@ -65,7 +65,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                     a._refresh()
                 array, n = a._array, a._node
                 if array.__class__ is not _ndarray:
-                    xp = namespace_of(array)
+                    xp = namespace_of(array) if xp is numpy_engine else joint(xp, array)
                 if array.dtype is not common:
                     if common is None:
                         common = array.dtype

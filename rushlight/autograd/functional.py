@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
 from . import mode
+from .batching import Vmap, unit_vectors
 from .grad import grad
 from .tangents import Tangents
 
@@ -56,7 +57,7 @@ def _twice_transposed(func, inputs, v, create_graph):
     with mode.enable_grad():
         call = _Call(func, inputs, "jvp", create_graph, True)
         v = _vector(v, call.inputs, "jvp", "inputs", call.one_input, what="input")
-        u = tuple(_zeros(o).requires_grad_() for o in call.outputs)
+        u = tuple(mode.fresh(_zeros(o)).requires_grad_() for o in call.outputs)
         rows = call.grad(call.outputs, u, create_graph=True)
         used = [(r, w) for r, w in zip(rows, v) if r is not None and r.requires_grad]
         if used:
@@ -95,11 +96,61 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             "Please "
             "either set `strict=False` or `vectorize=False`."
         )
+    if strategy == "forward-mode":
+        return _by_columns(func, inputs)
     with mode.enable_grad():
         call = _Call(func, inputs, "jacobian", create_graph, strict)
-        rows = [_rows(call, i, o, create_graph) for i, o in enumerate(call.outputs)]
+        if vectorize:
+            rows = _rows_at_once(call, create_graph)
+        else:
+            rows = [_rows(call, i, o, create_graph) for i, o in enumerate(call.outputs)]
         rows = [row if create_graph else _detached(row) for row in rows]
         return call.like_outputs([call.like_inputs(row) for row in rows])
+
+
+def _rows_at_once(call, create_graph):
+    """All rows of all outputs by one backward pass on a batch."""
+    starts, counts = unit_vectors(call.outputs), [o.shape.numel() for o in call.outputs]
+    live = [i for i, o in enumerate(call.outputs) if o.requires_grad]
+    if live:
+        found = grad(
+            [call.outputs[i] for i in live], call.inputs, [starts[i] for i in live], create_graph=create_graph,
+            retain_graph=True, allow_unused=True, is_grads_batched=True,
+        )  # fmt: skip
+    else:
+        found = (None,) * len(call.inputs)
+    total = sum(counts)
+    found = [_zeros_of(x, (total, *x.shape)) if g is None else g for g, x in zip(found, call.inputs)]
+    rows, start = [], 0
+    for o, count in zip(call.outputs, counts):
+        parts = [g[start : start + count].reshape((*o.shape, *x.shape)) for g, x in zip(found, call.inputs)]
+        rows.append(tuple(parts))
+        start += count
+    return rows
+
+
+def _by_columns(func, inputs):
+    """The Jacobian by forward mode, all columns at once."""
+    one_input = isinstance(inputs, Tensor)
+    points = _tensors(inputs, "inputs", "jacobian")
+    directions, counts = unit_vectors(points), [x.shape.numel() for x in points]
+    level = Vmap(sum(counts), "error")
+    with mode.intercepting(level), Tangents() as tangents:
+        given = [x.detach() for x in points]
+        for x, direction in zip(given, directions):
+            tangents.give(x, level.enter(direction, 0))
+        outputs = func(*given)
+        results = _tensors(outputs, "outputs", "jacobian", "of the user-provided function ")
+        columns = [tangents.of(o) for o in results]
+        columns = [_zeros(o) if c is None else c for c, o in zip(columns, results)]
+    made = []
+    for c, o in zip(columns, results):
+        whole, start, parts = level.leave(c.detach(), o.ndim), 0, []
+        for x, count in zip(points, counts):
+            parts.append(whole[..., start : start + count].reshape((*o.shape, *x.shape)))
+            start += count
+        made.append(parts[0] if one_input else parts)
+    return made[0] if isinstance(outputs, Tensor) else made  # lists, as PyTorch's
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
@@ -119,7 +170,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
             _check_twice(first if isinstance(first, tuple) else (first,))
         return first
 
-    return jacobian(gradient, inputs, create_graph=create_graph, strict=strict, vectorize=False)
+    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
@@ -251,8 +302,13 @@ def _rows(call, index, output, create_graph):
 
 def _fresh(x, create_graph):
     if create_graph:
-        return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-    return x.detach().requires_grad_()
+        return x.view_as(x) if x.requires_grad else _leaf(x)
+    return _leaf(x)
+
+
+def _leaf(x):
+    """A leaf with the values of ``x``, in every ``vmap`` around, with the tangents of forward mode outside."""
+    return mode.carry(x, mode.fresh(x).requires_grad_())
 
 
 def _scalar(func, name):

@@ -107,24 +107,23 @@ def grad(
 
 
 def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
-    from ..ops import stack
+    """One backward pass for a batch of gradients: their first dimension is mapped over."""
+    from .batching import Vmap
 
-    batches = _tuple(grad_outputs)
-    rows = [
-        grad(
-            outputs,
-            inputs,
-            tuple(b[i] for b in batches),
-            True,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize_grads,
+    starts = _tuple(grad_outputs)
+    sizes = {t._array.shape[0] for t in starts if t is not None}
+    if len(sizes) != 1:
+        raise ValueError(
+            "is_grads_batched: Expected all tensors of grad_outputs to have the same size in the first dimension, got "
+            f"sizes {sorted(sizes)}"
         )
-        for i in range(len(batches[0]))
-    ]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+    level = Vmap(sizes.pop(), "error")
+    with mode.intercepting(level):
+        given = [None if t is None else level.enter(t, 0) for t in starts]
+        found = grad(outputs, inputs, given, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
+    if isinstance(found, dict):
+        return {name: g if g is None else level.leave(g, 0) for name, g in found.items()}
+    return tuple(None if g is None else level.leave(g, 0) for g in found)
 
 
 def _tuple(value, count: int = 0):

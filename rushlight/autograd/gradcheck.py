@@ -8,8 +8,10 @@ import numpy as np
 
 from ..tensor import Tensor, wrap
 from . import forward_ad
+from .batching import Vmap
 from .grad import grad
-from .mode import enable_grad, no_grad
+from .mode import enable_grad, intercepting, no_grad
+from .tangents import Tangents
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -58,6 +60,8 @@ def gradcheck(
         if check_forward_ad:
             for i in range(len(case.outputs)):
                 _compare_tangents(case, i, atol, rtol, fast_mode)
+                if check_batched_forward_grad:
+                    _check_batched_tangents(case, i)
         for i, output in enumerate(case.outputs if check_backward_ad else ()):
             if fast_mode:
                 _compare_projected(case, i, output, atol, rtol, nondet_tol, check_grad_dtypes)
@@ -316,6 +320,24 @@ def _check_batched(case) -> None:
                     raise GradcheckError(
                         "A gradient computed in a batch differs from the same gradient computed alone."
                     )
+
+
+def _check_batched_tangents(case, index) -> None:
+    for place, x in enumerate(case.wanted):
+        generator = np.random.default_rng(place)
+        ways = np.stack([_random(generator, x) for _ in range(2)])
+        level = Vmap(2, "error")
+        with intercepting(level), Tangents() as tangents:
+            given = list(case.inputs)
+            given[case.places[place]] = x.detach()
+            tangents.give(given[case.places[place]], level.enter(wrap(ways), 0))
+            result = _tuple(case.func(*given))[case.chosen[index]]
+            found = tangents.of(result)
+            together = None if found is None else _array(level.leave(found.detach(), 0))
+        for k, way in enumerate(ways):
+            alone = case.jvp(index, [way if i == place else None for i in range(len(case.wanted))])
+            if together is not None and not np.allclose(alone, together[k]):
+                raise GradcheckError("A tangent computed in a batch differs from the same tangent computed alone.")
 
 
 def _check_undefined(case) -> None:

@@ -230,6 +230,26 @@ class Differentiating:
         raise NotImplementedError
 
 
+class Mapping:
+    """An interceptor of a ``vmap``, see ``batching``."""
+
+    def fresh(self, t):
+        raise NotImplementedError
+
+
+def fresh(t):
+    """``t`` outside the graph but inside every ``vmap``: where a transform begins anew for each example."""
+    made = t.detach()
+    for level in maps():
+        made = level.fresh(made)
+    return made
+
+
+def maps() -> list:
+    """The ``vmap``s that this thread is in, outermost first."""
+    return [handler for handler in state.interceptors if isinstance(handler, Mapping)] if active else []
+
+
 def levels() -> list:
     """The levels of forward mode that are on in this thread, outermost first."""
     return [handler for handler in state.interceptors if isinstance(handler, Differentiating)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import LOW_PRECISION
 from ..tensor import Storage, Tensor, wrap
-from . import flat
+from . import flat, mode
 from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
@@ -379,5 +379,6 @@ def _alias(array, wanted, graph):
         return array
     t = wrap(array)
     if wanted:
+        t = mode.fresh(t) if mode.active else t
         t._node = AccumulateGrad(t)
     return t

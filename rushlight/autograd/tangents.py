@@ -284,7 +284,7 @@ def _complex(args, out) -> bool:
 
 
 def _leaf(y: Tensor) -> Tensor:
-    t = zeros_like(y)
+    t = mode.fresh(zeros_like(y))
     t._node = AccumulateGrad(t)
     return t
 

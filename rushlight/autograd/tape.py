@@ -426,8 +426,11 @@ def _namespace(node, g, graph):
         from .op import differentiable
 
         return differentiable
-    if g.__class__ is np.ndarray or g.__class__ is list:
+    if g.__class__ is np.ndarray:
         return node.xp
+    if g.__class__ is list:  # of several outputs; what only one of them is decides
+        found = [namespace_of(x) for x in g if x is not None and x.__class__ is not np.ndarray]
+        return found[0] if found else node.xp
     return namespace_of(g)
 
 

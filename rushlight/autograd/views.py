@@ -359,6 +359,8 @@ def put(t: Tensor, array) -> None:
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
         np.copyto(t._array, array, casting="unsafe")
     else:
+        if mode.active:
+            check_levels(t._array, array)
         xp = namespace_of(array) if t._array.__class__ is _ndarray else namespace_of(t._array)
         array = xp.astype(array, dtype=t._array.dtype)
         t._array = array
@@ -370,6 +372,19 @@ def put(t: Tensor, array) -> None:
     storage.version += 1
     if view is not None and not (view.recorded.__class__ is str and view.base._node is not None):
         view.seen = storage.version
+
+
+def check_levels(array, value) -> None:
+    """Raise PyTorch's error if examples of a ``vmap`` would write different values into the same memory."""
+    for level in mode.maps():
+        if level.holds(value) and not level.holds(array):
+            raise RuntimeError(
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
+                "arithmetic. If said operator is being called inside the PyTorch framework, please file a bug report "
+                "instead."
+            )
 
 
 def put_all(written: list) -> None:

@@ -4,6 +4,7 @@
     xla/       compiled code, on JAX; imported only when a tensor of its kind appears
     deferred/  eager code on accelerators: promises, recorded and run as programs of the XLA engine
     meta/      shapes and dtypes without values
+    batched/   arrays with a hidden axis, over arrays of any of these: ``vmap``
 
 Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its functions
 a namespace has two tables of faster bodies, by op name: ``BODIES`` (same signature as the op's forward) and
@@ -37,6 +38,8 @@ def namespace_of(array):
         return _meta.namespace
     if kind in KINDS:
         return KINDS[kind]
+    if kind is _batched.array:
+        return _batched.namespace
     return numpy_namespace if isinstance(array, (np.ndarray, np.generic)) else accelerated(array)
 
 
@@ -45,6 +48,12 @@ KINDS: dict = {}  # what else travels as an array: its class, and a namespace of
 
 class _meta:
     """The class of arrays without values and their namespace, once that is imported."""
+
+    array = namespace = None
+
+
+class _batched:
+    """The class of arrays with a hidden axis and their namespace, once that is imported."""
 
     array = namespace = None
 
@@ -62,6 +71,20 @@ def meta():
 
         _meta.array, _meta.namespace = namespace.Meta, namespace
     return _meta.namespace
+
+
+def batched_engine():
+    """The engine of ``vmap``."""
+    if _batched.namespace is None:
+        from .batched import namespace
+
+        _batched.array, _batched.namespace = namespace.Batched, namespace
+    return _batched.namespace
+
+
+def joint(xp, array):
+    """The engine for an array of engine ``xp``, which is not NumPy's, and another: one with a hidden axis decides."""
+    return xp if xp is _batched.namespace and xp is not None else namespace_of(array)
 
 
 def accelerated(array=None):

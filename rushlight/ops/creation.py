@@ -12,6 +12,8 @@ import warnings
 import numpy as np
 
 from .. import config, dtypes
+from ..autograd import mode
+from ..autograd.batching import beside
 from ..autograd.mode import state
 from ..device import device as Device
 from ..engine import accelerated, meta, namespace_of
@@ -550,8 +552,10 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
     shape = input._array.shape
     if input._array.__class__ is not np.ndarray and device is None:
         # A namespace's own function: while compiling, the input may have no device yet.
-        array = namespace_of(input._array).full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy)
-        return finish(array, requires_grad)
+        xp, value = namespace_of(input._array), fill_value(value or 0, dtype)
+        if mode.active and mode.maps():  # of the same levels, so that it can be written
+            return finish(xp.full_like(input._array, value, dtype=dtype.numpy), requires_grad)
+        return finish(xp.full(shape, value, dtype=dtype.numpy), requires_grad)
     plain = dense_strides(shape, range(len(shape)))
     if memory_format is preserve_format:
         strides = layouts.preserved(shape, input.stride()) if layouts.watched else plain
@@ -580,6 +584,8 @@ def _new(make):
             made = make.__wrapped__(*args, dtype=dtype, device=place, **keywords)
         except TypeError as error:
             raise TypeError(str(error).replace(f"{base}()", f"{name}()")) from None
+        if mode.active and mode.maps():
+            made = beside(self, made)
         return finish(made, requires_grad)
 
     new.__name__ = new.__qualname__ = f"new_{base}"

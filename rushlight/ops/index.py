@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from ..autograd import views
+from ..autograd import mode, views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..engine import namespace_of
@@ -305,6 +305,11 @@ def _as_integers(p: Tensor) -> list:
     if not _is_mask(p):
         return [p]
     if _traced(p._array) and not p.is_meta:
+        if mode.active and mode.maps():
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+                "indexing with a boolean mask."
+            )
         raise ValuesNeeded(
             "indexing with a boolean mask has a result whose shape depends on the mask's values, which compiled code "
             "cannot have. Use rushlight.where(mask, x, other) or x.masked_fill(mask, value), which keep the shape."
@@ -495,7 +500,7 @@ def _broadcast(input, mask):
 
 
 def _refuse_traced(t, name):
-    if t.is_meta:
+    if t.is_meta or (mode.active and mode.maps() and _traced(t._array)):
         namespace_of(t._array).on_host(None, name)
     if _traced(t._array):
         raise ValuesNeeded(

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import mode, views
+from ..autograd.batching import drawn, drawn_from
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
@@ -284,7 +285,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         made = PUBLIC["empty"](size, dtype=dtype, layout=layout, device=device)
         return normal_(made, mean, std, generator=generator).requires_grad_(requires_grad)
     if tensors[1]:
-        if not _tracing() and not std.is_meta and bool(xp_.any(std < 0)):
+        if not _tracing() and not namespace_of(std._array).is_traced(std._array) and bool(xp_.any(std < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
@@ -499,6 +500,12 @@ def rrelu_noise(input: Tensor, lower: float, upper: float) -> Tensor:
 
 def _draw(kind, shape, dtype, device, generator, **parameters):
     """An array of ``kind`` on ``device``."""
+    if mode.active and mode.maps():
+        return drawn(lambda shape: _draw_alone(kind, shape, dtype, device, generator, parameters), shape)
+    return _draw_alone(kind, shape, dtype, device, generator, parameters)
+
+
+def _draw_alone(kind, shape, dtype, device, generator, parameters):
     generator = _checked(generator)
     if device.type != "cpu" or _tracing():
         return _draw_keyed(kind, shape, dtype, device, generator, parameters)
@@ -508,6 +515,8 @@ def _draw(kind, shape, dtype, device, generator, **parameters):
 
 def _draw_for(t: Tensor, kind, generator, dtype=None, **parameters):
     """An array like ``t``: its shape and (if none is given) dtype, drawn in the order of t's memory."""
+    if mode.active and mode.maps():
+        return _draw(kind, tuple(t.shape), dtype or t.dtype, t.device, generator, **parameters)
     generator = _checked(generator)
     array, dtype = t._array, dtype or t.dtype
     if array.__class__ is not np.ndarray or _tracing():
@@ -552,6 +561,12 @@ def _noise_dtype(p: Tensor):
 
 def _drawn_from(kind, generator, *parameters):
     arrays = [_values(t) for t in parameters]
+    if mode.active and mode.maps():
+        return drawn_from(lambda *whole: _drawn_from_arrays(kind, generator, parameters, list(whole)), arrays)
+    return _drawn_from_arrays(kind, generator, parameters, arrays)
+
+
+def _drawn_from_arrays(kind, generator, parameters, arrays):
     generator, dtype = _checked(generator), arrays[0].dtype
     if parameters[0].device.type == "meta":
         return meta().draw(kind, generator, None, tuple(arrays), {})
@@ -645,7 +660,7 @@ def _check_std(std) -> None:
 
 
 def _check_probabilities(p: Tensor) -> None:
-    if p.is_meta or _tracing():
+    if _tracing() or namespace_of(p._array).is_traced(p._array):
         return
     if not bool(np.all((np.asarray(_values(p)) >= 0) & (np.asarray(p._array) <= 1))):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")

@@ -7,6 +7,8 @@
 forward: the tangents of the results, for random tangents of all inputs that can have gradients, in float64 or the first
 dtype there is; entries that PyTorch supports forward mode for (``supports_forward_ad``).
 
+batched: a batch of gradients and one of tangents, against the same one by one.
+
 vmap: the operator mapped over two values of some of its tensors: of all, of the first, of all but the first, with the
 mapped dimension first and last. What PyTorch's vmap refuses is left out. ``--slices`` lists what ran slice by slice.
 """
@@ -33,7 +35,11 @@ from opdb import Mismatch, Options
 import rushlight
 from rushlight.autograd import forward_ad, tangents
 
-DTYPES = (torch.float64, torch.float32, torch.complex64, torch.int64, torch.bool)
+DTYPES = {
+    "forward": (torch.float64, torch.float32, torch.complex64, torch.int64, torch.bool),
+    "vmap": opdb.DTYPES,
+    "batched": (torch.float64, torch.float32, torch.complex64, torch.int64, torch.bool),
+}
 
 
 class _Forward(opdb._Comparison):
@@ -98,6 +104,70 @@ class _Forward(opdb._Comparison):
         self._numbers("grad", a, b, f"output {i}: ")
 
 
+class _Batched(opdb._Comparison):
+    """A batch of gradients, and one of tangents, against the same one by one. PyTorch's gradients are opdb's matter."""
+
+    def run(self) -> bool:
+        self.ours_args = self._at("convert", lambda: self.convert(self.torch_args))
+        inputs = [self.convert(t) for t in convert.tensors(self.torch_args) if t.requires_grad]
+        f = self._at("call", lambda: opdb.counterpart(self.op))
+        process = convert.rebound(self.process) if hasattr(self.process, "__code__") else self.process
+
+        def of_inputs(*given):
+            swapped = {id(t): g for t, g in zip(inputs, given)}
+            x, args, kwargs = convert.like(self.ours_args, lambda t: swapped.get(id(t), t))
+            with opdb._same_seed():
+                return [t for t in convert.tensors(process(f(x, *args, **kwargs))) if t.requires_grad]
+
+        try:
+            with opdb._same_seed():
+                x, args, kwargs = self.torch_args
+                self.op.op(x, *args, **kwargs)
+        except Exception:
+            return False
+        outputs = self._at("call", lambda: of_inputs(*inputs))
+        if not outputs or not inputs:
+            return False
+        self._rows(outputs, inputs)
+        self._columns(of_inputs, inputs)
+        return True
+
+    def _rows(self, outputs, inputs):
+        starts = [_two_ways(t, i) for i, t in enumerate(outputs)]
+        gradients = lambda v, **more: rushlight.autograd.grad(
+            outputs, inputs, v, retain_graph=True, allow_unused=True, **more
+        )
+        together = self._at("rows", lambda: gradients(starts, is_grads_batched=True))
+        for k in range(2):
+            self._same("rows", k, together, gradients([s[k] for s in starts]))
+
+    def _columns(self, f, inputs):
+        ways = [_two_ways(t, 10 + i) for i, t in enumerate(inputs)]
+        push = lambda *v: tuple(rushlight.func.jvp(lambda *p: tuple(f(*p)), tuple(inputs), v)[1])
+        together = self._at("columns", lambda: rushlight.vmap(push, randomness="same")(*ways))
+        for k in range(2):
+            self._same("columns", k, together, push(*[w[k] for w in ways]))
+
+    def _same(self, stage, k, together, alone):
+        for i, (a, b) in enumerate(zip(together, alone)):
+            if b is None or a is None:
+                if b is not a:
+                    self._fail(stage, f"{i}: {a} instead of {b}")
+                continue
+            found, expected = convert.array_of(a)[k], convert.array_of(b)
+            if not np.allclose(found, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(expected).max(initial=0)),
+                               equal_nan=True):  # fmt: skip
+                self._fail(stage, f"{i}: {opdb._worst(found, expected)}")
+
+
+def _two_ways(t, seed):
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal((2, *t.shape))
+    if t.dtype.is_complex:
+        values = values + 1j * generator.standard_normal((2, *t.shape))
+    return rushlight.tensor(values, dtype=t.dtype)
+
+
 class _Mapped(opdb._Comparison):
     """One sample under vmap."""
 
@@ -126,8 +196,10 @@ class _Mapped(opdb._Comparison):
         with opdb._same_seed():
             mapped = rushlight.func.vmap(self._of(self.ours_args, f, ours), dim, randomness="same")
             result = self._at(f"vmap {variant}", lambda: mapped(*given))
-        if rushlight.func.sliced() != before:
-            self.slices.setdefault(opdb.entry_name(self.op), set()).update(rushlight.func.sliced().keys())
+        now = rushlight.func.sliced()
+        if now != before:
+            more = {name for name in now if now[name] != before.get(name)}
+            self.slices.setdefault(opdb.entry_name(self.op), set()).update(more)
         self._compare("value", result, expected)
         return True
 
@@ -187,22 +259,54 @@ def _no_tables():
         tangents.POINTWISE, tangents.LINEAR, tangents.MULTILINEAR = kept
 
 
-KINDS = {"forward": _Forward, "vmap": _Mapped}
+KINDS = {"forward": _Forward, "vmap": _Mapped, "batched": _Batched}
 
 
 def entries(kind) -> dict:
     """The entries that PyTorch's own transform serves."""
-    chosen = {n: o for n, o in opdb.SCORED.items() if n not in EXCLUDED}
+    chosen = {n: o for n, o in opdb.SCORED.items() if n not in EXCLUDED and n not in EXCLUDED_FROM[kind]}
+    if kind == "batched":
+        return {n: o for n, o in chosen.items() if o.supports_autograd}
     if kind == "forward":
         return {n: o for n, o in chosen.items() if o.supports_forward_ad}
     return chosen
 
 
-# Not what is compared here, with the reason.
+# Not compared, with the reason.
 EXCLUDED = {
     **opdb.unsupported(),
-    "cholesky_inverse": "PyTorch's tangent is not that of finite differences, ours is: a test of its own",
     **dict.fromkeys(opdb.UNINITIALIZED, "has no numbers to compare"),
+}
+EXCLUDED_FROM = {
+    "forward": {
+        "cholesky_inverse": "PyTorch's tangent is not that of finite differences, ours is: a test of its own",
+    },
+    "vmap": {
+        "index_fill": "PyTorch's vmap gives all examples the last one's value: a test of its own",
+        "linalg.pinv": "PyTorch's vmap of a matrix without elements loses the examples",
+        **dict.fromkeys(["argwhere", "bincount"], "the shape depends on values; PyTorch tries, and stacks if it can"),
+    },
+    "batched": {
+        **dict.fromkeys(
+            [
+                "native_batch_norm",
+                "_native_batch_norm_legit",
+                "nn.functional.instance_norm",
+                "nn.functional.batch_norm",
+            ],
+            "writes running statistics, which are not mapped over: refused",
+        ),
+        "nn.functional.rrelu": "draws as many numbers as there are negative ones",
+        "nn.functional.ctc_loss": "has no second derivative, and so no tangent",
+    },
+}
+# What fails, and why.
+MISSING = {
+    ("vmap", "linspace|tensor_overload"): "its ends are read as numbers",
+    ("vmap", "logspace|tensor_overload"): "its ends are read as numbers",
+    ("vmap", "as_strided|partial_views"): "strides beyond what is mapped over",
+    ("batched", "as_strided|partial_views"): "strides beyond what is mapped over",
+    ("vmap", "nonzero_static"): "no rule",
 }
 
 
@@ -212,7 +316,7 @@ def check(kind, op, options: Options, tables=True) -> int:
     Without ``tables`` every tangent is that of the gradient rule, transposed twice.
     """
     if options.dtype is None:
-        options = Options(options.samples, next(d for d in DTYPES if d in op.dtypes), options.xla)
+        options = Options(options.samples, next(d for d in DTYPES[kind] if d in op.dtypes), options.xla)
     count = 0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

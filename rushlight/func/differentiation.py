@@ -1,35 +1,19 @@
-"""Function transforms: ``grad``, ``vjp``, ``jacrev`` and friends take a function and return one."""
+"""Derivatives of functions as functions: ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``, ``hessian``."""
 
 from __future__ import annotations
 
 import functools
+import math
 
-from .autograd import functional
-from .autograd.grad import grad as _grad
-from .autograd.mode import carry, enable_grad
-from .autograd.registry import differentiable
-from .autograd.tangents import Tangents, outside, zeros_like
-from .ops.public import PUBLIC
-from .random import default_generator
-from .tensor import Tensor
+from ..autograd.batching import unit_vectors
+from ..autograd.grad import grad as _grad
+from ..autograd.mode import carry, enable_grad, fresh, levels
+from ..autograd.registry import differentiable
+from ..autograd.tangents import Tangents, outside, zeros_like
+from ..tensor import Tensor
+from .mapping import vmap
 
-__all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "stack_module_state",
-    "vjp",
-    "vmap",
-]
-
-
-def __dir__():
-    return __all__
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
 
 def grad(func, argnums=0, has_aux=False):
@@ -85,10 +69,14 @@ def vjp(func, *primals, has_aux=False):
     def pull(*cotangents):
         v = list(_leaves(cotangents if len(cotangents) > 1 else cotangents[0]))
         with enable_grad():
-            grads = _grad(outputs, leaves, v, create_graph=True, allow_unused=True, materialize_grads=True)
+            graph = _is_recorded([*outputs, *v], leaves)
+            grads = _grad(
+                outputs, leaves, v, retain_graph=True, create_graph=graph, allow_unused=True, materialize_grads=True
+            )
         return _rebuild(chosen, iter(_close(list(grads), leaves)))
 
     result = _rebuild(out, iter(_close(outputs, leaves)))
+    aux = _map(lambda t: _close([t], leaves)[0], aux)
     return (result, pull, aux) if has_aux else (result, pull)
 
 
@@ -113,7 +101,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 def _check_pairs(primals, tangents) -> None:
-    from .utils._pytree import tree_flatten
+    from ..utils._pytree import tree_flatten
 
     call = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
@@ -151,7 +139,7 @@ def _split(out, has_aux, call):
 
 
 def _check_outputs(out, call, primals="primals") -> None:
-    from .utils._pytree import tree_flatten
+    from ..utils._pytree import tree_flatten
 
     leaves = tree_flatten(out)[0]
     if not leaves:
@@ -190,7 +178,7 @@ def linearize(func, *primals):
         out = func(*args)
         _check_outputs(out, "linearize(f, *primals)")
         leaves, outputs = list(_leaves(points)), list(_leaves(out))
-        u = [zeros_like(t).requires_grad_() for t in outputs]
+        u = [fresh(zeros_like(t)).requires_grad_() for t in outputs]
         live = [i for i, t in enumerate(outputs) if t.requires_grad]
         rows = _grad([outputs[i] for i in live], leaves, [u[i] for i in live], create_graph=True, allow_unused=True)
 
@@ -203,181 +191,105 @@ def linearize(func, *primals):
     return _rebuild(out, iter([t.detach() for t in outputs])), push
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
-    """A function that computes the Jacobian of ``func`` with respect to its ``argnums``-th argument(s)."""
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """A function that computes the Jacobian of ``func`` by its ``argnums``-th argument(s), row by row.
+
+    One backward pass gives a row; ``vmap`` runs all of them at once, or ``chunk_size`` at a time.
+
+    >>> rushlight.func.jacrev(rushlight.sin)(rushlight.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        several = isinstance(argnums, tuple)
-        places = argnums if several else (argnums,)
-        kept = []
-
-        def of_chosen(*points):
-            full = list(args)
-            for place, point in zip(places, points):
-                full[place] = point
-            out = func(*full, **kwargs)
-            if has_aux:
-                kept.append(out[1])
-                return out[0]
-            return out
-
-        points = tuple(args[i] for i in places)
-        jacobian = functional.jacobian(of_chosen, points if several else points[0], create_graph=_any_graph(points))
-        return (jacobian, kept[0]) if has_aux else jacobian
+        points, of_points = _at_points(func, args, kwargs, argnums)
+        out, pull, *aux = vjp(of_points, *points, has_aux=has_aux)
+        outputs = list(_leaves(out))
+        rows = vmap(lambda *v: pull(_rebuild(out, iter(v))), chunk_size=chunk_size)(*unit_vectors(outputs))
+        made = [_map(functools.partial(_rows_of, i, outputs), rows) for i in range(len(outputs))]
+        made = [m if isinstance(argnums, tuple) else m[0] for m in made]
+        jacobian = _rebuild(out, iter(made))
+        return (jacobian, aux[0]) if has_aux else jacobian
 
     return wrapped
 
 
-jacfwd = jacrev  # forward mode gives the same numbers; rushlight has only the reverse one
+def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error"):
+    """A function that computes the Jacobian of ``func`` by its ``argnums``-th argument(s), column by column.
+
+    One run of ``jvp`` gives a column; ``vmap`` runs all of them at once, or ``chunk_size`` at a time.
+
+    >>> rushlight.func.jacfwd(rushlight.sin)(rushlight.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        points, of_points = _at_points(func, args, kwargs, argnums)
+        inputs = list(_leaves(points))
+
+        def push(*directions):
+            _out, tangent, *aux = jvp(of_points, points, _rebuild(points, iter(directions)), has_aux=has_aux)
+            return tangent, *aux
+
+        basis = unit_vectors(inputs)
+        columns, *aux = vmap(push, out_dims=(-1, None) if has_aux else (-1,), randomness=randomness,
+                             chunk_size=chunk_size)(*basis)  # fmt: skip
+        split = functools.partial(_columns_of, points, inputs, isinstance(argnums, tuple))
+        jacobian = _rebuild(columns, iter([split(t) for t in _leaves(columns)]))
+        return (jacobian, aux[0]) if has_aux else jacobian
+
+    return wrapped
 
 
 def hessian(func, argnums=0):
-    """A function that computes the Hessian of the scalar ``func``."""
-    return jacrev(jacrev(func, argnums), argnums)
+    """A function that computes the Hessian of the scalar ``func``: forward mode over a backward pass.
 
-
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """A function that maps ``func`` over a dimension of its arguments and stacks the results.
-
-    >>> rushlight.vmap(rushlight.dot)(rushlight.ones(2, 3), rushlight.ones(2, 3))
-    tensor([3., 3.])
-
-    Differs from PyTorch: ``func`` is called for one slice after the other, so ``.item()`` and branches on values work,
-    random numbers are allowed and differ unless ``randomness="same"``, and time grows with the number of slices.
+    >>> rushlight.func.hessian(lambda x: (x**3).sum())(rushlight.ones(2))
+    tensor([[6., 0.],
+            [0., 6.]])
     """
-    name = getattr(func, "__name__", repr(func))
-
-    @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-        mapped = _mapped(args, in_dims, call, name)
-        state = default_generator.get_state() if randomness == "same" else None
-        results = []
-        for i in range(_common_size(mapped)):
-            if state is not None:
-                default_generator.set_state(state)
-            parts = iter([t if dim is None else t.select(dim, i) for t, dim in mapped])
-            keywords = {k: _map(functools.partial(_slice, i), v) for k, v in kwargs.items()}
-            results.append(func(*_rebuild_all(args, parts), **keywords))
-        return _stacked(results, out_dims, name)
-
-    return wrapped
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
-def _mapped(args, in_dims, call, name):
-    """(leaf, its mapped dimension or None) for every leaf of the arguments, in order."""
+def _at_points(func, args, kwargs, argnums):
+    """(the chosen arguments, ``func`` as a function of them alone)."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
     if not args:
-        raise ValueError(
-            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
-            "function with no inputs. The latter is unsupported."
-        )
-    if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(
-            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: {type(in_dims)}."
-        )
-    found = list(_spread(args, in_dims, call))
-    for leaf, dim in found:
-        if dim is not None and not isinstance(leaf, Tensor):
-            raise ValueError(
-                f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
-                "non-Tensor arguments, please use None as the respective in_dim"
-            )
-        if dim is not None and not -leaf.ndim <= dim < leaf.ndim:
-            raise ValueError(
-                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
-                f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
-            )
-    if all(dim is None for _, dim in found):
-        raise ValueError(f"{call}: at least one input must be mapped over: in_dims has no number")
-    return found
+        raise RuntimeError("jacobian of a function: it was called without arguments to differentiate by")
+    for i in places:
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
+
+    def of_points(*points):
+        full = list(args)
+        for place, point in zip(places, points):
+            full[place] = point
+        return func(*full, **kwargs)
+
+    return tuple(args[i] for i in places), of_points
 
 
-def _spread(tree, dims, call):
-    """The leaves of ``tree``, each with its entry of ``dims``; one entry may stand for a whole branch."""
-    if isinstance(tree, (tuple, list, dict)):
-        branches = list(tree.values()) if isinstance(tree, dict) else tree
-        if isinstance(dims, (tuple, list, dict)):
-            dims = list(dims.values()) if isinstance(dims, dict) else dims
-            if len(dims) != len(branches):
-                raise ValueError(
-                    f"{call}: in_dims is not compatible with the structure of `inputs`: {len(dims)} entries for "
-                    f"{len(branches)} inputs"
-                )
-        else:
-            dims = [dims] * len(branches)
-        for branch, dim in zip(branches, dims):
-            yield from _spread(branch, dim, call)
-    else:
-        yield tree, dims
+def _rows_of(index, outputs, rows):
+    """Of all rows those of one output, in its shape."""
+    counts = [math.prod(t.shape) for t in outputs]
+    start = sum(counts[:index])
+    part = rows if len(outputs) == 1 else rows[start : start + counts[index]]
+    return part.reshape((*outputs[index].shape, *rows.shape[1:]))
 
 
-def _common_size(mapped) -> int:
-    sizes = [t.shape[dim] for t, dim in mapped if dim is not None]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
-        )
-    return sizes[0]
-
-
-def _slice(i, t):
-    return t.select(0, i)
-
-
-def _rebuild_all(tree, values):
-    """Like ``_rebuild``, of all leaves and not only the tensors."""
-    if isinstance(tree, dict):
-        return {k: _rebuild_all(v, values) for k, v in tree.items()}
-    if isinstance(tree, (tuple, list)):
-        return type(tree)([_rebuild_all(v, values) for v in tree])
-    return next(values)
-
-
-def _stacked(results, dims, name):
-    first = results[0]
-    if isinstance(first, dict):
-        return {k: _stacked([r[k] for r in results], dims[k] if isinstance(dims, dict) else dims, name) for k in first}
-    if isinstance(first, (tuple, list)):
-        dims = dims if isinstance(dims, (tuple, list)) else [dims] * len(first)
-        return type(first)([_stacked([r[i] for r in results], dims[i], name) for i in range(len(first))])
-    if dims is None:
-        return first
-    if not isinstance(first, Tensor):
-        raise ValueError(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(first)}. Did you mean to set "
-            "out_dims= to None for output?"
-        )
-    return PUBLIC["stack"](results, dims)
-
-
-def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """Call a module with some of its parameters and buffers replaced."""
-    from .nn.utils.stateless import _functional_call
-
-    dicts = parameter_and_buffer_dicts
-    merged = dicts if isinstance(dicts, dict) else {k: v for d in dicts for k, v in d.items()}
-    return _functional_call(module, merged, args, kwargs, tie_weights=tie_weights, strict=strict)
-
-
-def stack_module_state(models):
-    """The parameters, and the buffers, of several models of one class, each stacked along a new first dimension."""
-    from .ops import stack
-
-    models = list(models)
-    if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
-    if len({type(m) for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters, buffers = [dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]
-    stacked = {name: stack([p[name] for p in parameters]).detach() for name in parameters[0]}
-    for name, first in parameters[0].items():
-        stacked[name].requires_grad_(first.requires_grad)
-    return stacked, {name: stack([b[name] for b in buffers]).detach() for name in buffers[0]}
+def _columns_of(points, inputs, several, columns):
+    """All columns of one output, apart by inputs, each in its input's shape."""
+    counts = [math.prod(t.shape) for t in inputs]
+    parts, start = [], 0
+    for t, count in zip(inputs, counts):
+        part = columns if len(inputs) == 1 else columns[..., start : start + count]
+        parts.append(part.reshape((*columns.shape[:-1], *t.shape)))
+        start += count
+    made = _rebuild(points, iter(parts))
+    return made if several else made[0]
 
 
 def _fresh(args, argnums):
@@ -392,19 +304,35 @@ def _fresh(args, argnums):
 
 
 def _alias(t):
-    return t.view_as(t) if t.requires_grad else carry(t, t.detach().requires_grad_())
+    return t.view_as(t) if t.requires_grad else carry(t, fresh(t).requires_grad_())
 
 
 def _differentiate(value, leaves):
     if not value.requires_grad:
-        return [t.detach() * 0 for t in leaves]
-    return list(_grad(value, leaves, create_graph=True, allow_unused=True, materialize_grads=True))
+        return [zeros_like(t) for t in leaves]
+    graph = _is_recorded([value], leaves)
+    return list(_grad(value, leaves, create_graph=graph, allow_unused=True, materialize_grads=True))
+
+
+def _is_recorded(tensors, leaves) -> bool:
+    """Must a backward pass from ``tensors`` to ``leaves`` be part of a graph that others differentiate?"""
+    own = {t._node for t in leaves if t.is_leaf}
+    return bool(levels()) or any(_reaches_beyond(t, own) for t in tensors)
 
 
 def _close(tensors, leaves):
     """Cut results off the graph unless it reaches something that is not this transform's own."""
     own = {t._node for t in leaves if t.is_leaf}
-    return [t if _reaches_beyond(t, own) else carry(t, t.detach()) for t in tensors]
+    return [_cut(t, own) for t in tensors]
+
+
+def _cut(t, own):
+    if _reaches_beyond(t, own):
+        return t
+    made = t.detach()
+    for level, tangent in t.__dict__.get("_tangents", {}).items():
+        level.give(made, _cut(tangent, own))
+    return made
 
 
 def _reaches_beyond(t, own) -> bool:
@@ -421,10 +349,6 @@ def _reaches_beyond(t, own) -> bool:
             return True
         stack.extend(edges)
     return False
-
-
-def _any_graph(tree) -> bool:
-    return any(t.requires_grad for t in _leaves(tree))
 
 
 def _leaves(tree):

@@ -1,0 +1,1 @@
+"""The engine of ``vmap``: arrays with one hidden axis more than they show."""
