@@ -81,3 +81,9 @@ def test_rules_of_your_own():
 
     assert d.kl_divergence(Point(1.0, 1.0), Point(3.0, 1.0)).item() == 2
     assert d.kl_divergence(Point(1.0, 1.0), d.Normal(1.0, 1.0)).item() == 0
+
+
+def test_gradients_of_several_matrices():
+    df, scale = torch.tensor([5.0, 6.0], requires_grad=True), torch.eye(3)
+    torch.distributions.Wishart(df, scale).rsample((4,)).sum().backward()
+    assert bool((df.grad.isfinite() & (df.grad != 0)).all())

@@ -455,18 +455,6 @@ PARTS = {
     ),
     "nn.parallel": Part(_ONE_PROCESS, classes="DistributedDataParallel"),
     "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink"),
-    "distributions": Part(
-        _LATER,
-        classes="LowRankMultivariateNormal LKJCholesky GeneralizedPareto VonMises ContinuousBernoulli Wishart",
-        here={n: f"distributions.transforms.{n}" for n in ("StackTransform", "CatTransform", "CorrCholeskyTransform")},
-        base="distributions.Distribution",
-    ),
-    "distributions.wishart": Part(_LATER, here={"Wishart": "distributions.Wishart"}),
-    "distributions.transforms": Part(
-        _LATER,
-        classes="StackTransform CatTransform CorrCholeskyTransform",
-        base="distributions.transforms.Transform",
-    ),
     "nn.attention.flex_attention": Part(
         "use nn.functional.scaled_dot_product_attention with a mask",
         classes="BlockMask AuxRequest AuxOutput",

@@ -101,3 +101,24 @@ def _independent_to(constraint):
 
 def _each(transform, constraint):
     return transforms.IndependentTransform(transform, constraint.reinterpreted_batch_ndims)
+
+
+@_for_both(constraints.corr_cholesky)
+def _correlations(constraint):
+    return transforms.CorrCholeskyTransform()
+
+
+def _for_parts(registry):
+    """What is made of several constraints has a transform of several."""
+
+    @registry.register(constraints.cat)
+    def _cat(constraint):
+        return transforms.CatTransform([registry(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
+
+    @registry.register(constraints.stack)
+    def _stack(constraint):
+        return transforms.StackTransform([registry(c) for c in constraint.cseq], constraint.dim)
+
+
+_for_parts(biject_to)
+_for_parts(transform_to)

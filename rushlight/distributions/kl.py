@@ -12,17 +12,21 @@ from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
 from .distribution import Distribution
 from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
+from .gumbel import Gumbel
 from .half_normal import HalfNormal
 from .independent import Independent
 from .laplace import Laplace
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal, squared_distance
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical
+from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
@@ -188,3 +192,162 @@ def _transformed(p, q):
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
+
+
+# -- of different kinds ------------------------------------------------------------------------------------------------
+
+
+def _register_pairs(kinds, type_q):
+    """A decorator: one function for several kinds of p."""
+
+    def register(function):
+        for kind in kinds:
+            register_kl(kind, type_q)(function)
+        return function
+
+    return register
+
+
+@_register_pairs((Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform), Normal)
+def _to_normal(p, q):
+    """Only the mean and the variance of p matter; of Pareto's they may be infinite."""
+    spread = p.variance + (p.mean - q.loc).pow(2)
+    kl = -p.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + spread / (2 * q.scale.pow(2))
+    return torch.where(p.alpha <= 2, math.inf, kl) if isinstance(p, Pareto) else kl
+
+
+@_register_pairs((Beta, ContinuousBernoulli, Gamma, Pareto, Uniform), Exponential)
+def _to_exponential(p, q):
+    kl = -p.entropy() - q.rate.log() + q.rate * p.mean
+    if isinstance(p, Pareto):
+        return torch.where(p.alpha <= 1, math.inf, kl)
+    return torch.where(p.low < 0, math.inf, kl) if isinstance(p, Uniform) else kl
+
+
+@_register_pairs((Beta, ContinuousBernoulli), Uniform)
+def _to_uniform(p, q):
+    kl = -p.entropy() + (q.high - q.low).log()
+    return torch.where((q.low > 0) | (q.high < 1), math.inf, kl)
+
+
+@_register_pairs((Beta, Uniform), ContinuousBernoulli)
+def _to_continuous_bernoulli(p, q):
+    kl = -p.entropy() - p.mean * q.logits - torch.log1p(-q.probs) - q._cont_bern_log_norm()
+    return torch.where((p.high > 1) | (p.low < 0), math.inf, kl) if isinstance(p, Uniform) else kl
+
+
+@_register_pairs((Beta, Exponential, Pareto, Uniform), Gamma)
+def _to_gamma(p, q):
+    kl = -p.entropy() + torch.lgamma(q.concentration) - q.concentration * q.rate.log()
+    kl = kl - (q.concentration - 1) * _mean_log(p) + q.rate * p.mean
+    if isinstance(p, Pareto):
+        return torch.where(p.alpha <= 1, math.inf, kl)
+    return torch.where(p.low < 0, math.inf, kl) if isinstance(p, Uniform) else kl
+
+
+def _mean_log(p):
+    """The mean of log x."""
+    if isinstance(p, Beta):
+        return torch.digamma(p.concentration1) - torch.digamma(p.concentration1 + p.concentration0)
+    if isinstance(p, Exponential):
+        return -_EULER - p.rate.log()
+    if isinstance(p, Pareto):
+        return p.scale.log() + p.alpha.reciprocal()
+    return (torch.xlogy(p.high, p.high) - torch.xlogy(p.low, p.low)) / (p.high - p.low) - 1
+
+
+_EULER = 0.57721566490153286060
+
+
+@_register_pairs((Exponential, Gamma, Normal, Uniform), Gumbel)
+def _to_gumbel(p, q):
+    shift = (p.mean - q.loc) / q.scale
+    return -p.entropy() + q.scale.log() + shift + _mean_decay(p, q.loc, q.scale)
+
+
+def _mean_decay(p, loc, scale):
+    """The mean of exp(-(x - loc) / scale)."""
+    if isinstance(p, Normal):
+        return torch.exp(-(p.loc - loc) / scale + 0.5 * (p.scale / scale).pow(2))
+    if isinstance(p, Uniform):
+        ends = torch.exp(-(p.low - loc) / scale) - torch.exp(-(p.high - loc) / scale)
+        return ends * scale / (p.high - p.low)
+    power = 1.0 if isinstance(p, Exponential) else p.concentration
+    return torch.exp(loc / scale) * (1 + (p.rate * scale).reciprocal()).pow(-power)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p, q):
+    ratio, apart = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return -ratio.log() + apart + ratio * _EULER + torch.exp(-apart + torch.lgamma(1 + ratio)) - (1 + _EULER)
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p, q):
+    away = (p.loc - q.loc).abs()
+    near = p.scale * math.sqrt(2 / math.pi) * torch.exp(-0.5 * (away / p.scale).pow(2))
+    mean_distance = near + away * torch.erf(away / (math.sqrt(2.0) * p.scale))
+    return -p.entropy() + (2 * q.scale).log() + mean_distance / q.scale
+
+
+@register_kl(Uniform, Beta)
+def _uniform_beta(p, q):
+    a, b, width = q.concentration1, q.concentration0, p.high - p.low
+    other = (torch.xlogy(1 - p.low, 1 - p.low) - torch.xlogy(1 - p.high, 1 - p.high)) / width - 1
+    kl = -width.log() + torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
+    kl = kl - (a - 1) * _mean_log(p) - (b - 1) * other
+    return torch.where((p.high > 1) | (p.low < 0), math.inf, kl)
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p, q):
+    kl = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * _mean_log(p)
+    return torch.where(p.low < q.scale, math.inf, kl)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p, q):
+    ratio = q.alpha / p.alpha
+    kl = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return torch.where(p.scale < q.scale, math.inf, kl)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p, q):
+    same = p._cont_bern_log_norm() + torch.log1p(-p.probs)
+    return p.mean * (p.logits - q.logits) + same - torch.log1p(-q.probs) - q._cont_bern_log_norm()
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p, q):
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _low_rank(p, q):
+    return _multivariate_normal(_whole(p), _whole(q))
+
+
+def _whole(d):
+    if isinstance(d, MultivariateNormal):
+        return d
+    return MultivariateNormal(d.loc, scale_tril=d.scale_tril, validate_args=False)
+
+
+_BOUNDED = (Beta, ContinuousBernoulli, Uniform)
+_NEVER = {  # p has values where q has none
+    (Beta, Pareto), (ContinuousBernoulli, Pareto), (Poisson, Bernoulli), (Poisson, Binomial),
+    *((p, q) for p in (Exponential, Gamma, Gumbel, Laplace, Normal, Pareto) for q in _BOUNDED),
+    *((p, q) for p in (Gumbel, Laplace, Normal) for q in (Exponential, Gamma, Pareto)),
+    (Exponential, Pareto), (Gamma, Pareto),
+}  # fmt: skip
+
+
+def _infinite(p, q):
+    return torch.full(torch.broadcast_shapes(p.batch_shape, q.batch_shape), math.inf)
+
+
+for _p, _q in _NEVER:
+    register_kl(_p, _q)(_infinite)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
+import weakref
 from functools import reduce
 
 import rushlight as torch
-from rushlight.nn.functional import logsigmoid, softplus
+from rushlight.nn.functional import logsigmoid, pad, softplus
 
 from ..compat import missing as _missing
 from . import constraints
-from .utils import sum_rightmost
+from .utils import sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "ComposeTransform", "CumulativeDistributionTransform", "ExpTransform",
-    "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
-    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform", "TanhTransform", "Transform",
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+    "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
     "identity_transform",
 ]  # fmt: skip
 
@@ -41,10 +43,21 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size, self._last = cache_size, (None, None)
+        self._other = None  # a weak reference to the inverse, so that there is one as long as somebody has it
 
     @property
     def inv(self):
+        found = None if self._other is None else self._other()
+        if found is None:
+            found = self._inverted()
+            self._other = weakref.ref(found)
+        return found
+
+    def _inverted(self):
         return _Inverse(self)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_other": None}
 
     @property
     def sign(self):
@@ -55,7 +68,7 @@ class Transform:
         if self._cache_size == cache_size:
             return self
         new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__, _cache_size=cache_size, _last=(None, None))
+        new.__dict__.update(self.__dict__, _cache_size=cache_size, _last=(None, None), _other=None)
         return new
 
     def __call__(self, x):
@@ -171,9 +184,10 @@ class ComposeTransform(Transform):
     def sign(self):
         return reduce(operator.mul, (part.sign for part in self.parts), 1)
 
-    @property
-    def inv(self):
-        return ComposeTransform([part.inv for part in reversed(self.parts)], self._cache_size)
+    def _inverted(self):
+        made = ComposeTransform([part.inv for part in reversed(self.parts)], self._cache_size)
+        made._other = weakref.ref(self)
+        return made
 
     def with_cache(self, cache_size: int = 1):
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
@@ -505,6 +519,145 @@ class StickBreakingTransform(Transform):
     def _left(x):
         """How many shares are still to be broken off, at each place."""
         return x.shape[-1] + 1 - torch.ones(x.shape[-1], dtype=x.dtype, device=x.device).cumsum(-1)
+
+
+class CorrCholeskyTransform(Transform):
+    """Vectors of any numbers to Cholesky factors of correlation matrices: rows of length 1, stick by stick."""
+
+    domain, codomain = constraints.real_vector, constraints.corr_cholesky
+    bijective = True
+
+    def _call(self, x):
+        eps = torch.finfo(x.dtype).eps
+        r = vec_to_tril_matrix(torch.tanh(x).clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        left = (1 - r**2).sqrt().cumprod(-1)
+        r = r + torch.eye(r.shape[-1], dtype=r.dtype, device=r.device)
+        return r * pad(left[..., :-1], [1, 0], value=1)
+
+    def _inverse(self, y):
+        left = pad((1 - torch.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
+        t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
+        return (t.log1p() - t.neg().log1p()) / 2
+
+    def log_abs_det_jacobian(self, x, y, intermediates=None):
+        left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
+        squeezed = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
+        return 0.5 * left.log().sum(-1) + squeezed
+
+    def forward_shape(self, shape):
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        size = shape[-1]
+        dim = round((0.25 + 2 * size) ** 0.5 + 0.5)
+        if dim * (dim - 1) // 2 != size:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return shape[:-1] + (dim, dim)
+
+    def inverse_shape(self, shape):
+        if len(shape) < 2:
+            raise ValueError("Too few dimensions on input")
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
+
+
+class _Several(Transform):
+    """Transforms side by side along a dimension: each has its parts of the value."""
+
+    def __init__(self, parts, dim, cache_size):
+        if not all(isinstance(t, Transform) for t in parts):
+            raise AssertionError("All elements must be Transform instances")
+        super().__init__(cache_size)
+        self.transforms = [t.with_cache(cache_size) for t in parts] if cache_size else list(parts)
+        self.dim = dim
+
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+
+    def _parts(self, value) -> list:
+        raise NotImplementedError
+
+    def _joined(self, parts):
+        raise NotImplementedError
+
+    def _call(self, x):
+        return self._joined([t(part) for t, part in zip(self.transforms, self._parts(x))])
+
+    def _inverse(self, y):
+        return self._joined([t.inv(part) for t, part in zip(self.transforms, self._parts(y))])
+
+
+class CatTransform(_Several):
+    """The ``lengths`` first parts along ``dim`` to the first transform, and so on."""
+
+    def __init__(self, tseq, dim: int = 0, lengths=None, cache_size: int = 0):
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = list([1] * len(self.transforms) if lengths is None else lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
+
+    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
+    length = property(lambda self: sum(self.lengths))
+
+    def with_cache(self, cache_size: int = 1):
+        return (
+            self
+            if self._cache_size == cache_size
+            else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+        )
+
+    def _parts(self, value):
+        if not -value.dim() <= self.dim < value.dim() or value.size(self.dim) != self.length:
+            raise AssertionError(f"dimension {self.dim} of the value must have {self.length} parts")
+        return torch.split(value, self.lengths, self.dim)
+
+    def _joined(self, parts):
+        return torch.cat(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x, y):
+        dims, found = self.event_dim, []
+        for t, a, b in zip(self.transforms, self._parts(x), self._parts(y)):
+            one = t.log_abs_det_jacobian(a, b)
+            found.append(sum_rightmost(one, dims - t.event_dim) if t.event_dim < dims else one)
+        dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + dims
+        return torch.cat(found, dim=dim) if dim < 0 else sum(found)
+
+    @property
+    def domain(self):
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @property
+    def codomain(self):
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+
+class StackTransform(_Several):
+    """Part i along ``dim`` to transform i."""
+
+    def __init__(self, tseq, dim: int = 0, cache_size: int = 0):
+        super().__init__(tseq, dim, cache_size)
+
+    def with_cache(self, cache_size: int = 1):
+        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+
+    def _parts(self, value):
+        if not -value.dim() <= self.dim < value.dim() or value.size(self.dim) != len(self.transforms):
+            raise AssertionError(f"dimension {self.dim} of the value must have {len(self.transforms)} parts")
+        return [value.select(self.dim, i) for i in range(value.size(self.dim))]
+
+    def _joined(self, parts):
+        return torch.stack(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x, y):
+        parts = zip(self.transforms, self._parts(x), self._parts(y))
+        return torch.stack([t.log_abs_det_jacobian(a, b) for t, a, b in parts], dim=self.dim)
+
+    @property
+    def domain(self):
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @property
+    def codomain(self):
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 
 class LowerCholeskyTransform(Transform):
