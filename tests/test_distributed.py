@@ -255,3 +255,33 @@ dist.all_reduce(torch.ones(1), group=dist.new_group([0, 1]))
     assert world(tmp_path, 2, body) == ["", ""]
     assert [(tmp_path / f"err{r}").read_text() for r in (0, 1)] == ["", ""]
     assert not os.path.exists(tmp_path / "meeting")
+
+
+def test_sync_batch_norm(tmp_path):
+    """Parts of a batch in several processes are normalized as the whole batch is in one."""
+    body = """
+join()
+torch.manual_seed(0)
+whole, upstream = torch.randn(9, 3, 4, dtype=torch.float64), torch.randn(9, 3, 4, dtype=torch.float64)
+cuts = [0, 2, 9]  # uneven
+plain = torch.nn.BatchNorm1d(3, dtype=torch.float64)
+layer = torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.Sequential(torch.nn.BatchNorm1d(3, dtype=torch.float64)))
+assert type(layer[0]) is torch.nn.SyncBatchNorm
+for turn in range(2):
+    x = whole.clone().requires_grad_()
+    y = plain(x)
+    (y * upstream).sum().backward()
+    mine = slice(cuts[rank], cuts[rank + 1])
+    part = whole[mine].clone().requires_grad_()
+    out = layer(part)
+    (out * upstream[mine]).sum().backward()
+    dist.all_reduce(layer[0].weight.grad)
+    for a, b in [(out, y[mine]), (part.grad, x.grad[mine]), (layer[0].weight.grad, plain.weight.grad),
+                 (layer[0].running_mean, plain.running_mean), (layer[0].running_var, plain.running_var)]:
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+    layer.zero_grad(), plain.zero_grad()
+layer.eval(), plain.eval()
+torch.testing.assert_close(layer(whole), plain(whole))
+print(layer[0].num_batches_tracked.item())
+"""
+    assert world(tmp_path, 2, body) == ["2\n", "2\n"]

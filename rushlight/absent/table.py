@@ -333,9 +333,9 @@ PARTS = {
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
         _LATER,
-        classes="ProcessGroupGloo ProcessGroupNCCL DeviceMesh GradBucket Reducer Logger BuiltinCommHookType "
-        "AllreduceOptions",
+        classes="ProcessGroupGloo ProcessGroupNCCL DeviceMesh Reducer Logger BuiltinCommHookType AllreduceOptions",
         functions="init_device_mesh split_group shrink_group",
+        here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
     "distributed.utils": Part(_ONE_PROCESS, functions="_verify_param_shape_across_processes _sync_module_states"),
@@ -410,11 +410,6 @@ PARTS = {
     "distributed.algorithms.model_averaging.averagers": Part(
         _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"
     ),
-    "distributed.algorithms.ddp_comm_hooks": Part(_ONE_PROCESS),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": Part(
-        _ONE_PROCESS,
-        functions="allreduce_hook fp16_compress_hook bf16_compress_hook fp16_compress_wrapper bf16_compress_wrapper",
-    ),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": Part(
         _ONE_PROCESS, classes="PowerSGDState", functions="powerSGD_hook batched_powerSGD_hook"
     ),
@@ -453,8 +448,6 @@ PARTS = {
     "distributed.pipelining": Part(
         _ONE_PROCESS, classes="PipelineStage Schedule1F1B ScheduleGPipe SplitPoint", functions="pipeline pipe_split"
     ),
-    "nn.parallel": Part(_ONE_PROCESS, classes="DistributedDataParallel"),
-    "nn.parallel.distributed": Part(_ONE_PROCESS, classes="DistributedDataParallel _DDPSink"),
     "nn.attention.flex_attention": Part(
         "use nn.functional.scaled_dot_product_attention with a mask",
         classes="BlockMask AuxRequest AuxOutput",

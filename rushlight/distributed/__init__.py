@@ -6,6 +6,7 @@ import enum
 import os
 
 from ..compat import missing as _missing
+from . import distributed_c10d
 from .collectives import *
 from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_single
 from .errors import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("jax")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from worlds import run_world
+from worlds import environment, run_world
 
 SCRIPTS = Path(__file__).with_name("worlds")
 
@@ -23,6 +24,20 @@ def compare(tmp_path, script, size, at_least, **env):
         assert len(theirs[rank].splitlines()) >= at_least
 
 
+def same(ours, theirs):
+    """Lines of the same words; numbers may differ in the sixth digit, where matrix products do."""
+    assert len(ours) == len(theirs)
+    for mine, yours in zip(ours, theirs):
+        assert len(mine.split()) == len(yours.split())
+        for a, b in zip(mine.split(), yours.split()):
+            try:
+                x, y = float(a), float(b)
+            except ValueError:
+                assert a == b, (mine, yours)
+            else:
+                assert x == pytest.approx(y, rel=1e-5, abs=2e-5), (mine, yours)
+
+
 @pytest.mark.parametrize("size", [2, 4])
 def test_collectives(tmp_path, size):
     compare(tmp_path, "collectives.py", size, at_least=350)
@@ -30,3 +45,35 @@ def test_collectives(tmp_path, size):
 
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_data_parallel(tmp_path, size):
+    """Losses, gradients and weights of every kind of training with DistributedDataParallel."""
+    script = SCRIPTS / "data_parallel.py"
+    theirs = run_world(tmp_path / "pytorch", size, script)
+    ours = run_world(tmp_path / "rushlight", size, "-m", "rushlight", "run", script)
+    for rank in range(size):
+        assert len(theirs[rank].splitlines()) > 40
+        same(ours[rank].splitlines(), theirs[rank].splitlines())
+
+
+def test_torchrun(tmp_path):
+    """PyTorch's own launcher, and ours, of the same script: 1, 2 and 3 processes train alike."""
+    script = SCRIPTS / "data_parallel.py"
+    losses = {}
+    for size in (1, 2, 3):
+        command = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
+        python = ["--no-python", sys.executable, "-m", "rushlight", "run"]
+        if size == 2:
+            command, python = ["-m", "rushlight", "launch", *command[2:]], []
+        done = subprocess.run(
+            [sys.executable, *command, *python, script], cwd=tmp_path, env=environment(SHORT="1"), capture_output=True,
+            text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        lines = [line.split() for line in done.stdout.splitlines() if line.startswith("plain") and line.count(" ") == 3]
+        losses[size] = {tuple(words[:3]): float(words[3]) for words in lines}
+    assert len(losses[1]) == 4
+    for size in (2, 3):
+        assert losses[size] == pytest.approx(losses[1], rel=1e-5, abs=2e-5)

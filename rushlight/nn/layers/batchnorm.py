@@ -217,7 +217,10 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm for inputs of any number of dimensions; in a single process it is just that."""
+    """BatchNorm whose mean and variance in training are those of all processes' batches together.
+
+    Differs from PyTorch: it works on the CPU too.
+    """
 
     def __init__(
         self,
@@ -238,6 +241,42 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input):
+        from ... import distributed
+
+        own = self.training or (self.running_mean is None and self.running_var is None)
+        if not own or not distributed.is_initialized() or distributed.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        return self._together(input)
+
+    def _together(self, input):
+        """Normalized by the statistics of the group, through which gradients flow between processes."""
+        from ...distributed.nn.functional import all_reduce
+
+        dims = [0, *range(2, input.dim())]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        here = PUBLIC["full"]((1,), input.numel() / input.shape[1], dtype=input.dtype, device=input.device)
+        sums = all_reduce(PUBLIC["cat"]([input.sum(dims), here]), group=self.process_group)
+        count = sums[-1].detach()
+        if count.item() < 2:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+        mean = sums[:-1] / count
+        centered = input - mean.view(shape)
+        variance = all_reduce((centered * centered).sum(dims), group=self.process_group) / count
+        if self.training and self.track_running_stats:
+            self._follow(mean.detach(), variance.detach() * (count / (count - 1)))
+        normalized = centered * PUBLIC["rsqrt"](variance + self.eps).view(shape)
+        if self.weight is not None:
+            normalized = normalized * self.weight.view(shape)
+        return normalized if self.bias is None else normalized + self.bias.view(shape)
+
+    def _follow(self, mean, variance) -> None:
+        self.num_batches_tracked.add_(1)
+        factor = 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+        for running, now in ((self.running_mean, mean), (self.running_var, variance)):
+            running.mul_(1 - factor).add_(now.to(running.dtype), alpha=factor)
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):

@@ -2,9 +2,18 @@
 
 from ...compat import missing as _missing
 from .data_parallel import DataParallel, data_parallel, parallel_apply, replicate
+from .distributed import DistributedDataParallel
 from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
 
 __getattr__ = _missing(__name__)
 

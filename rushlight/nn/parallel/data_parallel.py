@@ -1,40 +1,128 @@
-"""``DataParallel``: several devices in one process, in PyTorch; here, a name in checkpoints."""
+"""``DataParallel``: one process, several devices, a part of the batch on each."""
 
 from __future__ import annotations
 
+import itertools
+
+from ...device import device
+from ...tensor import Tensor
 from ..module import Module
+from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel", "parallel_apply", "replicate"]
 
 
 class DataParallel(Module):
-    """A wrapper that calls its module; checkpoints have PyTorch's ``module.`` before each name.
+    """Runs ``module`` on each of ``device_ids`` (all GPUs, if none are given) with a part of the batch, and joins.
 
-    Differs from PyTorch: the batch is not cut up between GPUs, it runs where the module is.
+    Checkpoints have ``module.`` before each name. Without GPUs it calls the module. Differs from PyTorch: devices of
+    any kind can be named, such as ``["xla:0", "xla:1"]``; the parts are started one after the other and run at once.
     """
 
     def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):
         super().__init__()
         self.module, self.dim = module, dim
-        self.device_ids = list(device_ids or [])
-        self.output_device = output_device
+        places = _places(device_ids)
+        self.device_ids = [_number(place) for place in places]
+        self.__dict__["_places"] = places
+        self.output_device = None
+        if places:
+            self.output_device = _number(_place(output_device)) if output_device is not None else self.device_ids[0]
+            self.src_device_obj = places[0]
+            if len(places) == 1:
+                self.module.to(places[0])
 
     def forward(self, *inputs, **kwargs):
-        return self.module(*inputs, **kwargs)
+        places = self._places
+        if not places:
+            return self.module(*inputs, **kwargs)
+        for t in itertools.chain(self.module.parameters(), self.module.buffers()):
+            if t.device != places[0]:
+                raise RuntimeError(
+                    f"module must have its parameters and buffers on device {places[0]} (device_ids[0]) but found one "
+                    f"of them on device: {t.device}"
+                )
+        given, named = scatter_kwargs(inputs, kwargs, places, self.dim)
+        if not given:  # a module without arguments
+            given, named = ((),), ({},)
+        if len(places) == 1:
+            return self.module(*given[0], **named[0])
+        replicas = self.replicate(self.module, places[: len(given)])
+        return self.gather(self.parallel_apply(replicas, given, named), self.output_device)
+
+    def replicate(self, module, device_ids):
+        return replicate(module, device_ids)
+
+    def scatter(self, inputs, kwargs, device_ids):
+        return scatter_kwargs(inputs, kwargs, device_ids, self.dim)
+
+    def parallel_apply(self, replicas, inputs, kwargs):
+        return parallel_apply(replicas, inputs, kwargs)
+
+    def gather(self, outputs, output_device):
+        return gather(outputs, _place(output_device), self.dim)
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None):
-    """``module`` of the whole batch: it runs where the module is."""
-    inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-    return module(*inputs, **(module_kwargs or {}))
+    """``module`` of ``inputs``, a part of the batch on each device."""
+    inputs = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
+    wrapped = DataParallel(module, device_ids, output_device, dim)
+    wrapped.train(module.training)
+    return wrapped(*inputs, **(module_kwargs or {}))
 
 
 def replicate(network: Module, devices, detach: bool = False) -> list[Module]:
-    """The module once for each device. Differs from PyTorch: it is the same one, where it is."""
-    return [network for _ in devices]
+    """The module once for each device. Its parameters there are copies, through which gradients flow back.
+
+    Where a device is the module's own, the copy has the module's own buffers: running statistics follow that part.
+    """
+    return [_replica(network, _place(d), detach) for d in devices]
+
+
+def _replica(network: Module, place: device, detach: bool) -> Module:
+    moved: dict[int, Tensor] = {}  # shared parameters stay shared
+
+    def there(t):
+        if t is None:
+            return None
+        if id(t) not in moved:
+            moved[id(t)] = (t.detach() if detach else t).to(place)
+        return moved[id(t)]
+
+    copies = {module: module._replicate_for_data_parallel() for module in network.modules()}
+    for module, copy in copies.items():
+        for name, child in module._modules.items():
+            copy._modules[name] = None if child is None else copies[child]
+        for name, parameter in module._parameters.items():
+            copy._parameters.pop(name, None)
+            copy.__dict__[name] = there(parameter)
+        for name, buffer in module._buffers.items():
+            copy._buffers[name] = None if buffer is None else buffer if buffer.device == place else buffer.to(place)
+    return copies[network]
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
-    """Each module of its own inputs, one after the other."""
+    """Each module of its own inputs. They are started in turn; devices work at the same time."""
     kwargs_tup = kwargs_tup or [{}] * len(modules)
+    if len(modules) != len(inputs):
+        raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
     return [m(*(i if isinstance(i, tuple) else (i,)), **k) for m, i, k in zip(modules, inputs, kwargs_tup)]
+
+
+def _places(device_ids) -> list[device]:
+    """The devices that are meant; all GPUs, if none are named."""
+    if device_ids is None:
+        from ... import cuda
+
+        device_ids = range(cuda.device_count())
+    return [_place(d) for d in device_ids]
+
+
+def _place(given) -> device:
+    """A GPU by its number, or any device; one with an index."""
+    made = device("cpu" if given == -1 else f"cuda:{given}" if isinstance(given, int) else given)
+    return made if made.index is not None or made.type == "cpu" else device(made.type, 0)
+
+
+def _number(place: device):
+    return place.index if place.type == "cuda" else place

@@ -1,0 +1,271 @@
+"""The reducer of ``DistributedDataParallel``: gradients in buckets, each on its way as soon as it is full.
+
+Buckets are cut and filled in PyTorch's order, because gloo's sums depend on where an array is cut: first as the
+parameters stand in the module, from the second backward on in the order in which their gradients came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import distributed as dist
+from ...autograd.mode import no_grad
+from ...autograd.variable import Variable
+from ...ops.public import PUBLIC
+from ...tensor import Tensor, wrap
+
+__all__ = ["GradBucket", "Reducer"]
+
+FIRST = 1 << 20  # bytes of the first bucket: small, so that the exchange begins early
+
+
+class GradBucket:
+    """Some parameters' gradients, flat, as a communication hook sees them."""
+
+    def __init__(self, index: int, parameters: list[Tensor], is_last: bool):
+        self._index, self._parameters, self._is_last = index, parameters, is_last
+        self.places, at = {}, 0
+        for p in parameters:
+            self.places[p] = (at, at + p.numel())
+            at += p.numel()
+        self.on_host = parameters[0]._array.__class__ is np.ndarray
+        self._flat = PUBLIC["zeros"](at, dtype=parameters[0].dtype, device=parameters[0].device)
+        self.begin()
+
+    def begin(self) -> None:
+        """Empty, before a backward pass."""
+        self.left = len(self._parameters)
+        self.future: Any = None
+        self._parts: dict = {}
+
+    def index(self) -> int:
+        return self._index
+
+    def is_last(self) -> bool:
+        return self._is_last
+
+    def parameters(self) -> list[Tensor]:
+        return list(self._parameters)
+
+    def buffer(self) -> Tensor:
+        return self._flat
+
+    def set_buffer(self, tensor: Tensor) -> None:
+        self._flat = tensor
+
+    def gradients(self) -> list[Tensor]:
+        """Views of the buffer, one for each parameter."""
+        return [self.view(p) for p in self._parameters]
+
+    def view(self, p: Tensor) -> Tensor:
+        start, end = self.places[p]
+        return self._flat[start:end].view(p.shape)
+
+    def take(self, p: Tensor, factor: float) -> None:
+        """A parameter's gradient (zeros, if it has none), times ``factor``."""
+        start, end = self.places[p]
+        grad = p._grad
+        if grad is not None and grad.is_sparse:
+            grad = grad.to_dense()
+        if self.on_host:
+            part = self._flat._array[start:end]
+            if grad is None:
+                part[...] = 0
+            else:
+                grad._come_home()
+                _scaled(grad._array.reshape(-1), factor, part)
+        else:
+            with no_grad():
+                self._parts[p] = PUBLIC["zeros_like"](p).reshape(-1) if grad is None else grad.reshape(-1) * factor
+        self.left -= 1
+
+    def pack(self) -> None:
+        if not self.on_host:
+            self._flat = PUBLIC["cat"]([self._parts[p] for p in self._parameters])
+
+    def give(self, flat: Tensor, skip: set, as_views: bool) -> None:
+        """What was exchanged into the parameters' ``.grad``."""
+        if as_views and flat is not self._flat:
+            with no_grad():
+                self._flat.copy_(flat)
+            flat = self._flat
+        for p, (start, end) in self.places.items():
+            if p in skip:
+                continue
+            part = flat[start:end].view(p.shape)
+            with no_grad():
+                if as_views:
+                    p._grad = part
+                elif p._grad is None or p._grad.is_sparse:
+                    p._grad = part.clone()
+                else:
+                    p._grad.copy_(part)
+
+
+def _scaled(x: np.ndarray, factor: float, out: np.ndarray) -> None:
+    if factor == 1.0:
+        np.copyto(out, x)
+    elif x.dtype.itemsize < 4:  # as PyTorch: in float32, rounded once
+        np.copyto(out, x.astype(np.float32) * np.float32(factor), casting="unsafe")
+    else:
+        np.multiply(x, x.dtype.type(factor), out=out)
+
+
+class Reducer:
+    """Collects gradients as backward brings them, and averages them over a group."""
+
+    def __init__(self, parameters, group, *, cap: int, find_unused: bool, as_views: bool, static_graph: bool):
+        self.parameters, self.group, self.cap = parameters, group, cap
+        self.find_unused, self.as_views, self.static_graph = find_unused, as_views, static_graph
+        self.hook: Any = None
+        self.divide_by = dist.get_world_size(group)
+        self.armed = False  # a forward pass was made whose backward is to exchange gradients
+        self.finished = True
+        self._arrived: list[Tensor] = []
+        self._rebuilt = False
+        limits = [FIRST if cap == 25 << 20 else cap, cap]
+        buckets = list(reversed(_assigned(parameters, limits)))
+        self._build(buckets)
+        self._handles = [p.register_post_accumulate_grad_hook(self.ready) for p in parameters]
+
+    def _build(self, buckets: list[list[Tensor]]) -> None:
+        last = len(buckets) - 1
+        self.buckets = [GradBucket(i, params, i == last) for i, params in enumerate(buckets)]
+        self.home = {p: b for b in self.buckets for p in b.places}
+
+    def prepare(self, outputs: list[Tensor]) -> None:
+        """Before a backward pass that exchanges; ``outputs`` tell which parameters will have no gradient."""
+        if not self.finished:
+            raise RuntimeError(self._unfinished())
+        self._rebuild()
+        self.armed, self.finished, self._begun = True, False, False
+        self._next, self._left, self._seen = 0, len(self.parameters), set()
+        self._arrived = []
+        for bucket in self.buckets:
+            bucket.begin()
+        self._unused = self._found_unused(outputs) if self.find_unused else set()
+
+    def ready(self, p: Tensor) -> None:
+        """Called by the tape: a parameter's gradient is complete."""
+        if not self.armed:
+            return
+        if not self._begun:
+            self._begun = True
+            Variable._execution_engine.queue_callback(self._end)
+            for unused in [q for q in self.parameters if q in self._unused]:
+                self._mark(unused)
+        if p in self._seen:
+            if p in self._unused:
+                return
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once. Parameter at index {self._index(p)} has been marked as "
+                "ready twice: it is used in several reentrant backward passes, or outside of forward. Try "
+                "static_graph=True if the graph does not change."
+            )
+        self._arrived.append(p)
+        self._mark(p)
+
+    def _mark(self, p: Tensor) -> None:
+        self._seen.add(p)
+        bucket = self.home[p]
+        bucket.take(p, 1.0 if self.hook is not None else 1.0 / self.divide_by)
+        self._left -= 1
+        # Buckets leave in one order in all processes, whatever order their gradients came in.
+        while self._next < len(self.buckets) and not self.buckets[self._next].left:
+            self._launch(self.buckets[self._next])
+            self._next += 1
+
+    def _launch(self, bucket: GradBucket) -> None:
+        bucket.pack()
+        if self.hook is not None:
+            state, hook = self.hook
+            bucket.future = hook(state, bucket)
+        else:
+            bucket.future = dist.all_reduce(bucket.buffer(), group=self.group, async_op=True)
+
+    def _end(self) -> None:
+        """Backward is over: wait for what is under way, and write it."""
+        self.armed = False
+        if self.static_graph and self._left:  # what had no gradient the first time has none ever
+            for p in [q for q in self.parameters if q not in self._seen]:
+                self._unused.add(p)
+                self._mark(p)
+        if self._left:
+            return  # the next forward says which are missing
+        skip = self._unused_everywhere() if self._unused or self.find_unused else set()
+        for bucket in self.buckets:
+            found = bucket.future.wait()
+            flat = bucket.buffer() if self.hook is None else _one(found)
+            bucket.give(flat, skip, self.as_views)
+        self.finished = True
+
+    def _unused_everywhere(self) -> set:
+        used = wrap(np.array([0 if p in self._unused else 1 for p in self.parameters], np.int32))
+        dist.all_reduce(used, group=self.group)
+        return {p for p, n in zip(self.parameters, used.tolist()) if not n}
+
+    def _rebuild(self) -> None:
+        """Once, after the first backward: buckets in the order in which gradients came in process 0."""
+        if self._rebuilt or not self._arrived or (self.find_unused and not self.static_graph):
+            return
+        self._rebuilt = True
+        if len(self._arrived) != len(self.parameters):
+            return
+        numbers = {p: i for i, p in enumerate(self.parameters)}
+        order = wrap(np.array([numbers[p] for p in self._arrived], np.int64))
+        dist.broadcast(order, group=self.group, group_src=0)
+        parameters = [self.parameters[i] for i in order.tolist()]
+        self._build(_assigned(parameters, [FIRST if self.cap == 25 << 20 else self.cap, self.cap], sort=False))
+
+    def _found_unused(self, outputs: list[Tensor]) -> set:
+        """Parameters that no path leads to from the outputs."""
+        seen: set = set()
+        stack = [t._node for t in outputs if t._node is not None]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(e for e in node.edges if e is not None)
+        return {p for p in self.parameters if p._node not in seen}
+
+    def _index(self, p: Tensor) -> int:
+        return next(i for i, q in enumerate(self.parameters) if q is p)
+
+    def _unfinished(self) -> str:
+        missing = " ".join(str(i) for i, p in enumerate(self.parameters) if p not in self._seen)
+        return (
+            "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+            "indicates that your module has parameters that were not used in producing loss. You can enable unused "
+            "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
+            "`torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs "
+            "participate in calculating loss. \nIf you already have done the above, then the distributed data "
+            "parallel module wasn't able to locate the output tensors in the return value of your module's `forward` "
+            "function. Please include the loss function and the structure of the return value of `forward` of your "
+            "module when reporting this issue (e.g. list, dict, iterable).\nParameter indices which did not receive "
+            f"grad for rank {dist.get_rank()}: {missing}"
+        )
+
+
+def _one(found) -> Tensor:
+    return found[0] if isinstance(found, (list, tuple)) else found
+
+
+def _assigned(parameters: list[Tensor], limits: list[int], sort: bool = True) -> list[list[Tensor]]:
+    """Buckets: of one dtype and device each, closed when they have grown to their limit."""
+    number = {p: i for i, p in enumerate(parameters)}
+    full: list[list[Tensor]] = []
+    open_: dict = {}
+    for p in parameters:
+        key = (p.dtype, str(p.device))
+        bucket, size, turn = open_.get(key, ([], 0, 0))
+        bucket.append(p)
+        size += p.numel() * p.element_size()
+        if size >= limits[min(turn, len(limits) - 1)]:
+            full.append(bucket)
+            open_[key] = ([], 0, turn + 1)
+        else:
+            open_[key] = (bucket, size, turn)
+    full += [bucket for bucket, _, _ in open_.values() if bucket]
+    return sorted(full, key=lambda b: min(number[p] for p in b)) if sort else full

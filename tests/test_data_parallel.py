@@ -1,0 +1,94 @@
+"""``nn.DataParallel`` and its parts, over simulated devices in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rushlight
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from worlds import environment
+
+BODY = """
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn.parallel import gather, parallel_apply, replicate, scatter
+
+places = ["xla:0", "xla:1", "xla:2"]
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5, track_running_stats=False), nn.Tanh(), nn.Linear(5, 2))
+model = model.double().to("xla:0")
+x = torch.randn(8, 4, dtype=torch.float64, device="xla:0")
+
+wide = nn.DataParallel(model, places)
+assert list(wide.state_dict()) == ["module." + n for n in model.state_dict()]
+out = wide(x)
+assert out.device == torch.device("xla:0"), out.device
+parts = [model(p) for p in x.chunk(3)]
+torch.testing.assert_close(out, torch.cat(parts))
+(out * out).sum().backward()
+found = [p.grad.clone() for p in model.parameters()]
+model.zero_grad()
+(torch.cat(parts) ** 2).sum().backward()
+for a, p in zip(found, model.parameters()):
+    torch.testing.assert_close(a, p.grad)
+    assert a.device == p.device
+
+seen = []
+class Shows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1, device="xla:0"))
+        self.register_buffer("count", torch.zeros(1, device="xla:0"))
+    def forward(self, x, *, scale):
+        self.count += 1
+        seen.append((str(x.device), str(self.weight.device), tuple(x.shape), scale))
+        return {"y": x * self.weight * scale, "same": (x.sum().reshape(1),)}
+
+shows = Shows()
+out = nn.DataParallel(shows, places, output_device="xla:1")(torch.arange(5.0, device="xla:0"), scale=2)
+assert seen == [("xla:0", "xla:0", (2,), 2), ("xla:1", "xla:1", (2,), 2), ("xla:2", "xla:2", (1,), 2)], seen
+assert out["y"].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0] and str(out["y"].device) == "xla:1"
+assert out["same"][0].tolist() == [1.0, 5.0, 4.0] and shows.count.item() == 1
+few = nn.DataParallel(nn.Linear(2, 4).to("xla:0"), places)(torch.ones(2, 2, device="xla:0"))
+assert few.shape == (2, 4)
+
+copies = replicate(nn.Linear(2, 2).to("xla:0"), places)
+assert [str(c.weight.device) for c in copies] == places and not list(copies[1].parameters())
+cut = scatter(torch.arange(6.0).reshape(3, 2), places)
+assert [str(c.device) for c in cut] == places
+assert gather(parallel_apply(copies, cut), "xla:0").shape == (3, 2)
+try:
+    nn.DataParallel(nn.Linear(2, 2), places)(torch.ones(2, 2))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_over_three_devices(tmp_path):
+    pytest.importorskip("jax")
+    (tmp_path / "script.py").write_text(BODY)
+    env = environment(XLA_FLAGS="--xla_force_host_platform_device_count=3", NPROC="32")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "module must have its parameters and buffers on device xla:0 (device_ids[0]) but found one of them on "
+        "device: cpu\n"
+    )
+
+
+def test_without_devices():
+    """On the CPU alone it calls the module, and keeps PyTorch's names."""
+    module = rushlight.nn.Linear(3, 2)
+    wrapped = rushlight.nn.DataParallel(module)
+    x = rushlight.randn(4, 3)
+    assert wrapped.device_ids == [] and rushlight.equal(wrapped(x), module(x))
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    assert rushlight.equal(rushlight.nn.parallel.data_parallel(module, x), module(x))
