@@ -52,7 +52,7 @@ _NO_DEVICE = "there is no such device here; is_available() says so"
 _ONNX = "use rushlight.export, whose file holds the program and its weights"
 _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes one program of a step"
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
-_VISION = "torchvision's operators on boxes are not built yet"
+_VISION = "this part of torchvision is not built yet"
 _LATER = "it is not built yet"
 _INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
 
@@ -551,14 +551,9 @@ PARTS = {
     "monitor": Part(_INTERNAL),
     "vision.ops": Part(
         _VISION,
-        functions="nms batched_nms box_convert box_iou generalized_box_iou box_area clip_boxes_to_image roi_align "
-        "roi_pool ps_roi_align deform_conv2d masks_to_boxes sigmoid_focal_loss stochastic_depth complete_box_iou "
-        "distance_box_iou remove_small_boxes generalized_box_iou_loss",
-        classes="FrozenBatchNorm2d DeformConv2d RoIAlign RoIPool StochasticDepth SqueezeExcitation "
-        "Conv2dNormActivation MultiScaleRoIAlign FeaturePyramidNetwork MLP Permute",
+        functions="ps_roi_align ps_roi_pool drop_block2d drop_block3d",
+        classes="MultiScaleRoIAlign FeaturePyramidNetwork PSRoIAlign PSRoIPool DropBlock2d DropBlock3d",
     ),
-    "vision.ops.misc": Part(_VISION, classes="FrozenBatchNorm2d Conv2dNormActivation SqueezeExcitation MLP Permute"),
-    "vision.ops.boxes": Part(_VISION, functions="nms batched_nms box_area box_iou box_convert"),
     "vision.io": Part(
         "use Pillow: transforms.ToTensor()(Image.open(path))",
         functions="read_image write_png write_jpeg decode_image encode_png encode_jpeg read_file write_file read_video "
