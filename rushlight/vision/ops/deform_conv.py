@@ -22,9 +22,7 @@ def deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0
     n, channels, height, width = input.shape
     groups, count = offset.shape[1] // (2 * kh * kw), kh * kw
     if offset.shape[1] != 2 * groups * count or groups == 0:
-        raise RuntimeError(
-            f"offset: dimension 1 must be a multiple of 2 · {count}, for y and x, got {offset.shape[1]}"
-        )
+        raise RuntimeError(f"offset: dimension 1 must be a multiple of 2 · {count}, for y and x, got {offset.shape[1]}")
     out_h, out_w = offset.shape[2:]
     wanted = [(s + 2 * p - d * (k - 1) - 1) // t + 1
               for s, p, d, k, t in zip((height, width), padding, dilation, (kh, kw), stride)]  # fmt: skip
