@@ -11,6 +11,7 @@ float64, which gives the truth. For memory and arithmetic under sanitizers, in a
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ import pytest
 
 import rushlight
 from rushlight.engine import native
+from rushlight.engine.numpy import box_muller
 from rushlight.nn import functional as F
 
 library = native.library
@@ -296,3 +298,44 @@ if __name__ == "__main__":
         made = {name: list(case(np.float64)) for name, case in CASES.items()}
     arrays = {f"{name} {i}": value for name, values in made.items() for i, value in enumerate(values)}
     np.savez(sys.argv[1], **arrays, **{f"{name} count": np.array(len(values)) for name, values in made.items()})
+
+
+# -- normal numbers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 16, 48, 16 * 37, 16 * 1000])
+@pytest.mark.parametrize("mean, std", [(0.0, 1.0), (0.3, 2.5)])
+def test_normal_floats_are_numpys_to_the_last_bit(count, mean, std, threads, monkeypatch):
+    u = np.random.default_rng(count).random(count, np.float32)
+    u[:40:7] = 0
+    u[1:40:7] = 1 - 2**-24
+    found, expected = np.empty((2, count), np.float32)
+    library.box_muller(u, found, mean, std)
+    monkeypatch.setattr(box_muller, "library", None)
+    box_muller.normal(u, expected, mean, std)
+    np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
+
+
+def test_normal_doubles_are_those_of_the_c_library(threads):
+    u = np.random.default_rng(0).random((100, 2, 8))
+    found = np.empty_like(u)
+    library.box_muller(u, found, 0.0, 1.0)
+    for block in range(100):
+        for i in range(8):
+            radius = math.sqrt(-2 * math.log(1 - u[block, 0, i]))
+            angle = u[block, 1, i] * (2 * math.pi)
+            assert (found[block, 0, i], found[block, 1, i]) == (radius * math.cos(angle), radius * math.sin(angle))
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 3), (1, 1, 1), (3, 65, 300), (1, 4000, 7), (2, 129, 256), (0, 3, 4)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_over_an_axis(shape, dtype, threads):
+    x = numbers(*shape, dtype=dtype, special=shape == (2, 129, 256))
+    found = np.empty((shape[0], shape[2]), dtype)
+    library.axis_sums(x, found, *shape)
+    with np.errstate(invalid="ignore"):
+        expected = x.astype(np.float64).sum(1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-4)

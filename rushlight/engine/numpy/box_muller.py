@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from ..native import library
 from .kernels import parallel
 
 BLOCK = 16  # 8 radii with 8 angles
@@ -28,6 +29,9 @@ _QUARTER = 0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8  # pi / 
 
 def normal(u: np.ndarray, out: np.ndarray, mean: float, std: float) -> None:
     """Blocks of 8 radii and 8 angles from ``u`` into ``out``; both flat and of float32."""
+    if library is not None:
+        library.box_muller(u, out, mean, std)
+        return
     u, out = u.reshape(-1, 2, BLOCK // 2), out.reshape(-1, 2, BLOCK // 2)
 
     def work(start, stop):

@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from ..native import library
 from . import box_muller
 from .box_muller import BLOCK as _BLOCK
 
@@ -91,6 +92,9 @@ def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool =
 
 def _blocks(u, out, mean, std) -> None:
     """The same as ``box_muller.normal`` in float64, with the logarithm and waves of the C library."""
+    if library is not None:
+        library.box_muller(u, out, mean, std)
+        return
     u, out = u.reshape(-1, 2, _BLOCK // 2), out.reshape(-1, 2, _BLOCK // 2)
     radius = np.sqrt(-2 * exactly(np.log, 1 - u[:, 0]))
     angle = u[:, 1] * (2 * math.pi)

@@ -20,6 +20,7 @@ from .parallel import cycled, over, rows
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
 _FEW = 128  # positions below which the columns of several images are one matrix
+_PIECES = 4  # into which images are cut at least, for threads
 _WORTH = 1 << 14  # multiplications from which on the library in C is called
 
 
@@ -157,20 +158,23 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
         positions = math.prod(geometry.out)
         g = np.ascontiguousarray(g).reshape(n, groups, o // groups, positions)
         xp, parts = geometry.pad(x), {}
+        # Blocks do not depend on the number of threads, so neither does the sum over them.
+        step = min(_images_per_block(geometry, channels, x.itemsize), -(-n // _PIECES))
 
         def make():
             columns = _Columns(xp, geometry, groups, merged=positions < _FEW)
 
-            def work(start, stop):
-                part, built = g[start:stop], columns.of(start, stop)
-                if columns.merged:
-                    part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
-                product = np.matmul(built, part.swapaxes(-1, -2))  # this way round BLAS is faster
-                parts[start] = product if columns.merged else np.add.reduce(product, axis=0)
+            def work(first, last):
+                for start in range(first * step, min(last * step, n), step):
+                    part, built = g[start : start + step], columns.of(start, min(start + step, n))
+                    if columns.merged:
+                        part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
+                    product = np.matmul(built, part.swapaxes(-1, -2))  # this way round BLAS is faster
+                    parts[start] = product if columns.merged else np.add.reduce(product, axis=0)
 
             return work
 
-        over(n, _images_per_block(geometry, channels, x.itemsize), make)
+        over(-(-n // step), 1, make)
         for start in sorted(parts):  # whichever thread was first: the sum is the same every time
             total += parts[start]
     return total.swapaxes(1, 2).reshape(o, channels // groups, *size)
