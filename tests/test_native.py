@@ -25,7 +25,9 @@ import pytest
 import rushlight
 from rushlight.engine import native
 from rushlight.engine.numpy import box_muller
+from rushlight.engine.numpy.kernels import windows
 from rushlight.nn import functional as F
+from rushlight.ops.pool import offsets_of
 
 library = native.library
 pytestmark = pytest.mark.skipif(
@@ -339,3 +341,41 @@ def test_sums_over_an_axis(shape, dtype, threads):
     with np.errstate(invalid="ignore"):
         expected = x.astype(np.float64).sum(1)
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-4)
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+# shape; and for each of its trailing dimensions the window, the step, the padding, the dilation
+WINDOWS = [
+    ((3, 5, 17, 13), (3, 3), (2, 2), (1, 1), (1, 1)),
+    ((3, 5, 17, 13), (3, 2), (1, 3), (1, 0), (2, 1)),
+    ((2, 8, 16, 24), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((1, 1, 33, 35), (1, 1), (2, 2), (0, 0), (1, 1)),
+    ((2, 3, 40, 40), (13, 13), (1, 1), (6, 6), (1, 1)),
+    ((4, 7, 401), (3,), (2,), (1,), (1,)),
+    ((33, 50), (5,), (1,), (2,), (1,)),
+]
+
+
+@pytest.mark.parametrize("shape, kernel, step, padding, dilation", WINDOWS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", [False, True])
+def test_largest_of_windows(shape, kernel, step, padding, dilation, dtype, special, threads, monkeypatch):
+    x = numbers(*shape, dtype=dtype, special=special)
+    if special:
+        x.reshape(-1)[: x.size // 3] = -np.inf
+    offsets = offsets_of(kernel, dilation, padding)
+    full = shape[len(shape) - len(kernel) :]
+    size = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(full, padding, dilation, kernel, step))
+    g = numbers(*shape[: len(shape) - len(kernel)], *size, dtype=dtype, seed=1)
+
+    def both():
+        found = windows.max_windows(x, offsets=offsets, size=size, step=step)
+        saved = {"aux": found, "offsets": offsets, "step": step, "x_shape": shape}
+        return *found, *windows.max_windows_backward([g], None, saved)
+
+    assert windows.is_for_kernel(x, offsets)
+    found = both()
+    monkeypatch.setattr(windows, "library", None)
+    for i, (a, b) in enumerate(zip(found, both(), strict=True)):
+        np.testing.assert_allclose(a, b, rtol=1e-5 if i == 2 else 0, atol=1e-5 if i == 2 else 0)

@@ -85,6 +85,9 @@ CASES = {
         numbers(6, 5, 13, 14) - 3, numbers(5), numbers(5, seed=1),
     ),
     "native_layer_norm": (lambda x: rushlight.native_layer_norm(x, (65,), None, None, 1e-5), numbers(99, 65)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 3, 2, 1), numbers(4, 6, 17, 13)),
+    "max_pool2d, apart": (lambda x: F.max_pool2d(x, 2), numbers(3, 5, 16, 24)),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 3, 1, 1), numbers(3, 5, 100)),
     "gelu": (lambda x: F.gelu(x), numbers(70, 65)),
     "gelu by tanh": (lambda x: F.gelu(x, approximate="tanh"), numbers(70, 65)),
 }  # fmt: skip
@@ -92,7 +95,8 @@ CALLED = {
     "matmul": {"product"}, "linear": {"product"}, "attention": {"attention", "attention_backward"},
     "lstm": {"recurrent", "recurrent_backward"}, "gru": {"recurrent", "recurrent_backward"},
     "rnn": {"recurrent", "recurrent_backward"}, "layer_norm": {"layer_norm", "layer_norm_slope"},
-    "batch_norm": {"batch_norm", "batch_norm_slope"}, "conv2d": {"conv", "conv_input", "conv_weight"},
+    "batch_norm": {"batch_norm", "batch_norm_slope"}, "max_pool2d": {"max_windows", "max_windows_slope"},
+    "conv2d": {"conv", "conv_input", "conv_weight"},
 }  # fmt: skip
 
 

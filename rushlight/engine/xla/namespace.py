@@ -34,6 +34,7 @@ from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.products import matmul
 from .kernels.windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
+from .kernels.windows import max_windows_backward as _max_windows_backward
 from .linalg import *
 
 DEFERS = False  # see ``once``
@@ -393,6 +394,7 @@ BODIES["linear"], BACKWARD["linear"] = _products.linear, _products.linear_backwa
 BODIES["normalized"], BACKWARD["normalized"] = _norms.normalized, _norms.normalized_backward
 BODIES["gelu"], BACKWARD["gelu"] = _activations.gelu, _activations.gelu_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
+BACKWARD["max_pool"] = _max_windows_backward
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 
 

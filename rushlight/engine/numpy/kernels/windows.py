@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from ...native import library
 from .parallel import over
 
+_WORTH = 1 << 10  # elements from which on the library in C is called
 _BLOCK = 1 << 20  # bytes to work on at a time, so that what is read again is still in the cache
 
 
@@ -44,6 +48,9 @@ def max_windows(x, *, offsets, size, step):
     """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
     best = np.empty((*x.shape[: x.ndim - len(step)], *size), dtype=x.dtype)
     which = np.empty(best.shape, dtype=small_int(len(offsets)))
+    if library is not None and is_for_kernel(x, offsets):
+        library.max_windows(np.ascontiguousarray(x), *flat(offsets), best, which, *numbers(x.shape, size, step))
+        return best, which
     places = [clipped(offset, size, step, x.shape[x.ndim - len(step) :]) for offset in offsets]
 
     def work(start, stop):
@@ -74,6 +81,22 @@ def _max_of(x, best, which, places):
             np.copyto(which if here is None else which[here], which.dtype.type(k), where=np.isnan(x[there]))
 
 
+def is_for_kernel(x, offsets) -> bool:
+    return x.dtype.char in "fd" and x.size >= _WORTH and 0 < len(offsets) <= 255 and len(offsets[0]) <= 2
+
+
+def flat(offsets):
+    """As the kernel takes them, of two dimensions."""
+    yield np.array([(0,) * (2 - len(o)) + tuple(o) for o in offsets], np.int64)
+
+
+def numbers(shape, size, step):
+    """What the kernel wants to know: how many planes, their size, how many windows they have, and how far apart."""
+    dims = len(step)
+    fill = (1,) * (2 - dims)
+    return math.prod(shape[: len(shape) - dims]), *fill, *shape[len(shape) - dims :], *fill, *size, *fill, *step
+
+
 def lowest(dtype):
     """What loses against everything."""
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
@@ -96,8 +119,13 @@ def max_windows_backward(g, edges, saved):
     """All of ``max_pool``'s gradient in one buffer, instead of one spread per window element."""
     g = g[0]
     which, offsets, step, shape = saved["aux"][1], saved["offsets"], saved["step"], saved["x_shape"]
-    out = np.zeros(shape, dtype=g.dtype)
     size, full = g.shape[g.ndim - len(step) :], shape[len(shape) - len(step) :]
+    if library is not None and which.dtype == np.uint8 and is_for_kernel(g, offsets):
+        out = np.empty(shape, dtype=g.dtype)
+        g, which = np.ascontiguousarray(g), np.ascontiguousarray(which)
+        library.max_windows_slope(g, which, *flat(offsets), out, *numbers(shape, size, step))
+        return (out,)
+    out = np.zeros(shape, dtype=g.dtype)
     places, alone = [clipped(offset, size, step, full) for offset in offsets], _apart(offsets, step)
 
     def work(start, stop):

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...numpy.kernels.windows import first_inside, lowest, small_int
+from ...numpy.kernels.windows import first_inside, flat, is_for_kernel, lowest, numbers, small_int
+from . import native
 
 
 def _one_program(function):
@@ -44,8 +45,25 @@ def spread(x, *, low, full, step):
     return lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * lead + widths)
 
 
-@_one_program
 def max_windows(x, *, offsets, size, step):
+    if is_for_kernel(x, offsets) and native.serves(x):
+        shape = (*x.shape[: x.ndim - len(step)], *size)
+        places = native.Place(shape, x.dtype), native.Place(shape, np.dtype(np.uint8))
+        return tuple(native.call("max_windows", x, *flat(offsets), *places, *numbers(x.shape, size, step)))
+    return _max_windows(x, offsets=offsets, size=size, step=step)
+
+
+def max_windows_backward(g, edges, saved):
+    """None, where the rule shall do it."""
+    g, which, offsets, shape = g[0], saved["aux"][1], saved["offsets"], tuple(saved["x_shape"])
+    if which.dtype != np.uint8 or not (is_for_kernel(g, offsets) and native.serves(g)):
+        return None
+    of_windows = numbers(shape, g.shape[g.ndim - len(saved["step"]) :], saved["step"])
+    return native.call("max_windows_slope", g, which, *flat(offsets), native.Place(shape, g.dtype), *of_windows)
+
+
+@_one_program
+def _max_windows(x, *, offsets, size, step):
     """(the largest element of each window, which of ``offsets`` it is at); the first wins, or the last NaN."""
     fill = lowest(x.dtype)
     first = first_inside(offsets, size, step, x.shape[x.ndim - len(step) :]).astype(small_int(len(offsets)))
