@@ -44,7 +44,7 @@ def both_ways(arrays, kind, sizes, reverse, dtype):
 
 @pytest.fixture(autouse=True)
 def small_ones_too(monkeypatch):
-    monkeypatch.setattr(kernels, "_WORTH", 0)
+    monkeypatch.setattr(kernels, "WORTH", 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
