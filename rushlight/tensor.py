@@ -486,7 +486,7 @@ class Tensor:
         if self._array.size != 1:
             what = "no values" if self._array.size == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
-        if hasattr(self._array, "level"):  # one for each example of a vmap
+        if self._array.__class__ is not _ndarray and hasattr(self._array, "level"):  # one for each example of a vmap
             namespace_of(self._array).decide(self._array)
         return bool(self.item())
 

@@ -30,13 +30,13 @@ DEFERS = True  # all gradients of an operator are one call of ``once``, so that 
 
 def once(name: str, function, constants: tuple, *args):
     """``function(xp, *constants, *args)``, pure in the arrays anywhere in ``args``."""
-    level = _top(args)
+    level, mapped, base = _survey(args)
     if level is None:
         return _engine(args).once(name, function, constants, *args)
-    if not _is_mapped(args, level):
+    if not mapped:
         below = _map(args, lambda a: _below(a, level))
         return _raised(_engine(below).once(name, function, constants, *below), level, False)
-    if _base(args) is not numpy_engine:
+    if base is not numpy_engine:
         return _by_jax(name, function, constants, args, level)
     try:
         return _raised(function(inside, *constants, *args), level, None)
@@ -122,12 +122,17 @@ def _function(name: str):
         return functools.partial(_composed, name)
 
     def batched(*args, **options):
-        level = _top((args, options))
+        if rule is not None:
+            level = _plain(args, options)
+            if level is not None:  # one level over NumPy: no more to look for
+                given = [a if a.__class__ is not Batched else Mapped(a.inner) if a.mapped else a.inner for a in args]
+                return _raised(rule(known, numpy_engine, level.size, *given, **options), level, True)
+        level, mapped, base = _survey((args, options))
         if level is None:
             return getattr(_engine((args, options)), name)(*args, **options)
-        if _base((args, options)) is not numpy_engine:
+        if base is not numpy_engine:
             return once(name, _run, (name,), args, options)
-        if not _is_mapped((args, options), level):
+        if not mapped:
             args, options = _map((args, options), lambda a: _below(a, level))
             return _raised(getattr(_engine((args, options)), name)(*args, **options), level, False)
         if rule is None:
@@ -180,6 +185,48 @@ def _top(value):
 
 
 _CONTAINERS = frozenset({Batched, tuple, list, dict})
+
+
+def _plain(args, options):
+    """The level of the arrays in ``args``, if there is one alone, over NumPy's arrays, and it maps over one of them."""
+    level, mapped = None, False
+    for a in args:
+        kind = a.__class__
+        if kind is Batched:
+            if a.inner.__class__ is not np.ndarray or (level is not None and a.level is not level):
+                return None
+            level, mapped = a.level, mapped or a.mapped
+        elif kind not in _PLAIN:
+            return None
+    for value in options.values():
+        if (value.__class__ in _CONTAINERS and value.__class__ is not tuple) or not _flat(value):
+            return None
+    return level if mapped else None
+
+
+_PLAIN = frozenset({np.ndarray, int, float, bool, str, type(None)})
+
+
+def _flat(value) -> bool:
+    return value.__class__ is not tuple or all(part.__class__ is int for part in value)
+
+
+def _survey(value):
+    """(the innermost level of the arrays in ``value``, does it map over one of them, the engine under all levels)."""
+    found: list = []
+    _collect(value, found)
+    level, base = None, numpy_engine
+    for array in found:
+        if array.__class__ is Batched and (level is None or array.level.depth > level.depth):
+            level = array.level
+    mapped = False
+    for array in found:
+        if array.__class__ is Batched:
+            mapped = mapped or (array.mapped and array.level is level)
+            array = _bottom(array)
+        if array.__class__ is not np.ndarray:
+            base = namespace_of(array)
+    return level, mapped, base
 
 
 def _is_mapped(value, level) -> bool:
@@ -255,21 +302,13 @@ def _engine(value):
     return engine
 
 
-def _base(value):
-    """The engine under all levels."""
-    found: list = []
-    _collect(value, found)
-    engine = numpy_engine
-    for array in found:
-        while array.__class__ is Batched:
-            array = array.inner
-        if array.__class__ is not np.ndarray:
-            engine = namespace_of(array)
-    return engine
-
-
 def _collect(value, found: list) -> None:
-    if isinstance(value, (tuple, list)):
+    kind = value.__class__
+    if kind is np.ndarray or kind is Batched:
+        found.append(value)
+    elif kind in _OTHERS:
+        return
+    elif isinstance(value, (tuple, list)):
         for part in value:
             _collect(part, found)
     elif isinstance(value, dict):
@@ -277,6 +316,9 @@ def _collect(value, found: list) -> None:
             _collect(part, found)
     elif hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, np.generic):
         found.append(value)
+
+
+_OTHERS = frozenset({int, float, bool, str, type(None)})
 
 
 # -- on XLA ------------------------------------------------------------------------------------------------------------

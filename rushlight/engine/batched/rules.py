@@ -325,7 +325,8 @@ def _matmul(function, xp, many, /, x, w):
     if w.ndim == 1:
         return xp.squeeze(_matmul(function, xp, many, x, _widened(xp, w, -1)), axis=-1)
     ndim = max(x.ndim, w.ndim)
-    return function(_aligned(xp, x, ndim), _aligned(xp, w, ndim))
+    x, w = _aligned(xp, x, ndim), _aligned(xp, w, ndim)
+    return xp.multiply(x, w) if x.shape[-1] == w.shape[-2] == 1 else function(x, w)  # columns times rows
 
 
 def _widened(xp, a, axis):
@@ -344,6 +345,8 @@ RULES["dot"] = _dot
 
 def _linear(function, xp, many, /, x, w, b=None):
     """The engine's own product where all examples share the weight; else one product of a batch of matrices."""
+    if w.__class__ is Mapped and x.__class__ is not Mapped:
+        return _with_all_weights(function, xp, many, x, w, b)
     if w.__class__ is Mapped or b.__class__ is Mapped:
         return NotImplemented
     whole = x.whole
@@ -351,6 +354,16 @@ def _linear(function, xp, many, /, x, w, b=None):
         return function(whole, w, b)
     rows = xp.reshape(whole, (math.prod(whole.shape[:-1]), whole.shape[-1]))
     return xp.reshape(function(rows, w, b), (*whole.shape[:-1], w.shape[0]))
+
+
+def _with_all_weights(function, xp, many, x, w, b):
+    """One input for all examples: their weights are rows of one matrix."""
+    rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+    made = function(rows, xp.reshape(w.whole, (many * w.shape[0], w.shape[1])), None)
+    made = xp.moveaxis(xp.reshape(made, (*x.shape[:-1], many, w.shape[0])), -2, 0)
+    if b is None:
+        return made
+    return made + (_aligned(xp, b, x.ndim) if b.__class__ is Mapped else b)
 
 
 OPERATORS["linear"] = _linear
