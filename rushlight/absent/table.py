@@ -404,8 +404,6 @@ PARTS = {
     ),
     "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
-    "distributed.algorithms": Part(_ONE_PROCESS, classes="Join Joinable JoinHook"),
-    "distributed.algorithms.join": Part(_ONE_PROCESS, classes="Join Joinable JoinHook"),
     "distributed.algorithms.model_averaging": Part(_ONE_PROCESS),
     "distributed.algorithms.model_averaging.averagers": Part(
         _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"

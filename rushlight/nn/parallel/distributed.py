@@ -6,6 +6,7 @@ import contextlib
 
 from ... import distributed as dist
 from ...autograd.mode import is_grad_enabled, no_grad
+from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from ..module import Module
@@ -14,7 +15,7 @@ from .reducer import Reducer
 __all__ = ["DistributedDataParallel"]
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """Wraps ``module``; after ``backward()`` every process has the mean of all processes' gradients."""
 
     reducer: Reducer
@@ -41,6 +42,7 @@ class DistributedDataParallel(Module):
         **_,
     ):
         super().__init__()
+        self._join_config = _JoinConfig()
         self.process_group = dist.distributed_c10d._get_default_group() if process_group is None else process_group
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
@@ -83,11 +85,13 @@ class DistributedDataParallel(Module):
         )  # fmt: skip
 
     def forward(self, *inputs, **kwargs):
-        if self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers:
-            self._sync(self._buffers_now())
         exchanges = is_grad_enabled() and self.require_backward_grad_sync
         if exchanges and not self.reducer.finished:
             raise RuntimeError(self.reducer._unfinished())
+        self.reducer.joining = self._join_config.enable  # then buckets stay: not all processes see the same order
+        if self._join_config.enable:
+            self._step_in_join(exchanges)
+        self._sync_buffers()
         output = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = exchanges
         if exchanges:
@@ -112,10 +116,21 @@ class DistributedDataParallel(Module):
         self.reducer.hook = (state, hook)
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination=False):
-        """Not built yet."""
-        raise NotImplementedError(
-            "DistributedDataParallel.join is not built yet: give all processes equally many batches"
+        """A context for a loop in which processes have unevenly many batches; see ``Join``."""
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
+
+    def join_hook(self, **kwargs) -> JoinHook:
+        return _Follow(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self):
+        return self.device
+
+    @property
+    def join_process_group(self):
+        return self.process_group
 
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.static_graph = True
@@ -130,6 +145,30 @@ class DistributedDataParallel(Module):
             "find_unused_parameters": self.find_unused_parameters,
             "static_graph": self.static_graph,
         }
+
+    def _step_in_join(self, exchanges: bool) -> None:
+        """One step among processes of which some have no inputs left: count those that do, say what will be done."""
+        work = Join.notify_join_context(self)
+        if work is not None and not self.reducer.by_initial_size:
+            self.reducer.divide_by = int(work.result()[0].item())
+        self._announce(exchanges)
+
+    def _announce(self, exchanges: bool) -> bool:
+        """Whether any process exchanges gradients in this step."""
+        flag = PUBLIC["full"]((1,), float(exchanges), device=self.device)
+        dist.all_reduce(flag, group=self.process_group)
+        return bool(flag.item())
+
+    def _sync_buffers(self, joined: bool = False) -> None:
+        if not (self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers):
+            return
+        self._sync(self._buffers_now(), self._last_at_work(joined) if self._join_config.enable else 0)
+
+    def _last_at_work(self, joined: bool) -> int:
+        """The highest rank that still has inputs: its buffers are everybody's."""
+        rank = PUBLIC["full"]((1,), -1.0 if joined else float(dist.get_rank(self.process_group)), device=self.device)
+        dist.all_reduce(rank, dist.ReduceOp.MAX, group=self.process_group)
+        return int(rank.item())
 
     def _buffers_now(self) -> list[Tensor]:
         return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
@@ -154,8 +193,8 @@ class DistributedDataParallel(Module):
                         f"sizes of the same param in process {rank}."
                     )
 
-    def _sync(self, tensors: list[Tensor]) -> None:
-        """Process 0's values for all; few messages for many tensors."""
+    def _sync(self, tensors: list[Tensor], source: int = 0) -> None:
+        """One process's values for all; few messages for many tensors."""
         if dist.get_world_size(self.process_group) == 1:
             return
         by_kind: dict = {}
@@ -164,11 +203,35 @@ class DistributedDataParallel(Module):
         with no_grad():
             for together in by_kind.values():
                 flat = PUBLIC["cat"]([t.detach().reshape(-1) for t in together])
-                dist.broadcast(flat, group=self.process_group, group_src=0)
+                dist.broadcast(flat, group=self.process_group, group_src=source)
                 at = 0
                 for t in together:
                     t.detach().copy_(flat[at : at + t.numel()].view(t.shape))
                     at += t.numel()
+
+
+class _Follow(JoinHook):
+    """A process without inputs: it takes part in the others' exchanges with zeros."""
+
+    def __init__(self, ddp: DistributedDataParallel, by_initial_size: bool):
+        self._ddp = ddp
+        ddp.reducer.by_initial_size = by_initial_size
+        ddp.reducer.divide_by = dist.get_world_size(ddp.process_group)
+
+    def main_hook(self) -> None:
+        ddp = self._ddp
+        exchange = ddp._announce(False)
+        ddp._sync_buffers(joined=True)
+        ddp.require_forward_param_sync = exchange
+        if exchange:
+            ddp.reducer.follow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """The last process at work has the model; the others take it over."""
+        ddp = self._ddp
+        source = ddp._last_at_work(joined=not is_last_joiner)
+        ddp._sync([*ddp.module.parameters(), *ddp._buffers_now()], source)
+        ddp.reducer.divide_by, ddp.reducer.by_initial_size = dist.get_world_size(ddp.process_group), True
 
 
 def _tensors(output) -> list[Tensor]:

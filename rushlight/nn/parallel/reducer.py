@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
+from ... import dtypes
 from ...autograd.mode import no_grad
 from ...autograd.variable import Variable
 from ...ops.public import PUBLIC
@@ -121,6 +122,8 @@ class Reducer:
         self.find_unused, self.as_views, self.static_graph = find_unused, as_views, static_graph
         self.hook: Any = None
         self.divide_by = dist.get_world_size(group)
+        self.by_initial_size = True  # in ``join``: or by as many as still have inputs
+        self.joining = False
         self.armed = False  # a forward pass was made whose backward is to exchange gradients
         self.finished = True
         self._arrived: list[Tensor] = []
@@ -146,6 +149,19 @@ class Reducer:
         for bucket in self.buckets:
             bucket.begin()
         self._unused = self._found_unused(outputs) if self.find_unused else set()
+
+    def follow(self) -> None:
+        """Exchange zeros: this process has no inputs left, others have."""
+        works = []
+        for bucket in self.buckets:
+            bucket.begin()
+            bucket.buffer().zero_()
+            self._launch(bucket)
+            works.append(bucket.future)
+        for work in works:
+            work.wait()
+        if self.find_unused:
+            dist.all_reduce(PUBLIC["zeros"](len(self.parameters), dtype=dtypes.int32), group=self.group)
 
     def ready(self, p: Tensor) -> None:
         """Called by the tape: a parameter's gradient is complete."""
@@ -208,7 +224,7 @@ class Reducer:
 
     def _rebuild(self) -> None:
         """Once, after the first backward: buckets in the order in which gradients came in process 0."""
-        if self._rebuilt or not self._arrived or (self.find_unused and not self.static_graph):
+        if self._rebuilt or not self._arrived or self.joining or (self.find_unused and not self.static_graph):
             return
         self._rebuilt = True
         if len(self._arrived) != len(self.parameters):

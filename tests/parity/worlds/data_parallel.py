@@ -120,6 +120,18 @@ def main():
             (ddp(torch.ones(2, 6) * (RANK + 1 + turn)).sum() * SIZE).backward()
             print(name, *digest(p.grad for p in model.parameters()))
 
+    for label, by_initial in (("join", True), ("join by those left", False)):
+        model = mlp(8, norm=True)
+        ddp = DDP(model)
+        optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+        with ddp.join(divide_by_initial_world_size=by_initial):
+            for turn in range(2 + RANK):
+                torch.manual_seed(100 * RANK + turn)
+                optimizer.zero_grad()
+                ddp(torch.randn(4, 6)).pow(2).mean().backward()
+                optimizer.step()
+        print(label, *digest(model.parameters()), *digest(b for b in model.buffers() if b.dim()))
+
     def attempt(label, call):
         try:
             call()
