@@ -246,6 +246,21 @@ dist.barrier()
     assert time.monotonic() - began < 55  # the patience at the end of a world that went well is a minute
 
 
+def test_what_is_printed_while_a_group_connects(tmp_path):
+    """XLA's own lines are left out; the program's come through."""
+    body = """
+join()
+if rank == 1:
+    time.sleep(1)
+work = dist.all_reduce(torch.ones(1), async_op=True)
+time.sleep(0.3)
+os.write(1, b"of another thread\\n")
+work.wait()
+print("after", flush=True)
+"""
+    assert world(tmp_path, 2, body) == ["of another thread\nafter\n"] * 2
+
+
 def test_nothing_of_ours_is_printed(tmp_path):
     body = """
 join()

@@ -92,7 +92,10 @@ def _unheard(*_) -> None:
 
 @contextlib.contextmanager
 def quiet(stream: int = 1):
-    """XLA's gloo tells standard output that it has connected, the service tells standard error what it is: hushed."""
+    """XLA's gloo tells standard output that it has connected, the service tells standard error what it is: hushed.
+
+    What the program itself prints meanwhile, from another thread, goes through.
+    """
     with _quieting:
         (sys.stdout if stream == 1 else sys.stderr).flush()
         try:
@@ -100,14 +103,23 @@ def quiet(stream: int = 1):
         except OSError:  # closed: nothing to keep clean
             yield
             return
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream)
-        os.close(nowhere)
+        source, sink = os.pipe()
+        os.dup2(sink, stream)
+        os.close(sink)
+        pump = threading.Thread(target=_pump, args=(source, kept), name="quiet", daemon=True)
+        pump.start()
         try:
             yield
         finally:
             os.dup2(kept, stream)
-            os.close(kept)
+            pump.join(1.0)  # a process that was started meanwhile may hold the pipe: then it pumps on
+
+
+def _pump(source: int, kept: int) -> None:
+    with open(source, "rb") as lines, open(kept, "wb", buffering=0) as out:
+        for line in lines:
+            if not line.startswith(b"[Gloo]") and b"recoverable task feature" not in line:
+                out.write(line)
 
 
 def _free_port(local: bool) -> int:
