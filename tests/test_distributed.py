@@ -209,16 +209,28 @@ except RuntimeError as error:
 
 def test_a_stopped_process_is_an_error_in_time(tmp_path):
     body = """
-join(timeout=datetime.timedelta(seconds=40))
-group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+join()
+group = dist.new_group()
 x = torch.ones(4)
 dist.all_reduce(x, group=group)
+group._set_default_timeout(datetime.timedelta(seconds=2))
+others = [None] * size
+dist.all_gather_object(others, os.getpid())
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 if rank == 0:
     try:
         dist.monitored_barrier(timeout=datetime.timedelta(seconds=1))
     except RuntimeError as error:
         print(error, flush=True)
-    time.sleep(10)
+    for _ in range(600):
+        if gone(others[1]):
+            break
+        time.sleep(0.1)
     os._exit(5)
 try:
     dist.all_reduce(x, group=group)

@@ -242,8 +242,8 @@ def _leave() -> None:
         one.lane.close()
     failed = _world.failed or getattr(sys, "last_value", None) is not None
     if _world.connected:
-        if not failed:
-            _wait_for_the_others(default, store)
+        # JAX ends processes whose service is gone: after a failure too, the others get a moment to leave.
+        _wait_for_the_others(default, store, 3 if failed else 60)
         from ..engine.xla import world
 
         if _world.mail is not None:
@@ -258,8 +258,8 @@ def _leave() -> None:
         close()
 
 
-def _wait_for_the_others(default: ProcessGroup, store: Store) -> None:
-    end, left = time.monotonic() + 60, 0
+def _wait_for_the_others(default: ProcessGroup, store: Store, patience: float) -> None:
+    end, left = time.monotonic() + patience, 0
     try:
         if default.rank() != 0:
             store.add("rushlight/leaving", 1)
