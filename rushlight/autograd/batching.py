@@ -35,6 +35,10 @@ class Vmap(mode.Mapping):
     def fresh(self, t: Tensor) -> Tensor:
         return t if self.holds(t._array) else wrap(self._lifted(t._array))
 
+    def close(self) -> None:
+        """The block has ended: what came from outside is not asked for again. Nodes still refer to the level."""
+        self._captured.clear()
+
     def concerns(self, t: Tensor) -> bool:
         """Is it of this level, or does the graph lead out of it?"""
         return (t._node is not None and state.grad) or self.holds(t._array)

@@ -121,6 +121,7 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_un
     with mode.intercepting(level):
         given = [None if t is None else level.enter(t, 0) for t in starts]
         found = grad(outputs, inputs, given, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
+    level.close()
     if isinstance(found, dict):
         return {name: g if g is None else level.leave(g, 0) for name, g in found.items()}
     return tuple(None if g is None else level.leave(g, 0) for g in found)

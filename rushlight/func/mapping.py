@@ -54,6 +54,7 @@ def _run(func, args, kwargs, mapped, size, out_dims, randomness, name):
     with mode.intercepting(level):
         entered = [t if dim is None else level.enter(t, dim) for t, dim in mapped]
         result = func(*_rebuild(args, iter(entered)), **kwargs)
+    level.close()
     for (t, dim), inner in zip(mapped, entered):
         if dim is not None and inner._storage is not None and inner._storage.version:
             views.check_writable(t)
