@@ -119,12 +119,19 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 class Epoch:
-    """Counts the changes that can make compiled code stale: hooks, flags, registered names, requires_grad."""
+    """Counts the changes that can make compiled code stale: hooks, flags, registered names, requires_grad.
 
-    __slots__ = ("value",)
+    ``readers`` are told of every tensor whose values Python looks at, while compile watches a function.
+    """
+
+    __slots__ = ("readers", "value")
 
     def __init__(self):
-        self.value = 0
+        self.value, self.readers = 0, ()
+
+    def tell(self, tensor) -> None:
+        for reader in self.readers:
+            reader(tensor)
 
 
 epoch = Epoch()

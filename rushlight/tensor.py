@@ -243,6 +243,8 @@ class Tensor:
         if self.is_meta:
             nothing = np.broadcast_to(np.zeros(1, np.uint8), (self.nbytes,))  # of that size, and no bytes
             return storage.UntypedStorage(nothing, self.device)
+        if epoch.readers:
+            epoch.tell(self)
         array = self._owner() if self._array.__class__ is _ndarray else np.asarray(self._array)
         return storage.UntypedStorage(storage.memory_of(array), self.device)
 
@@ -473,6 +475,8 @@ class Tensor:
 
     def item(self):
         """The one element, as a Python number."""
+        if epoch.readers:
+            epoch.tell(self)
         self._sync()
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
@@ -520,6 +524,8 @@ class Tensor:
     def __repr__(self, *, tensor_contents=None) -> str:
         from ._printing import tensor_text
 
+        if epoch.readers:
+            epoch.tell(self)
         return tensor_text(self, tensor_contents)
 
     def _repr_html_(self) -> str:

@@ -231,7 +231,7 @@ def test_value_needed_raises_and_changes_nothing():
             return loss * 2
         return loss
 
-    compiled = torch.compile(step)
+    compiled = torch.compile(step, fullgraph=True)
     compiled(x)
     before, gradients = values(model), [p.grad.numpy().copy() for p in model.parameters()]
     with pytest.raises(CompileError, match=r"the line in the message"):
@@ -393,11 +393,10 @@ UNTRACEABLE = {
 @pytest.mark.parametrize("name", UNTRACEABLE)
 def test_what_needs_values_names_the_users_line(name, capsys):
     function, x = UNTRACEABLE[name], torch.tensor([1.0, 2.0, 0.0])
-    compiled = torch.compile(function)
+    compiled = torch.compile(function, fullgraph=True)
     compiled(x)
-    with pytest.raises(CompileError, match=rf"test_compile\.py.*marked: {name}\n") as caught:
+    with pytest.raises(CompileError, match=rf"test_compile\.py.*marked: {name}\n"):
         compiled(x)
-    assert "fallback=True" in str(caught.value)
     expected = function(x)
     fallen_back = torch.compile(function, fallback=True)
     fallen_back(x)
@@ -448,7 +447,7 @@ def test_a_failed_trace_changes_nothing(failure, calls_before):
             raise ArithmeticError("the user's own")
         return loss.item() if wrong else loss
 
-    compiled = torch.compile(step)
+    compiled = torch.compile(step, fullgraph=True)
     for _ in range(calls_before):
         compiled(torch.randn(5, 4))
     compiled(torch.randn(6, 4))

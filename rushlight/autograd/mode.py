@@ -23,6 +23,7 @@ class _State(threading.local):
     saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
     writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
+    stand_ins: tuple = ()  # the innermost says what is called in a module's place, if anything; see compiler/cut.py
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
     casting = None  # the autocast in force: it will make dtypes agree, so checks that they do must wait
     anomaly = False  # keep the traceback of every recorded op

@@ -35,9 +35,10 @@ def __dir__():
 def compile(model=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
     """Compile a function, or a module's call, into XLA programs; also a decorator.
 
-    The function may hold a whole training step. ``fallback=True`` runs it eagerly, with one warning, when it cannot
-    be traced. ``options`` go to XLA's compiler. PyTorch's own options (``mode``, ``fullgraph``, ``dynamic``,
-    ``backend``, ``disable``) are accepted; only ``disable=True`` means anything here.
+    The function may hold a whole training step. One that needs a value on its way (``.item()``, ``if loss > 1``,
+    ``x[mask]``) is cut, with one warning: its Python runs at every call, and the modules that it calls are compiled
+    each by itself (``fallback=True``: not even those). With ``fullgraph=True`` that is an error. ``options`` go to
+    XLA's compiler. PyTorch's ``mode``, ``dynamic`` and ``backend`` are accepted.
 
     >>> w = rushlight.ones(2, requires_grad=True)
     >>> @rushlight.compile
@@ -59,13 +60,14 @@ def compile(model=None, *, fallback: bool = False, options: dict | None = None, 
     from ..nn.module import Module
 
     Compiled = _needs_jax().Compiled
+    if not callable(model):
+        raise RuntimeError(f"compile() expects a callable, but got {type(model).__name__}")
+    compiled = Compiled(model, fallback, options, bool(torch_options.get("fullgraph")))
     if isinstance(model, Module):
         from .module import OptimizedModule
 
-        return OptimizedModule(model, Compiled(model, fallback, options))
-    if not callable(model):
-        raise RuntimeError(f"compile() expects a callable, but got {type(model).__name__}")
-    return Compiled(model, fallback, options)
+        return OptimizedModule(model, compiled)
+    return compiled
 
 
 def _needs_jax():

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 import weakref
 
 from ..autograd import mode
 from ..autograd.tape import AccumulateGrad
+from ..config import epoch
 from ..nn.hooks import everyone
 from ..tensor import Tensor
 from .guards import Unguardable
@@ -78,7 +80,9 @@ class Watch:
     def watching(self, tell=None):
         """Take notes in a block; ``tell`` hears of every tensor before anything is done with it."""
         note, self._tell = self.note_module, tell
+        read = self._reader(threading.get_ident())
         everyone.observed_by((*everyone.observers, note))
+        epoch.readers = (*epoch.readers, read)
         try:
             with (
                 mode.intercepting(self),
@@ -87,8 +91,13 @@ class Watch:
             ):
                 yield self
         finally:
+            epoch.readers = tuple(r for r in epoch.readers if r is not read)
             everyone.observed_by(tuple(o for o in everyone.observers if o is not note))
             self._tell = None  # it knows temporary tensors, which are to be gone
+
+    def _reader(self, thread: int):
+        """Notes the tensors whose values this thread looks at."""
+        return lambda t: self.note(t) if threading.get_ident() == thread else None
 
     def survivors(self, but: list[Tensor]) -> list[Tensor]:
         """The state: live noted tensors (views by their base), optimizer state, and the gradients of leaves."""

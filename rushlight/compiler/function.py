@@ -13,6 +13,7 @@ from ..device import cpu
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
 from .commit import LOCK
+from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
 from .program import Outdated, Program, Slot
@@ -35,17 +36,20 @@ def forget_all() -> None:
 class Compiled:
     """A compiled function: a cache of programs by argument shapes, grad mode, and what else they depend on."""
 
-    def __init__(self, fn, fallback=False, options=None):
+    def __init__(self, fn, fallback=False, options=None, fullgraph=False, quiet=False):
         self._fn, self._fallback, self._options = fn, fallback, options
+        self._fullgraph, self._quiet = fullgraph, quiet
         self._entries: dict = {}
-        self._eager = False  # a trace failed and fallback is on
+        self._cut: Cut | None = None  # it is not one program
         self.compilations = 0
         functools.update_wrapper(self, fn, updated=())
         _all.add(self)
 
     def __call__(self, *args, **kwargs):
-        if self._eager or mode_state.writers:  # watched by another compiled function, this is a plain call
+        if mode_state.writers:  # watched by another compiled function, this is a plain call
             return self._fn(*args, **kwargs)
+        if self._cut is not None:
+            return self._cut(args, kwargs)
         with LOCK:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
             if mode_state.interceptors or mode_state.inference:
@@ -88,18 +92,15 @@ class Compiled:
             before = mode.snapshot()
             try:
                 entry.program = self._compile(entry, args, kwargs, given)
-            except CompileError as error:
-                if isinstance(error.__cause__, Unguardable) and entry.attempts < _ATTEMPTS:
-                    return self._first(entry, args, kwargs)
-                if not self._fallback and not isinstance(error.__cause__, Unguardable):
-                    raise
-                warnings.warn(f"{error}\nRunning it eagerly from now on.", stacklevel=3)
-                self._eager = True
-                return self._fn(*args, **kwargs)
             except BaseException as error:
                 if not isinstance(error, Exception):
                     mode.restore(before)
-                raise
+                    raise
+                if isinstance(error.__cause__, Unguardable) and entry.attempts < _ATTEMPTS:
+                    return self._first(entry, args, kwargs)
+                if self._fullgraph:
+                    raise
+                return self._in_parts(error, args, kwargs)
         if entry.places:
             flatten([place.get() for place in entry.places], given)
         try:
@@ -108,7 +109,33 @@ class Compiled:
             entry.program = None
             return self._run(entry, args, kwargs)
 
+    def _in_parts(self, error, args, kwargs):
+        """This function is not one program: its Python runs now and at every call."""
+        if not isinstance(error, CompileError):
+            result = self._fn(*args, **kwargs)  # it may be wrong itself; then this says so
+            error = CompileError(f"compile: this function cannot be traced: {type(error).__name__}: {error}")
+            self._cut_up(error)
+            return result
+        self._cut_up(error)
+        return self._cut(args, kwargs)
+
+    def _cut_up(self, error: CompileError) -> None:
+        self._cut = Cut(self._fn, self._part, str(error))
+        self._entries.clear()
+        if not self._quiet:
+            warnings.warn(
+                f"{error}\nThe function is cut: its Python runs at every call"
+                + (", eagerly." if self._fallback else ", and the modules it calls are compiled each by itself. ")
+                + "fullgraph=True makes this an error.",
+                stacklevel=5,
+            )
+
+    def _part(self, module) -> Compiled | None:
+        return None if self._fallback else Compiled(module, options=self._options, quiet=True)
+
     def _compile(self, entry, args, kwargs, given) -> Program:
+        if entry.outside:
+            raise CompileError(f"compile: {entry.outside[0]}, which has to happen at every call.")
         state, views = entry.state, entry.views
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
         lockstep = [o._in_lockstep() for o in entry.optimizers]
@@ -153,6 +180,10 @@ class Entry:
         self.attempts += 1
         self.state, self.views = state, watch.views
         self.optimizers, self.modules, self._executed = watch.optimizers, watch.modules, [executed]
+
+    @property
+    def outside(self) -> list[str]:
+        return self._executed[0].outside
 
     def world(self, places) -> World:
         return World((*self._roots, *self.modules, *self.optimizers), self._executed, places, self.state)

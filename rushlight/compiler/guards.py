@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import builtins
 import collections
+import datetime
 import functools
 import io
+import linecache
 import os
+import random
 import sys
+import time
 import types
 import weakref
 from itertools import chain, repeat
@@ -38,6 +42,13 @@ _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _DYNAMIC = {"getattr", "vars", "__dict__", "setattr", "globals", "eval", "exec"}
 _contents, _node, _grad = attrgetter("cell_contents"), attrgetter("_node"), attrgetter("_grad")
+# What gives something else, or is to be done again, at every call.
+_OUTSIDE = {
+    "random", "secrets", "logging", print, input, open, os.urandom, os.getenv, datetime.datetime.now,
+    datetime.datetime.utcnow, datetime.date.today, time.time, time.time_ns, time.monotonic, time.monotonic_ns,
+    time.perf_counter, time.perf_counter_ns, time.process_time, time.process_time_ns, time.sleep,
+}  # fmt: skip
+_SOURCES = (random.Random, io.IOBase, np.random.Generator, np.random.RandomState)
 _END = object()
 _NONE = repeat(None)
 
@@ -53,23 +64,37 @@ class Unguardable(Exception):
 
 
 class Executed:
-    """The code that ran inside ``with``: the names that it mentions, and the globals of the user's part of it."""
+    """The code that ran inside ``with``: the names that it mentions, and the globals of the user's part of it.
+
+    ``outside`` says where the user's code did what has to be done at every call: print, draw from Python's random
+    numbers, look at the clock.
+    """
 
     def __init__(self):
         self.codes: dict[types.CodeType, dict] = {}
+        self.outside: list[str] = []
 
     def __enter__(self):
         codes, self._outer = self.codes, sys.getprofile()
 
-        def note(frame, event, _):
+        def note(frame, event, function):
             if event == "call":
                 codes[frame.f_code] = frame.f_globals
+                if frame.f_globals.get("__name__") in _OUTSIDE:
+                    self._note(frame.f_back, f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
+            elif event == "c_call" and (function in _OUTSIDE or isinstance(function.__self__, _SOURCES)):
+                self._note(frame, function.__qualname__)
 
         sys.setprofile(note)
         return self
 
     def __exit__(self, *_):
         sys.setprofile(self._outer)
+
+    def _note(self, frame, name: str) -> None:
+        if frame is not None and not _made_by_library(frame.f_code, frame.f_globals):
+            file, line = frame.f_code.co_filename, frame.f_lineno
+            self.outside.append(f'at "{file}", line {line}: {linecache.getline(file, line).strip()}\nIt calls {name}')
 
     def users(self):
         """The (code, globals) pairs that are neither ours nor a library's."""
@@ -239,6 +264,8 @@ class World:
             self._array(value)
         elif isinstance(value, (dict, list, tuple, set, frozenset, collections.deque)):
             self._container(kind, value)
+        elif isinstance(value, _SOURCES):
+            raise Unguardable(f"it uses a {kind.__name__}, which gives something else each time")
         elif isinstance(value, _ITERATORS) or (hasattr(kind, "__next__") and not isinstance(value, Tensor)):
             raise Unguardable(f"it reads from an iterator ({kind.__name__}), which gives something else each time")
         else:
@@ -364,7 +391,11 @@ class World:
         """Names that are looked up in an imported module; of a library only what the user's code names."""
         space = module.__dict__
         names = [n for n in code.co_names if n in space]
+        if module is np.random and names:
+            raise Unguardable(f"it uses numpy.random.{names[0]}, which gives something else each time")
         self._entries(space, names, whole=False)
+        if np.random is not module and any(space[name] is np.random for name in names):
+            self._python_module(code, np.random)
 
     def _class(self, cls) -> None:
         for base in cls.__mro__:

@@ -394,10 +394,10 @@ def _explain(error) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _internal(f.filename)]
     where = f'"{frames[-1].filename}", line {frames[-1].lineno}: {frames[-1].line}' if frames else "an unknown line"
     if isinstance(error, ValuesNeeded):
-        return f"compile: at {where}\n{error} Or compile with fallback=True to run this function eagerly."
+        return f"compile: at {where}\n{error}"
     return (
         f"compile: a traced value was needed as a Python number at {where}\n"
         "While a function is compiled its tensors have no values, so .item(), float(), bool(), print of a value and "
-        "Python branches on tensors cannot work there. Return the tensor and look at it outside, use rushlight.where "
-        "instead of a branch, or compile with fallback=True to run this function eagerly."
+        "Python branches on tensors cannot work there. Return the tensor and look at it outside, or use "
+        "rushlight.where instead of a branch."
     )

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..autograd.op import differentiable
 from ..autograd.overriding import DisableTorchFunctionSubclass
 from ..autograd.tape import AccumulateGrad
+from ..config import epoch
 from ..engine import meta, namespace_of
 from ..storage import memory_of
 from ..tensor import Tensor, wrap
@@ -75,6 +76,8 @@ def numpy(self, *, force=False):
 
 
 def _host(t) -> np.ndarray:
+    if epoch.readers:
+        epoch.tell(t)
     t._come_home()
     return t._array if t._array.__class__ is _ndarray else namespace_of(t._array).to_numpy(t._array)
 
@@ -102,6 +105,8 @@ Tensor.__array__, Tensor.__array_wrap__ = _as_ndarray, _wrap_ndarray
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if epoch.readers:
+        epoch.tell(self)
     self._come_home()
     if self._array.__class__ is not _ndarray:
         return self._array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
