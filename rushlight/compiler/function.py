@@ -16,7 +16,7 @@ from .commit import LOCK
 from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
-from .program import Outdated, Program, Slot
+from .program import Outdated, Program, Slot, Unexpected
 from .trace import trace_until_known
 from .tree import flatten, signature
 
@@ -108,6 +108,8 @@ class Compiled:
         except Outdated:
             entry.program = None
             return self._run(entry, args, kwargs)
+        except Unexpected:
+            return self._fn(*args, **kwargs)  # an operator refuses what it is given: it says so itself
 
     def _in_parts(self, error, args, kwargs):
         """This function is not one program: its Python runs now and at every call."""
@@ -142,8 +144,9 @@ class Compiled:
         with Executed() as executed:
             try:
                 learned, state = trace_until_known(
-                    self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep, entry.world
-                )
+                    self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep, entry.world,
+                    checked=device == cpu,
+                )  # fmt: skip
             except Unguardable as error:
                 raise CompileError(f"compile: this function cannot be compiled: {error}") from error
         self.compilations += 1

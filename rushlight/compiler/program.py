@@ -32,6 +32,10 @@ class Outdated(Exception):
     """What the trace took for granted is so no longer: trace again."""
 
 
+class Unexpected(Exception):
+    """An operator was given values that it refuses, an index out of range, say: the program has changed nothing."""
+
+
 class Program:
     """Executes a trace on the state in ``slots``, which say where each state tensor is found.
 
@@ -112,6 +116,8 @@ class Program:
         """Large gradients leave the program in the precision they were computed in; whoever looks gets them widened."""
         places = {id(slot): self._outputs[self.arguments + k] for k, slot in enumerate(self.slots)
                   if slot.leaf is not None and self.arguments + k in self._outputs}  # fmt: skip
+        if self.learned.checked:  # then the old gradient may be the new one
+            places = {}
         large = [places[id(slot)] for slot in self._large_written if id(slot) in places and slot.unread]
         self._jaxpr = narrowed(self.learned.jaxpr, large)
 
@@ -146,13 +152,15 @@ class Program:
         scalars = [hyper[i] for i in range(hyper.shape[0])] if self._options else []
         unread = np.zeros(())  # stands for what the program does not look at
         inputs = [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, next(given, unread)]
-        return self._sorted_outputs(jax.core.eval_jaxpr(self._jaxpr.jaxpr, self._jaxpr.consts, *inputs))
+        return self._sorted_outputs(jax.core.eval_jaxpr(self._jaxpr.jaxpr, self._jaxpr.consts, *inputs), values)
 
-    def _sorted_outputs(self, outputs) -> tuple:
-        """The jaxpr's outputs as ``_count_outputs`` says."""
+    def _sorted_outputs(self, outputs, old: dict) -> tuple:
+        """The jaxpr's outputs as ``_count_outputs`` says; if a check fails, state stays as it was."""
         learned, parts = self.learned, {}
         new = {id(slot): outputs[self._outputs[self.arguments + k]] for k, slot in enumerate(self.slots)
                if self.arguments + k in self._outputs}  # fmt: skip
+        if learned.checked:
+            new = {key: jnp.where(outputs[-1], value, old[key]) for key, value in new.items()}
         for slot in self._small_written:
             parts.setdefault(slot.dtype.name, []).append(jnp.reshape(new[id(slot)], -1))
         first_new = learned.results + len(learned.written)
@@ -192,6 +200,8 @@ class Program:
                 insist(run.finish if run.outputs else written.end)
                 with explained(self.place, self._holding):
                     raise
+        if run.results is None:
+            raise Unexpected
         if large:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
@@ -232,6 +242,12 @@ class Program:
         outputs, arguments = run.outputs[0], run.arguments
         buffers, large, results, written, fresh = self._cuts
         self._written_group.replace(dict(zip(self._written_names, outputs)), list(outputs[buffers:large]))
+        if self.learned.checked:
+            if not outputs[-1]:
+                run.results = None
+                self._written_group.end()
+                return
+            outputs = outputs[:-1]
         if not self._plain:
             for i, value in zip(self._written_arguments, outputs[results:written]):
                 t = arguments[i]

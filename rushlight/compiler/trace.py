@@ -16,7 +16,7 @@ from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
 from ..autograd.views import read
 from ..engine import namespace_of
-from ..engine.xla.devices import KEY_WORDS, compiling_for, tracing
+from ..engine.xla.devices import KEY_WORDS, checking, compiling_for, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from .commit import insist
@@ -44,7 +44,7 @@ class Traced:
 
     The outputs of the jaxpr are, in order: the function's tensor results, the written inputs (``written``: places
     among arguments then state), the new gradients (``new_grads``: places of their leaves), and, where results can be
-    differentiated from outside, the values that their backward pass will need (``residuals``).
+    differentiated from outside, the values that their backward pass will need (``residuals``), and ``checked``.
     """
 
     def __init__(self):
@@ -61,6 +61,7 @@ class Traced:
         self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
         self.tail: Tail | None = None
         self.uses_rng = False
+        self.checked = False  # is there one more output, whether all values are such as operators expect?
         self.used: list[bool] = []  # of each input: does the program read it?
 
 
@@ -84,10 +85,13 @@ class Tail:
         return [next(outputs) if i is None else input_value(i) for i in self._inputs]
 
 
-def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None):
+def trace_until_known(
+    fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None, checked=False
+):
     """``trace``, again with whatever it meets that was not known before; what it learned, and all the state.
 
     ``world(places)`` is a ``World`` without those places; None if what the function binds anew is of no interest.
+    ``checked``: the program looks whether values are such as operators expect.
     """
     places: list[Place] = []
     for _ in range(8):
@@ -97,7 +101,18 @@ def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device,
         followed = {id(t) for t in kept}
         state = [t for t in state if id(t) not in followed]
         learned, watch, found = trace(
-            fn, args, kwargs, known, state, views, optimizers, device, lockstep, places, world and world(places)
+            fn,
+            args,
+            kwargs,
+            known,
+            state,
+            views,
+            optimizers,
+            device,
+            lockstep,
+            places,
+            world and world(places),
+            checked,
         )
         ids = {id(t) for t in [*known, *state]}
         missed = [t for t in watch.survivors(but=known) if id(t) not in ids and not is_traced(t)]
@@ -108,7 +123,10 @@ def trace_until_known(fn, args, kwargs, given, state, views, optimizers, device,
     raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
 
 
-def trace(fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None):
+def trace(
+    fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None,
+    checked=False,
+):  # fmt: skip
     """Trace ``fn(*args, **kwargs)`` with ``given`` (arguments, what is at ``places``) and ``state`` as its inputs.
 
     ``views`` are tensors that view an input; ``lockstep`` says of each optimizer whether its parameters have made the
@@ -124,9 +142,12 @@ def trace(fn, args, kwargs, given, state, views: list[Tensor], optimizers, devic
     def body(arrays, hyper_values, rng):
         with _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), watch.watching(journal.note):
             journal.install(arrays)
-            result = fn(*args, **kwargs)
+            with checking() as checks:
+                result = fn(*args, **kwargs)
             found[:] = [] if world is None else _bound_anew(world)
-            return _collect(learned, (result, [place.get() for place in places]), inputs, arrays, watch)
+            outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, watch)
+            learned.checked = checked and bool(checks)
+            return [*outputs, reduce(operator.and_, checks)] if learned.checked else outputs
 
     shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
     try:

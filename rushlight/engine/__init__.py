@@ -17,6 +17,7 @@ names that an engine lacks are found among the operators (``fallback``). See doc
 from __future__ import annotations
 
 import os
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -105,6 +106,14 @@ DEFER = os.environ.get("RUSHLIGHT_EAGER", "0") in ("", "0")  # else operators ru
 def computed(array):
     """``array``, or the JAX array that it promises, for good."""
     return array.force() if array.__class__ is _deferred.array else array
+
+
+def expect(array, holds) -> None:
+    """``holds(array)`` is to be true of all elements. Eager code has looked; a compiled program looks at every call."""
+    if array.__class__ is not np.ndarray and _deferred.array is not array.__class__:
+        devices = sys.modules.get("rushlight.engine.xla.devices")
+        if devices is not None:
+            devices.expect(array, holds)
 
 
 def settle() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..autograd.mode import in_single_precision, state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
+from ..engine import expect
 from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
@@ -554,6 +555,7 @@ def check_matrices(name, a, *, square=False, argument="A", low_precision=False):
 def check_info(name, info, reason, error=LinAlgError) -> None:
     """Raise if LAPACK reported a failure; XLA reports none, its results are then nan."""
     array = info._array
+    expect(array, lambda code: code == 0)
     if not hasattr(array, "flags") or not array.any():
         return
     batch = int(array.reshape(-1).nonzero()[0][0])

@@ -14,7 +14,7 @@ import numpy as np
 from ..autograd import mode, views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
-from ..engine import namespace_of
+from ..engine import expect, namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
 from ..tensor import Tensor, wrap
 from .common import check_tensor
@@ -319,12 +319,19 @@ def _as_integers(p: Tensor) -> list:
 
 def _index(x, dims, indices):
     indices = _beside(x, indices)
+    _expect_inside(x, dims, indices)
     try:
         return index_at(x, *indices, dims=_dims(dims))
     except (IndexError, ValueError) as error:
         if 0 in _result_shape(x, dims, indices) and all(x._array.shape[d] for d in dims):
             return index_at(x, *[xp_.zeros_like(i) for i in indices], dims=_dims(dims))  # no index is looked at
         raise _index_error(error, x, dims, indices) from None
+
+
+def _expect_inside(x, dims, indices) -> None:
+    for d, i in zip(dims, indices):
+        size = x._array.shape[d]
+        expect(i._array, lambda i, size=size: (i >= -size) & (i < size))
 
 
 def _beside(x, indices) -> list:
@@ -369,6 +376,7 @@ def _check_same_dtype(target, value):
 
 def _put(target, value, *, dims, indices, accumulate=False):
     indices, shape = _beside(target, indices), _result_shape(target, dims, indices)
+    _expect_inside(target, dims, indices)
     value = _without_leading_ones(value, len(shape))
     try:
         if value._array.shape != shape:
@@ -485,6 +493,7 @@ def masked_scatter(input, mask, source):
             f"masked_scatter: expected self and source to have same dtypes but got{_word(input)} and {_word(source)}"
         )
     input, mask = _broadcast(input, mask)
+    expect(mask._array, lambda m: m.sum() <= source._array.size)
     if namespace_of(mask._array).is_known(mask._array) and int(np.asarray(mask._array).sum()) > source._array.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return spread_masked(input, mask, source)
@@ -583,6 +592,7 @@ def _repeated_positions(repeats, output_size):
     if output_size is None:
         _refuse_traced(repeats, "repeat_interleave (without output_size)")
     array = repeats._array
+    expect(array, lambda r: r >= 0)
     if array.__class__ is _ndarray and (array < 0).any():
         raise RuntimeError("repeats can not be negative")
     return wrap(namespace_of(array).repeat_each(array, total=output_size))

@@ -19,7 +19,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import accelerated, meta, namespace_of
+from ..engine import accelerated, expect, meta, namespace_of
 from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
@@ -285,6 +285,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         made = PUBLIC["empty"](size, dtype=dtype, layout=layout, device=device)
         return normal_(made, mean, std, generator=generator).requires_grad_(requires_grad)
     if tensors[1]:
+        expect(std._array, lambda s: s >= 0)
         if not _tracing() and not namespace_of(std._array).is_traced(std._array) and bool(xp_.any(std < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
@@ -324,6 +325,7 @@ def poisson(input, generator=None):
     """Poisson numbers with the rates in ``input``."""
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.word}'")
+    expect(input._array, lambda rate: rate >= 0)
     if not _tracing() and bool(np.any(np.asarray(_values(input)) < 0)):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return xp_.poisson_of(input, wrap(_drawn_from("poisson", generator, input)))
@@ -376,6 +378,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = input.detach()
+    expect(weights._array, lambda w: (w >= 0) & (w < np.inf) & (w.sum(axis=-1, keepdims=True) > 0))
     if not _tracing() and not weights.is_meta:
         _check_weights(np.asarray(_values(weights)))
     if replacement and num_samples > 1 and type(weights._array) is np.ndarray:
@@ -660,6 +663,7 @@ def _check_std(std) -> None:
 
 
 def _check_probabilities(p: Tensor) -> None:
+    expect(p._array, lambda p: (p >= 0) & (p <= 1))
     if _tracing() or namespace_of(p._array).is_traced(p._array):
         return
     if not bool(np.all((np.asarray(_values(p)) >= 0) & (np.asarray(p._array) <= 1))):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
+from ..engine import expect
 from ..tensor import Tensor, wrap
 from .common import dtype_of
 from .dims import numel, wrap_dim
@@ -186,6 +187,7 @@ def _checked(input, axis, index, message):
 def check_bounds(index, size, axis, kind=RuntimeError, negative=False, message=None):
     """Raise if an index of an eager CPU tensor is out of range; XLA keeps them inside silently."""
     array = index._array
+    expect(array, lambda i: (i >= (-size if negative else 0)) & (i < size))
     if array.__class__ is not _ndarray or not array.size:
         return
     low, high = int(array.min()), int(array.max())
@@ -498,6 +500,7 @@ def take(input, index):
 
 def _check_flat(input, index):
     array, size = index._array, input._array.size
+    expect(array, lambda i: (i >= -size) & (i < size))
     if array.__class__ is _ndarray and array.size:
         bad = next((int(i) for i in (array.min(), array.max()) if not -size <= i < size), None)
         if bad is not None:

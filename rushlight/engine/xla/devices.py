@@ -15,6 +15,7 @@ import re
 import threading
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ... import config
@@ -49,6 +50,7 @@ class _Trace(threading.local):
     device: device | None = None
     key: list | None = None  # [a traced key's data, how many keys were derived from it]
     portable: bool = False  # shall the program run elsewhere, or JAX differentiate it?
+    checks: list | None = None  # what must be true of the values, if the program is to look
 
 
 _trace = _Trace()
@@ -218,6 +220,26 @@ def tracing(d: device, key_data):
         yield
     finally:
         _trace.device, _trace.key = outer
+
+
+@contextlib.contextmanager
+def checking():
+    """While a function is traced: the list of what must be true of its values, see ``expect``."""
+    outer, _trace.checks = _trace.checks, []
+    try:
+        yield _trace.checks
+    finally:
+        _trace.checks = outer
+
+
+def expect(array, holds) -> None:
+    """The program that is being traced is to say whether ``holds(array)`` is true of all elements."""
+    checks, key = _trace.checks, _trace.key
+    # What is traced inside (the body of a scan, say) cannot be looked at from outside.
+    if checks is None or key is None:
+        return
+    if isinstance(array, jax.core.Tracer) and array._trace is key[0]._trace:
+        checks.append(jnp.all(holds(array)))
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from .devices import (
     check_room,
     check_same_device,
     device_of,
+    expect,
     explained,
     is_tracing,
     next_key,
@@ -174,6 +175,26 @@ def sign(x):
         size = jnp.abs(x)
         return jnp.where(size == 0, x.dtype.type(0), x / size)
     return jnp.sign(x) if x.dtype.kind in "biu" else jnp.where(x == x, jnp.sign(x), x.dtype.type(0))
+
+
+def floor_divide(x, w):
+    _expect_no_zero(w)
+    return jnp.floor_divide(x, w)
+
+
+def remainder(x, w):
+    _expect_no_zero(w)
+    return jnp.remainder(x, w)
+
+
+def fmod(x, w):
+    _expect_no_zero(w)
+    return jnp.fmod(x, w)
+
+
+def _expect_no_zero(w) -> None:
+    if getattr(w, "dtype", np.dtype(float)).kind in "biu":
+        expect(w, lambda w: w != 0)
 
 
 def left_shift(x, w):

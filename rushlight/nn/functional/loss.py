@@ -146,7 +146,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         if t.dtype is not input.dtype:
             raise RuntimeError(f"Found dtype {_type_word(t)} but expected {_type_word(input)}")
     for name, t in (("input", input), ("target", target)):
-        values = known_values(t)
+        values = known_values(t, lambda p: (p >= 0) & (p <= 1))
         if values is not None and not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     if weight is not None:
@@ -345,7 +345,7 @@ def _checked_classes(input, target, weight, ignore_index):
     classes = shape[1] if len(shape) > 1 else shape[0]
     _check_class_weight(weight, classes, "")
     _check_weight_dtype(weight, input)
-    values = known_values(target)
+    values = known_values(target, lambda i: ((i >= 0) & (i < classes)) | (i == ignore_index))
     if values is not None and values.size:
         low, high = values.min(), values.max()
         if low < 0 or high >= classes:
@@ -395,7 +395,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
             f"size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape "
             f"{list(input.shape)}."
         )
-    values = known_values(target)
+    values = known_values(target, lambda i: (i >= 0) & (i < rows.shape[1]))
     if values is not None and ((values < 0) | (values >= rows.shape[1])).any():
         raise RuntimeError("target out of range")
     loss = xp.multi_margin_loss(rows, target.reshape(-1), weight, p=p, margin=margin, reduction=reduction)
@@ -412,7 +412,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {_type_word(target)}")
     classes = input.shape[-1] if input.ndim else 1
-    values = known_values(target)
+    values = known_values(target, lambda i: (i >= -1) & (i < classes))
     if values is not None and ((values < -1) | (values >= classes)).any():
         raise RuntimeError("argument #2 'target' is out of range")
     rows = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(1, -1))
@@ -480,7 +480,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * PUBLIC["ones_like"](input)
-    elif known_values(var) is not None and (known_values(var) < 0).any():
+    elif (values := known_values(var, lambda v: v >= 0)) is not None and (values < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -628,7 +628,7 @@ def _lengths(name, lengths, batch, most, device):
     lengths = lengths.reshape(-1).long()
     if lengths.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
-    values = known_values(lengths)
+    values = known_values(lengths, lambda n: (n >= 0) & (True if most is None else n <= most))
     if values is not None and values.size:
         if values.min() < 0:
             raise RuntimeError(f"Expected {name} to have value at least 0, but got value {values.min()}")
@@ -647,6 +647,7 @@ def _padded_targets(targets, lengths, batch, batched):
                 f"Expected tensor to have size {batch} at dimension 0, but got size {targets.shape[0]} for argument #2 "
                 "'targets'"
             )
+        known_values(lengths, lambda n: n <= targets.shape[1])
         if values is not None and values.size and values.max() > targets.shape[1]:
             raise RuntimeError(
                 f"Expected tensor to have size at least {values.max()} at dimension 1, but got size {targets.shape[1]} "

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...engine import namespace_of
+from ...engine import expect, namespace_of
 from ...ops.common import check_tensor, dtype_of, type_word
 from ...ops.dims import as_int, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
@@ -140,6 +140,7 @@ def _unpool(dims, input, indices, size):
             f"with shape: {list(indices.shape)}"
         )
     places = indices._array
+    expect(places, lambda i: (i >= 0) & (i < math.prod(size)))
     if places.__class__ is np.ndarray and places.size:  # values on other devices are not looked at
         wrong = places[(places < 0) | (places >= math.prod(size))]
         if wrong.size:

@@ -32,7 +32,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", input)
-    values = known_values(input)
+    values = known_values(input, lambda i: (i >= 0) & (i < weight.shape[0]))
     if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     if max_norm is not None:
@@ -159,7 +159,7 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
             f"'per_sample_weights'; but type torch.{weight.dtype.char} does not equal "
             f"torch.{per_sample_weights.dtype.char} (while checking arguments for embedding_bag)"
         )
-    values = known_values(input)
+    values = known_values(input, lambda i: (i >= 0) & (i < rows))
     if values is not None:
         wrong = np.flatnonzero((values < 0) | (values >= rows))
         if wrong.size:
@@ -167,7 +167,8 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
                 f"Index {wrong[0]} of input takes value {values.flat[wrong[0]]} which is not in the valid range "
                 f"[0, {rows})"
             )
-    starts = None if offsets is None else known_values(offsets)
+    in_order = lambda start: (start[:1] == 0).all() & (start[-1:] <= input.shape[0]).all()
+    starts = None if offsets is None else known_values(offsets, in_order)
     if starts is not None and starts.size:
         if starts[0] != 0:
             raise RuntimeError(
@@ -191,7 +192,7 @@ def one_hot(tensor, num_classes=-1):
     check_tensor("one_hot", tensor)
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    values = known_values(tensor)
+    values = known_values(tensor, lambda i: (i >= 0) & (i < num_classes))
     if num_classes == -1:
         if not tensor.numel():
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

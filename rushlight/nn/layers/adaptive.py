@@ -125,7 +125,7 @@ def _check_shapes(input, target):
 
 
 def _check_classes(target, n_classes):
-    values = known_values(target)
+    values = known_values(target, lambda i: (i >= 0) & (i < n_classes))
     if values is not None and values.size and (values.min() < 0 or values.max() >= n_classes):
         raise RuntimeError(
             f"Target values should be in [0, {n_classes - 1}], but values in range [{values.min()}, {values.max()}] "
