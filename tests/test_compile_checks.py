@@ -79,12 +79,15 @@ def test_a_value_that_eager_code_refuses(name):
     compiled(fine)
 
 
-def language_model(wrap):
+def language_model(wrap, shifted):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Embedding(300, 64), nn.BatchNorm1d(64), nn.Linear(64, 200))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    model.register_buffer("shift", torch.zeros((), dtype=torch.int64))
 
     def step(tokens, target):
+        if shifted:  # then the arguments alone do not say whether it is refused
+            tokens, target = tokens + model.shift, target + model.shift
         loss = F.cross_entropy(model(tokens), target)
         loss.backward()
         optimizer.step()
@@ -99,12 +102,13 @@ def state(model, optimizer):
     return [t.detach().numpy().copy() for t in tensors]
 
 
-def test_a_training_step_that_is_refused_is_as_in_eager_code():
+@pytest.mark.parametrize("shifted", [False, True])
+def test_a_training_step_that_is_refused_is_as_in_eager_code(shifted):
     """The second target is out of range: parameters, gradients, moments and statistics, large and small."""
     results = []
     tokens, target = torch.arange(8), torch.arange(8)
     for wrap in (torch.compile, lambda f: f):
-        model, optimizer, step = language_model(wrap)
+        model, optimizer, step = language_model(wrap, shifted)
         losses = [step(tokens, target).item() for _ in range(4)]
         with pytest.raises(IndexError, match=r"Target 200 is out of bounds"):
             step(tokens, target + 193)

@@ -22,7 +22,7 @@ from ..engine.xla.options import compiler_options, use_cache
 from ..tensor import Tensor, wrap
 from .commit import LOCK, RUNNING, Run, insist
 from .residence import SMALL, Group, current, move, own_buffer
-from .trace import Traced, narrowed, trace_backward
+from .trace import Traced, ahead, narrowed, trace_backward
 from .tree import Leaf, unflatten
 
 _COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
@@ -57,6 +57,7 @@ class Program:
         self._grad_slots = [slot for slot in slots if slot.leaf is not None]
         use_cache()
         self._layout()
+        self._look_ahead()
         self._narrow_gradients()
         self._settled = False  # has the last call gone straight to C++, no Python of JAX's in between?
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
@@ -112,14 +113,25 @@ class Program:
             else:
                 (self._large_written if written else self._large_read).append(slot)
 
+    def _look_ahead(self) -> None:
+        """Values of arguments are looked at before the program runs, if there are any to look at; others by itself."""
+        self._jaxpr, self._checked = closed, checked = self.learned.jaxpr, self.learned.checked
+        self._check = None
+        found = ahead(closed, self.arguments) if checked else None
+        if found is not None:
+            self._taken, part = found
+            self._check = jax.jit(lambda *arrays: jax.core.eval_jaxpr(part.jaxpr, part.consts, *arrays)[0])
+            self._jaxpr = closed.replace(jaxpr=closed.jaxpr.replace(outvars=closed.jaxpr.outvars[:-1]))
+            self._checked = False
+
     def _narrow_gradients(self) -> None:
         """Large gradients leave the program in the precision they were computed in; whoever looks gets them widened."""
         places = {id(slot): self._outputs[self.arguments + k] for k, slot in enumerate(self.slots)
                   if slot.leaf is not None and self.arguments + k in self._outputs}  # fmt: skip
-        if self.learned.checked:  # then the old gradient may be the new one
+        if self._checked:  # then the old gradient may be the new one
             places = {}
         large = [places[id(slot)] for slot in self._large_written if id(slot) in places and slot.unread]
-        self._jaxpr = narrowed(self.learned.jaxpr, large)
+        self._jaxpr = narrowed(self._jaxpr, large)
 
     def _count_outputs(self) -> None:
         """Where each kind of output begins: buffers of small state, large state, results, written arguments, ..."""
@@ -159,7 +171,7 @@ class Program:
         learned, parts = self.learned, {}
         new = {id(slot): outputs[self._outputs[self.arguments + k]] for k, slot in enumerate(self.slots)
                if self.arguments + k in self._outputs}  # fmt: skip
-        if learned.checked:
+        if self._checked:
             new = {key: jnp.where(outputs[-1], value, old[key]) for key, value in new.items()}
         for slot in self._small_written:
             parts.setdefault(slot.dtype.name, []).append(jnp.reshape(new[id(slot)], -1))
@@ -178,6 +190,8 @@ class Program:
     def __call__(self, arguments: list[Tensor]):
         landed()  # what is recorded may still need arrays that are given away here
         arrays, large = self._arrays(arguments)
+        if self._check is not None and not self._check(*[arrays[i] for i in self._taken]):
+            raise Unexpected
         if self._grad_slots:
             self._follow_gradients()
         written = self._written_group
@@ -242,7 +256,7 @@ class Program:
         outputs, arguments = run.outputs[0], run.arguments
         buffers, large, results, written, fresh = self._cuts
         self._written_group.replace(dict(zip(self._written_names, outputs)), list(outputs[buffers:large]))
-        if self.learned.checked:
+        if self._checked:
             if not outputs[-1]:
                 run.results = None
                 self._written_group.end()

@@ -213,6 +213,24 @@ def narrowed(closed, outputs):
     return closed.replace(jaxpr=jaxpr.replace(outvars=outvars))
 
 
+def ahead(closed, arguments: int):
+    """(the arguments that it takes, the part of the jaxpr that computes its last output) if it needs nothing else."""
+    jaxpr = closed.jaxpr
+    wanted, equations = {jaxpr.outvars[-1]}, []
+    for equation in reversed(jaxpr.eqns):
+        if not wanted.isdisjoint(equation.outvars):
+            equations.append(equation)
+            wanted.update(v for v in equation.invars if isinstance(v, jax.extend.core.Var))
+    taken = [i for i, v in enumerate(jaxpr.invars) if v in wanted]
+    if len(equations) > _FEW or any(i >= arguments for i in taken):
+        return None
+    part = jaxpr.replace(eqns=equations[::-1], outvars=jaxpr.outvars[-1:], invars=[jaxpr.invars[i] for i in taken])
+    return taken, closed.replace(jaxpr=part)
+
+
+_FEW = 100  # equations that may be computed twice
+
+
 def is_traced(t: Tensor) -> bool:
     return isinstance(t._array, jax.core.Tracer)
 
