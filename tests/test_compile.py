@@ -644,3 +644,56 @@ def test_other_errors_of_the_runtime_stay_what_they_are(monkeypatch):
     monkeypatch.setattr(entry.program, "_execute", broken)
     with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
         run(torch.ones(2))
+
+
+# -- gradients of gradients ------------------------------------------------------------------------------------------
+
+
+def test_gradient_penalty_through_a_compiled_module():
+    torch.manual_seed(0)
+    critic, encoder = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Linear(3, 3)
+    x, found = torch.randn(5, 3), []
+    compiled = torch.compile(critic)
+    for run in (critic, compiled, compiled, compiled):
+        critic.zero_grad()
+        encoder.zero_grad()
+        h = encoder(x)
+        (slope,) = torch.autograd.grad(run(h).sum(), h, create_graph=True)
+        (slope.norm(2, 1) - 1).square().mean().backward()
+        found.append(
+            [p.grad.numpy().copy() for p in [*critic.parameters(), *encoder.parameters()] if p.grad is not None]
+        )
+    for others in found[1:]:
+        assert len(others) == len(found[0]) == 5
+        for a, b in zip(others, found[0]):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_any_order_with_hooks_and_detached_parts():
+    results = []
+    for wrap in (torch.compile, lambda f: f):
+        x, w = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+        w.register_hook(lambda g: g * 10)
+        function = wrap(lambda x, w=w: x**3 * w * x.detach())
+        for _ in range(3):
+            first = torch.autograd.grad(function(x), (x, w), create_graph=True)
+            second = torch.autograd.grad(sum(first), (x, w), create_graph=True)
+            third = torch.autograd.grad(sum(second), (x, w))
+        results.append([t.item() for t in (*first, *second, *third)])
+    assert results[0] == results[1]
+
+
+def test_gradients_of_gradients_are_refused_where_the_function_would_not_do_the_same_again():
+    model, x = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)), torch.randn(2, 3, requires_grad=True)
+    compiled = torch.compile(model)
+    for _ in range(2):
+        y = compiled(x)
+    with pytest.raises(RuntimeError, match="draws random numbers"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+    compiled = torch.compile(model.eval())
+    for _ in range(3):
+        y = compiled(x)
+    with torch.no_grad():
+        model[0].weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)

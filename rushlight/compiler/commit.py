@@ -24,10 +24,10 @@ RUNNING = threading.RLock()
 class Run:
     """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place."""
 
-    __slots__ = ("arguments", "arrays", "commit", "outputs", "results")
+    __slots__ = ("arguments", "arrays", "call", "commit", "outputs", "results")
 
-    def __init__(self, commit, arguments, arrays):
-        self.commit, self.arguments, self.arrays = commit, arguments, arrays
+    def __init__(self, commit, arguments, arrays, call):
+        self.commit, self.arguments, self.arrays, self.call = commit, arguments, arrays, call
         self.outputs, self.results = [], None
 
     def execute(self, function, inputs) -> None:

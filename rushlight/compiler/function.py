@@ -104,7 +104,7 @@ class Compiled:
         if entry.places:
             flatten([place.get() for place in entry.places], given)
         try:
-            return entry.program(given)
+            return entry.program(given, (self._fn, args, kwargs))
         except Outdated:
             entry.program = None
             return self._run(entry, args, kwargs)

@@ -13,14 +13,13 @@ import numpy as np
 
 from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
-from ..autograd.tape import _TWICE, Node, Output
 from ..autograd.views import put
 from ..engine import computed, landed
-from ..engine.numpy import namespace as numpy_engine
 from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
 from ..tensor import Tensor, wrap
-from .commit import LOCK, RUNNING, Run, insist
+from .backward import Again, CompiledBackward
+from .commit import RUNNING, Run, insist
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, ahead, narrowed, trace_backward
 from .tree import Leaf, unflatten
@@ -55,6 +54,7 @@ class Program:
         self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
         self._grad_slots = [slot for slot in slots if slot.leaf is not None]
+        self._kept = [slot.tensor for slot in slots if slot.leaf is None]
         use_cache()
         self._layout()
         self._look_ahead()
@@ -187,7 +187,8 @@ class Program:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def __call__(self, arguments: list[Tensor]):
+    def __call__(self, arguments: list[Tensor], call: tuple):
+        """Run on ``arguments``, the tensors in ``call``: the function, its arguments and keywords."""
         landed()  # what is recorded may still need arrays that are given away here
         arrays, large = self._arrays(arguments)
         if self._check is not None and not self._check(*[arrays[i] for i in self._taken]):
@@ -201,7 +202,7 @@ class Program:
             inputs = self._inputs(arrays)
             if not self._settled:
                 self._compile(inputs)
-            run = Run(self._commit, arguments, arrays)
+            run = Run(self._commit, arguments, arrays, call)
             try:
                 written.begin(run)
                 if self._settled:
@@ -274,7 +275,7 @@ class Program:
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
         run.results = [_result(value, like) for value in outputs[large:results]]
         if self._backward is not None and mode_state.grad:
-            self._attach(run.results, arguments, outputs[fresh:], run.arrays)
+            self._attach(run.results, arguments, outputs[fresh:], run.arrays, run.call)
         if not self._made:
             self._put_known(run.results, arguments)
         if self.learned.places:
@@ -335,14 +336,23 @@ class Program:
         group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
         return group
 
-    def _attach(self, results, arguments, residuals, arrays) -> None:
+    def _reason_not_again(self) -> str | None:
+        """Why the function cannot be run again for gradients of gradients, if that is so."""
+        if self.learned.uses_rng:
+            return "it draws random numbers"
+        if self._written_arguments or self.learned.places or self._small_written or self._large_written:
+            return "it changes state"
+        return "it runs under autocast or another mode" if mode_state.interceptors else None
+
+    def _attach(self, results, arguments, residuals, arrays, call) -> None:
         """Give differentiable results a node whose backward pass is the compiled tail."""
         tail: Any = self.learned.tail
         targets = [self._input(i, arguments) for i, _ in tail.targets]
         values = tail.values(
             residuals, lambda i: arrays[i] if i < self.arguments else current(self._input(i, arguments), self.place)
         )
-        node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots])
+        again = Again(call, self._reason_not_again(), [*arguments, *self._kept], targets, [i for i, _ in tail.roots])
+        node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots], again)
         for place, (i, _) in enumerate(tail.roots):
             results[i]._node = node.output(place, results[i])
 
@@ -378,36 +388,6 @@ class Slot:
         self.tensor: Any = tensor
         self.leaf: Any = leaf
         self.grad_of, self.start, self.unread = grad_of, 0, False
-
-
-class CompiledBackward(Node):
-    """The backward pass of a compiled forward, as one node of the eager graph."""
-
-    __slots__ = ("_run", "_residuals", "_meta", "outputs")
-
-    def __init__(self, run, residuals, targets, results):
-        super().__init__(tuple(t._node for t in targets), None, None, numpy_engine)
-        self._run, self._residuals = run, residuals
-        self._meta = [(t._array.shape, t._array.dtype) for t in results]
-        self.outputs = self._meta
-
-    def output(self, place, result):
-        return Output(self, place, result._array.shape, result._array.dtype)
-
-    def apply(self, xp, g, graph, keep):
-        if graph:
-            raise RuntimeError(
-                "compile: create_graph=True through a compiled function is not supported; call the original function"
-            )
-        if self._residuals is None:
-            raise RuntimeError(_TWICE)
-        gradients = [np.zeros(shape, dtype) if x is None else computed(x) for x, (shape, dtype) in zip(g, self._meta)]
-        with LOCK:  # the first time this traces, in the graph that the trace of the forward left
-            found = self._run(self._residuals, gradients)
-        if not keep:
-            self._residuals = None
-        on_numpy = all(x is None or x.__class__ is np.ndarray for x in g)
-        return [np.array(f) if on_numpy and f is not None else f for f in found]
 
 
 def _result(value, like: Tensor | None) -> Tensor:
