@@ -19,7 +19,6 @@ from .devices import (
     check_room,
     check_same_device,
     device_of,
-    expect,
     explained,
     is_tracing,
     next_key,
@@ -27,6 +26,7 @@ from .devices import (
     to_device,
     to_numpy,
 )
+from .devices import expect as _expect
 from .kernels import activations as _activations
 from .kernels import attention as _attention
 from .kernels import norms as _norms
@@ -194,7 +194,7 @@ def fmod(x, w):
 
 def _expect_no_zero(w) -> None:
     if getattr(w, "dtype", np.dtype(float)).kind in "biu":
-        expect(w, lambda w: w != 0)
+        _expect(w, lambda w: w != 0)
 
 
 def left_shift(x, w):
