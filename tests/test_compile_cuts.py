@@ -164,3 +164,62 @@ def test_a_mistake_in_a_trace_does_not_cut_for_good():
     for _ in range(3):
         assert function(torch.ones(1)).item() == 2
     assert function.compilations == 1 and function._cut is None
+
+
+# -- keeping code out ------------------------------------------------------------------------------------------------
+
+
+def test_a_disabled_function_is_called_at_every_call():
+    calls = []
+    inner = torch.compile(lambda x: x + 1)
+
+    @torch.compiler.disable(reason="it counts")
+    def counted(x):
+        calls.append(1)
+        return inner(x) * 2
+
+    compiled = torch.compile(lambda x: counted(x) + 1)
+    with pytest.warns(UserWarning, match="counted is kept out of compiled code .*it counts"):
+        assert [compiled(torch.ones(1)).item() for _ in range(4)] == [5.0] * 4
+    assert len(calls) == 4 and inner.compilations == 0
+
+
+def test_a_disabled_module():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Tanh()))
+    model[1] = torch.compiler.disable(model[1])
+    compiled, x = torch.compile(model), torch.ones(1, 2)
+    with pytest.warns(UserWarning, match="kept out"):
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(x).detach().numpy(), model(x).detach().numpy(), rtol=1e-6)
+
+
+def test_stances():
+    add = torch.compile(lambda x: x + 1)
+    with torch.compiler.set_stance("force_eager"):
+        for _ in range(3):
+            assert add(torch.ones(1)).item() == 2
+    assert add.compilations == 0
+    for _ in range(3):
+        add(torch.ones(1))
+    with torch.compiler.set_stance("fail_on_recompile"):
+        assert add(torch.ones(1)).item() == 2
+        with pytest.raises(RuntimeError, match="fail_on_recompile"):
+            add(torch.ones(2))
+    with torch.compiler.set_stance("eager_on_recompile"):
+        for _ in range(3):
+            assert add(torch.ones(2)).tolist() == [2, 2]
+    assert add.compilations == 1
+    with pytest.raises(RuntimeError, match="invalid torch"):
+        torch.compiler.set_stance("sometimes")
+
+
+def test_reasons_can_be_asked_for():
+    from rushlight.compiler import dynamo
+
+    told = dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(2))
+    assert told.graph_break_count == 1 and "traced value was needed" in told.break_reasons[0]
+    assert dynamo.explain(lambda x: x + 1)(torch.ones(2)).graph_break_count == 0
+    broken = torch.compile(lambda x: (dynamo.graph_break(), x + 1)[1])
+    with pytest.warns(UserWarning, match="graph break"):
+        assert [broken(torch.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert "graph break" in torch.compiler.explain()

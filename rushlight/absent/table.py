@@ -135,13 +135,20 @@ PARTS = {
     "_utils_internal": Part(_INTERNAL, nothing="log_torchscript_usage log_export_usage"),
     "_dynamo": Part(
         _TRACED,
-        keeps="disable allow_in_graph disallow_in_graph forbid_in_graph assume_constant_result run nonstrict_trace "
-        "substitute_in_graph dont_skip_tracing",
-        nothing="reset graph_break mark_dynamic mark_static mark_static_address maybe_mark_dynamic mark_unbacked "
-        "skip_frame",
-        blocks="set_stance patch_dynamo_config error_on_graph_break",
-        functions="export explain optimize optimize_assert lookup_backend register_backend",
+        keeps="allow_in_graph forbid_in_graph assume_constant_result run nonstrict_trace substitute_in_graph "
+        "dont_skip_tracing",
+        nothing="mark_dynamic mark_static mark_static_address maybe_mark_dynamic mark_unbacked skip_frame",
+        blocks="patch_dynamo_config error_on_graph_break",
+        functions="export lookup_backend register_backend",
         here={
+            "disable": "compiler.disable",
+            "disallow_in_graph": "compiler.disable",
+            "reset": "compiler.reset",
+            "set_stance": "compiler.set_stance",
+            "graph_break": "compiler.dynamo.graph_break",
+            "explain": "compiler.dynamo.explain",
+            "optimize": "compiler.dynamo.optimize",
+            "optimize_assert": "compiler.dynamo.optimize_assert",
             "is_compiling": "compiler.is_compiling",
             "list_backends": "compiler.list_backends",
             "OptimizedModule": "compiler.module.OptimizedModule",
@@ -166,10 +173,18 @@ PARTS = {
         },
     ),
     "_dynamo.eval_frame": Part(
-        _TRACED, keeps="disable", here={"OptimizedModule": "compiler.module.OptimizedModule"}, functions="optimize"
+        _TRACED,
+        here={
+            "OptimizedModule": "compiler.module.OptimizedModule",
+            "disable": "compiler.disable",
+            "optimize": "compiler.dynamo.optimize",
+        },
     ),
     "_dynamo.decorators": Part(
-        _TRACED, keeps="disable allow_in_graph", nothing="mark_static_address mark_dynamic mark_static"
+        _TRACED,
+        keeps="allow_in_graph",
+        nothing="mark_static_address mark_dynamic mark_static",
+        here={"disable": "compiler.disable"},
     ),
     "_dynamo.external_utils": Part(_TRACED, here={"is_compiling": "compiler.is_compiling"}),
     "_dynamo.utils": Part(_TRACED, nothing="compile_times is_compile_supported", values={"counters": {}}),

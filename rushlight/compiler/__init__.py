@@ -13,6 +13,8 @@ from __future__ import annotations
 import functools
 import sys
 
+from .stance import disable, set_stance
+
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
@@ -24,7 +26,9 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "reset",
+    "set_stance",
 ]
 
 
@@ -92,17 +96,17 @@ def is_compiling() -> bool:
 is_exporting = is_dynamo_compiling = is_compiling
 
 
-def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
-    """Accepted for PyTorch programs; a trace goes through every function it calls."""
-    return (lambda f: f) if fn is None else fn
-
-
 def allow_in_graph(fn):
     """Accepted for PyTorch programs; a trace goes through every function it calls."""
     return fn
 
 
 assume_constant_result = allow_in_graph
+
+
+def nested_compile_region(fn=None, **options):
+    """Accepted for PyTorch programs; XLA sees the whole program in any case."""
+    return (lambda f: f) if fn is None else fn
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -127,9 +131,11 @@ def reset() -> None:
 
 
 def explain() -> str:
-    """What was compiled for eager code on accelerators: when, how large, before which line, and why."""
+    """Which compiled functions were cut, and what was compiled for eager code on accelerators: when, where, and why."""
     report = sys.modules.get("rushlight.engine.deferred.report")
-    return "0 programs compiled" if report is None else report.explain()
+    cut = sys.modules.get("rushlight.compiler.cut")
+    rows = ["0 programs compiled" if report is None else report.explain()]
+    return "\n".join([*rows, *(f"cut: {reason}" for reason in (cut.reasons if cut is not None else ()))])
 
 
 def __getattr__(name):

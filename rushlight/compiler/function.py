@@ -17,6 +17,7 @@ from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
 from .program import Outdated, Program, Slot, Unexpected
+from .stance import current as stance
 from .trace import trace_until_known
 from .tree import flatten, signature
 
@@ -26,6 +27,8 @@ __all__ = ["CompileError", "Compiled"]
 _all: weakref.WeakSet = weakref.WeakSet()
 _ATTEMPTS = 3  # a function may need some calls until it makes nothing new
 _ENTRIES = 16  # worlds that are remembered for arguments of one kind
+_KINDS = 256  # kinds of arguments that are remembered
+_ON_RECOMPILE = ("eager_on_recompile", "fail_on_recompile")
 
 
 def forget_all() -> None:
@@ -46,7 +49,7 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, *args, **kwargs):
-        if mode_state.writers:  # watched by another compiled function, this is a plain call
+        if mode_state.writers or stance.eager:  # inside another compiled function, or kept out: a plain call
             return self._fn(*args, **kwargs)
         if self._cut is not None:
             return self._cut(args, kwargs)
@@ -61,10 +64,23 @@ class Compiled:
                 for entry in entries:
                     if entry.fits(again):
                         return self._run(entry, args, kwargs)
+            if stance.name in _ON_RECOMPILE:
+                return self._not_compiled(args, kwargs)
             entry = Entry((self._fn, args, kwargs))
             entries.append(entry)
             del entries[:-_ENTRIES]
+            if len(self._entries) > _KINDS:
+                del self._entries[next(iter(self._entries))]
             return self._first(entry, args, kwargs)
+
+    def _not_compiled(self, args, kwargs):
+        """There is no program, and there is to be no new one."""
+        if stance.name == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile': there is no program for these "
+                "arguments, or something that it depends on has changed"
+            )
+        return self._fn(*args, **kwargs)
 
     def __get__(self, instance, owner=None):
         """A compiled function in a class is a method."""
@@ -89,6 +105,8 @@ class Compiled:
     def _run(self, entry, args, kwargs):
         given = _tensors(args, kwargs)
         if entry.program is None:
+            if stance.name in _ON_RECOMPILE:
+                return self._not_compiled(args, kwargs)
             before = mode.snapshot()
             try:
                 entry.program = self._compile(entry, args, kwargs, given)
@@ -131,6 +149,24 @@ class Compiled:
                 + "fullgraph=True makes this an error.",
                 stacklevel=5,
             )
+
+    def reason_for_cut(self, *args, **kwargs) -> str | None:
+        """Call it, and say why it is not one program, if it is none."""
+        entry = Entry((self._fn, args, kwargs))
+        try:
+            for _ in range(_ATTEMPTS):
+                self._first(entry, args, kwargs)
+                try:
+                    self._compile(entry, args, kwargs, _tensors(args, kwargs))
+                except CompileError as error:
+                    if not isinstance(error.__cause__, Unguardable):
+                        raise
+                else:
+                    return None
+            self._compile(entry, args, kwargs, _tensors(args, kwargs))
+        except CompileError as error:
+            return str(error)
+        return None
 
     def _part(self, module) -> Compiled | None:
         return None if self._fallback else Compiled(module, options=self._options, quiet=True)
