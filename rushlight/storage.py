@@ -6,7 +6,9 @@ import functools
 import math
 import mmap
 import os
+import sys
 import warnings
+import weakref
 
 import numpy as np
 
@@ -343,6 +345,44 @@ def owner(array: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return array
         array = base
+
+
+def lend(array: np.ndarray) -> np.ndarray:
+    """``array``, whose memory somebody outside will read and write without our knowing."""
+    own = owner(array)
+    key = id(own)
+    _lent[key] = weakref.ref(own, lambda _: _lent.pop(key, None))
+    return array
+
+
+def is_lent(tensor) -> bool:
+    """May somebody outside have the memory of ``tensor``? Not if it was lent, but nobody else holds it any more."""
+    array = tensor._array
+    if array.__class__ is not np.ndarray or not _lent:
+        return False
+    own = owner(array)
+    known = _lent.get(id(own))
+    if known is None or known() is not own:
+        return False
+    if own is array and _holders(tensor) <= _ALONE:
+        del _lent[id(own)]
+        return False
+    return True
+
+
+def _holders(tensor) -> int:
+    return sys.getrefcount(tensor._array)
+
+
+class _Probe:
+    """Something that holds an array as a tensor does."""
+
+    def __init__(self):
+        self._array = np.zeros(1)
+
+
+_lent: dict[int, weakref.ref] = {}  # id -> an array whose memory was given to somebody outside
+_ALONE = _holders(_Probe()) + 2  # the two names in ``is_lent``
 
 
 def memory_of(array: np.ndarray) -> np.ndarray:

@@ -245,7 +245,7 @@ class Tensor:
             return storage.UntypedStorage(nothing, self.device)
         if epoch.readers:
             epoch.tell(self)
-        array = self._owner() if self._array.__class__ is _ndarray else np.asarray(self._array)
+        array = storage.lend(self._owner()) if self._array.__class__ is _ndarray else np.asarray(self._array)
         return storage.UntypedStorage(storage.memory_of(array), self.device)
 
     def storage(self):
@@ -328,9 +328,13 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        if self._grad is None and not self.is_leaf and not self.retains_grad:
-            _warn_non_leaf_grad()
-        return self._grad
+        grad = self._grad
+        if grad is None:
+            if not self.is_leaf and not self.retains_grad:
+                _warn_non_leaf_grad()
+        elif grad._view is not None and grad._view.base is None:
+            grad._view.shown()
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

@@ -697,3 +697,85 @@ def test_gradients_of_gradients_are_refused_where_the_function_would_not_do_the_
         model[0].weight.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         torch.autograd.grad(y.sum(), x, create_graph=True)
+
+
+# -- memory and tensors that somebody else has -----------------------------------------------------------------------
+
+
+def both(program, *args):
+    return program(torch.compile, *args), program(lambda f: f, *args)
+
+
+def written_outside(wrap, size):
+    memory = np.zeros(size, np.float32)
+    t, seen = torch.from_numpy(memory), []
+    function = wrap(lambda x: t.add_(x) * 1)
+    for _ in range(5):
+        function(torch.ones(size))
+        seen.append(memory[-1].item())
+        memory *= 2
+    return seen
+
+
+def read_outside(wrap, size):
+    memory, seen = np.ones(size, np.float32), []
+    t = torch.from_numpy(memory)
+    function = wrap(lambda x: (x * t).sum())
+    for _ in range(5):
+        seen.append(function(torch.ones(size)).item())
+        memory += 1
+    return seen
+
+
+def parameter_outside(wrap, size):
+    torch.manual_seed(0)
+    model = nn.Linear(size, 2)
+    optimizer, memory, seen = optim.SGD(model.parameters(), lr=0.1), model.weight.detach().numpy(), []
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+    step = wrap(step)
+    for i in range(5):
+        step(torch.ones(1, size))
+        seen.append(memory[0, 0].item())
+        memory[0, 0] = i
+    return [*seen, model.weight[0, 0].item()]
+
+
+def kept_gradients(wrap, size):
+    torch.manual_seed(0)
+    model = nn.Linear(size, 2)
+    optimizer, kept = optim.SGD(model.parameters(), lr=1e-9), []
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+
+    step = wrap(step)
+    for i in range(5):
+        step(torch.full((1, size), float(i)))
+        kept.append(model.weight.grad)
+        if i == 3:
+            model.bias.grad.numpy()  # takes it out of the program's hands
+    return [t[0, 0].item() for t in kept]
+
+
+@pytest.mark.parametrize("size", [3, 20_000])
+@pytest.mark.parametrize("program", [written_outside, read_outside, parameter_outside, kept_gradients])
+def test_what_somebody_outside_holds(program, size):
+    np.testing.assert_allclose(*both(program, size), rtol=1e-4)
+
+
+def test_memory_that_nobody_holds_any_more_is_the_programs_again():
+    model, _, step, x, y = problem(OPTIMIZERS["sgd"])
+    compiled = torch.compile(step)
+    for _ in range(3):
+        compiled(x, y)
+        [p.detach().numpy().sum() for p in model.parameters()]
+    (entries,) = compiled._entries.values()
+    compiled(x, y)
+    assert not entries[0].program._lent

@@ -17,6 +17,7 @@ from ..autograd.views import put
 from ..engine import computed, landed
 from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
+from ..storage import is_lent
 from ..tensor import Tensor, wrap
 from .backward import Again, CompiledBackward
 from .commit import RUNNING, Run, insist
@@ -44,6 +45,7 @@ class Program:
 
     def __init__(self, learned: Traced, arguments: int, slots: list[Slot], optimizers, lockstep, place, options):
         self._written_group: Any = None
+        self._lent: list[Tensor] = []  # state whose memory somebody outside has too
         self._read_group: Any = None
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
         self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
@@ -193,9 +195,11 @@ class Program:
         arrays, large = self._arrays(arguments)
         if self._check is not None and not self._check(*[arrays[i] for i in self._taken]):
             raise Unexpected
-        if self._grad_slots:
-            self._follow_gradients()
         written = self._written_group
+        if self._grad_slots:
+            if written is None or written.shown or not written.intact:
+                self._leave_gradients()
+            self._follow_gradients()
         if written is None or not written.intact:
             written = self._written_group = self._group(written, self._small_written, self._large_written)
         with RUNNING:
@@ -215,6 +219,8 @@ class Program:
                 insist(run.finish if run.outputs else written.end)
                 with explained(self.place, self._holding):
                     raise
+        for t in self._lent:
+            t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
             raise Unexpected
         if large:
@@ -318,6 +324,16 @@ class Program:
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
 
+    def _leave_gradients(self) -> None:
+        """Somebody may keep the gradients there are: those that are about to be replaced stay as they are."""
+        for slot in self._grad_slots:
+            grad = slot.leaf._grad
+            if grad is not None and slot.grad_of in self.learned.new_grads:
+                grad._come_home()
+                slot.leaf._grad = _like(grad)
+        if self._written_group is not None:
+            self._written_group.shown = False
+
     def _follow_gradients(self) -> None:
         """Eager code may have put another tensor into a leaf's ``.grad``: that one is meant from now on."""
         for slot in self._grad_slots:
@@ -334,6 +350,7 @@ class Program:
             raise Outdated
         group = Group(self.place, written=large is not None)
         group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
+        self._lent = [slot.tensor for slot in self.slots if is_lent(slot.tensor)]
         return group
 
     def _reason_not_again(self) -> str | None:
@@ -388,6 +405,11 @@ class Slot:
         self.tensor: Any = tensor
         self.leaf: Any = leaf
         self.grad_of, self.start, self.unread = grad_of, 0, False
+
+
+def _like(t: Tensor) -> Tensor:
+    """A new tensor with the same values."""
+    return wrap(t._array.copy() if t._array.__class__ is np.ndarray else t._array)
 
 
 def _result(value, like: Tensor | None) -> Tensor:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..engine import computed
 from ..engine.xla.devices import fetched
+from ..storage import is_lent
 from ..tensor import Storage, Tensor
 from .commit import RUNNING, Run
 
@@ -32,7 +33,7 @@ class Group:
     """
 
     def __init__(self, place, written: bool):
-        self.place, self.intact = place, True
+        self.place, self.intact, self.shown = place, True, False
         self.storage: Any = Storage() if written else None
         self._buffers: dict = {}  # dtype's name -> flat XLA array
         self._arrays: list = []
@@ -138,6 +139,11 @@ class Resident:
     def __init__(self, group: Group | None = None, *, array=None, start: int = 0, index: int | None = None):
         self.group, self.array, self.start, self.index, self.seen = group, array, start, index, -1
 
+    def shown(self) -> None:
+        """A gradient that is asked for may be kept: the next one is to be another tensor."""
+        if self.group is not None:
+            self.group.shown = True
+
     def value(self, like):
         """The value as an XLA array of its own, shaped like ``like``."""
         if self.group is None:
@@ -229,6 +235,8 @@ def own_buffer(t: Tensor, place):
     end_residence(t)
     if t._array.__class__ is not np.ndarray:
         t._array = value
+        return value
+    if is_lent(t):  # it is looked at again at every call
         return value
     t._counted()
     t._view = Resident(array=value)

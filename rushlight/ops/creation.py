@@ -21,6 +21,7 @@ from ..engine.numpy import layouts
 from ..errors import type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
+from ..storage import lend
 from ..tensor import Size, Storage, Tensor, wrap
 from .data import as_array, fill_value, of_ndarray
 from .public import PUBLIC, public
@@ -54,7 +55,8 @@ def as_tensor(data, dtype=None, device=None):
     dtype = dtypes.argument(dtype, "as_tensor")
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    return finish(on_device(as_array(data, dtype), resolve(device, "as_tensor")))
+    array = as_array(data, dtype)
+    return finish(on_device(lend(array) if isinstance(data, np.ndarray) else array, resolve(device, "as_tensor")))
 
 
 @public(method=False, out=False)
@@ -67,7 +69,7 @@ def from_numpy(ndarray):
         _warn_read_only()
     elif array.base is not None:
         array = np.asarray(_Borrowed(array)).view(array.dtype)
-    return finish(array)
+    return finish(lend(array))
 
 
 class _Borrowed:
@@ -132,7 +134,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     array = np.frombuffer(buffer, dtype=dtype.numpy, count=count, offset=offset)
     if not array.flags.writeable:
         _warn_read_only("buffer")
-    return finish(array, requires_grad)
+    return finish(lend(array), requires_grad)
 
 
 @public(method=False, out=False)
@@ -168,7 +170,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             ext_tensor = _Capsule(ext_tensor)
         kind, _ = ext_tensor.__dlpack_device__()
         if int(kind) == 1:  # kDLCPU
-            made = finish(of_ndarray(np.from_dlpack(ext_tensor)))
+            made = finish(lend(of_ndarray(np.from_dlpack(ext_tensor))))
         else:
             from ..engine.xla import namespace as xla
 

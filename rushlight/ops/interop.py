@@ -12,7 +12,7 @@ from ..autograd.overriding import DisableTorchFunctionSubclass
 from ..autograd.tape import AccumulateGrad
 from ..config import epoch
 from ..engine import meta, namespace_of
-from ..storage import memory_of
+from ..storage import lend, memory_of
 from ..tensor import Tensor, wrap
 from .creation import on_device
 from .public import public
@@ -72,7 +72,8 @@ def numpy(self, *, force=False):
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
         )
-    return _host(self)
+    array = _host(self)
+    return lend(array) if array is self._array else array
 
 
 def _host(t) -> np.ndarray:
@@ -108,7 +109,9 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if epoch.readers:
         epoch.tell(self)
     self._come_home()
-    if self._array.__class__ is not _ndarray:
+    if self._array.__class__ is _ndarray:
+        lend(self._array)
+    else:
         return self._array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     return self._array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
