@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-__all__ = ["export", "load", "save"]
+from .compiler.open_sizes import Dim, dims
+
+__all__ = ["Dim", "dims", "export", "load", "save"]
 
 
 def __dir__():
     return __all__
 
 
-def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None, **torch_options):
-    """Compile ``mod`` for arguments like ``args`` into an ``ExportedProgram``."""
+def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None, dynamic_shapes=None, **torch_options):
+    """Compile ``mod`` for arguments like ``args`` into an ``ExportedProgram``.
+
+    Sizes in ``dynamic_shapes`` stay open: ``export(model, (x,), dynamic_shapes={"x": {0: Dim("batch")}})``.
+    """
     from .compiler.exported import export
 
-    return export(mod, args, kwargs, platforms=platforms)
+    return export(mod, args, kwargs, platforms=platforms, dynamic_shapes=dynamic_shapes)
 
 
 def save(ep, f, **torch_options) -> None:

@@ -128,3 +128,47 @@ def test_a_user_without_a_home(tmp_path):
         [sys.executable, "-c", patch + code], env=environment, check=True, capture_output=True, text=True
     )
     assert done.stdout.strip() == "[2.0, 2.0]"
+
+
+# -- sizes that stay open --------------------------------------------------------------------------------------------
+
+OPEN = {
+    "perceptron": (lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2), nn.Softmax(-1)), (4,)),
+    "convolutions": (
+        lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 2)),
+        (1, 8, 8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_batch_of_any_size(name, tmp_path):
+    make, shape = OPEN[name]
+    torch.manual_seed(0)
+    net = make().eval()
+    batch = torch.export.Dim("batch", max=64)
+    exported = torch.export.export(net, (torch.randn(3, *shape),), dynamic_shapes=({0: batch},))
+    torch.export.save(exported, tmp_path / "open.rl")
+    loaded = torch.export.load(tmp_path / "open.rl")
+    for n in (1, 2, 7, 64):
+        x = torch.randn(n, *shape)
+        np.testing.assert_allclose(loaded(x).numpy(), net(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="as argument 0"):
+        loaded(torch.randn(65, *shape))
+
+
+def test_the_same_name_is_the_same_size():
+    batch = torch.export.Dim("batch")
+    names = {"x": {0: batch}, "y": {0: batch, 1: torch.export.Dim.AUTO}}
+    run = torch.export.export(lambda x, y: x @ y, (torch.ones(2), torch.ones(2, 3)), dynamic_shapes=names)
+    assert run(torch.ones(4), torch.ones(4, 5)).tolist() == [4.0] * 5
+    with pytest.raises(RuntimeError, match="as argument 1"):
+        run(torch.ones(4), torch.ones(3, 5))
+    with pytest.raises(ValueError, match="'z', which is no argument"):
+        torch.export.export(lambda x: x, (torch.ones(2),), dynamic_shapes={"z": {0: batch}})
+
+
+def test_a_size_that_cannot_stay_open_is_told():
+    names = {"x": {0: torch.export.Dim("batch")}}
+    with pytest.raises(RuntimeError, match="the sizes batch cannot stay open"):
+        torch.export.export(lambda x: torch.zeros(x.shape[0]) + x, (torch.ones(2),), dynamic_shapes=names)

@@ -25,6 +25,7 @@ from ..engine.xla.devices import place_of, portable
 from ..io.atomic import replacing
 from ..tensor import Tensor, wrap
 from .discover import Watch
+from .open_sizes import open_sizes
 from .residence import current
 from .trace import trace_until_known
 from .tree import Leaf, flatten, unflatten
@@ -54,12 +55,23 @@ class ExportedProgram:
         expected = self._meta["arguments"]
         if len(given) != len(expected):
             raise TypeError(f"this exported program takes {len(expected)} tensors, got {len(given)}")
+        sizes: dict[str, int] = {}
         for i, (t, (shape, dtype)) in enumerate(zip(given, expected)):
-            if list(t.shape) != shape or t.dtype.name != dtype:
+            if not self._fits(t.shape, shape, sizes) or t.dtype.name != dtype:
                 raise RuntimeError(
                     f"this exported program takes a {dtype} tensor of shape {shape} as argument {i}, "
                     f"got {t.dtype.name} of shape {list(t.shape)}; export again for other shapes"
                 )
+
+    def _fits(self, have, want: list, sizes: dict[str, int]) -> bool:
+        """Is it such a shape? The same name is the same size everywhere, and within its limits."""
+        if len(have) != len(want):
+            return False
+        for n, expected in zip(have, want):
+            low, high = self._meta.get("open", {}).get(expected, (expected, expected))
+            if not low <= n <= (high or n) or sizes.setdefault(expected, n) != n:
+                return False
+        return True
 
     def module(self):
         return self
@@ -89,39 +101,61 @@ class ExportedProgram:
                     np.lib.format.write_array(entry, np.ascontiguousarray(array).view(_storable(array.dtype)))
 
 
-def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None) -> ExportedProgram:
+def export(
+    mod, args: tuple, kwargs: dict | None = None, *, platforms=None, dynamic_shapes: Any = None
+) -> ExportedProgram:
     """Compile ``mod`` (a module or a function) for arguments like these, as something that can be saved.
 
-    ``platforms`` are those the file should run on, e.g. ``("cpu", "cuda")``; by default the one it is on now.
+    ``dynamic_shapes`` says which sizes stay open, by argument: ``{"x": {0: Dim("batch")}}``. ``platforms`` are those
+    the file should run on, e.g. ``("cpu", "cuda")``; by default the one it is on now.
     """
     kwargs = kwargs or {}
     if not isinstance(args, tuple):
         raise TypeError(f"export(): argument 'args' must be a tuple of example inputs, not {type(args).__name__}")
     given: list[Tensor] = []
     flatten((args, kwargs), given)
+    names, limits = open_sizes(mod, args, kwargs, dynamic_shapes)
+    shapes = _symbolic([t._array.shape for t in given], names, limits)
     with no_grad():
         watch = Watch()
         with watch.watching():
             mod(*args, **kwargs)
         state, views = watch.survivors(but=given), list(watch.views)
         device = next((t.device for t in [*given, *state] if t.device != cpu), cpu)
-        with portable():
-            learned, state = trace_until_known(mod, args, kwargs, given, state, views, [], device)
+        try:
+            with portable():
+                learned, state = trace_until_known(mod, args, kwargs, given, state, views, [], device, shapes=shapes)
+        except (TypeError, ValueError) as error:  # a size was needed as a number
+            if not limits:
+                raise
+            raise RuntimeError(f"export: the sizes {', '.join(limits)} cannot stay open here: {error}") from error
     closed = learned.jaxpr
 
     def run(arguments, weights):
         key = np.zeros(4, dtype=np.uint32)
         return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *arguments, *weights, key)[: learned.results]
 
-    shapes = [[jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in ts] for ts in (given, state)]
-    program = jax.export.export(jax.jit(run), platforms=platforms)(*shapes)
+    weights = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in state]
+    arguments = [jax.ShapeDtypeStruct(shape, t._array.dtype) for shape, t in zip(shapes, given)]
+    program = jax.export.export(jax.jit(run), platforms=platforms)(arguments, weights)
     meta = {
         "format": _FORMAT,
-        "arguments": [(list(t.shape), t.dtype.name) for t in given],
+        "arguments": [([name or n for name, n in zip(ns, t.shape)], t.dtype.name) for ns, t in zip(names, given)],
+        "open": limits,
         "result": _to_json(learned.structure[0]),
         "weights": [t.dtype.name for t in state],
     }
     return ExportedProgram(program, [np.asarray(current(t, place_of(device))) for t in state], meta)
+
+
+def _symbolic(shapes: list, names: list, limits: dict[str, tuple]) -> list[tuple]:
+    """The shapes with JAX's symbols in the place of named sizes."""
+    if not limits:
+        return shapes
+    rules = [f"{name} >= {low}" for name, (low, _) in limits.items()]
+    rules += [f"{name} <= {high}" for name, (_, high) in limits.items() if high]
+    symbols = dict(zip(limits, jax.export.symbolic_shape(", ".join(limits), constraints=rules)))
+    return [tuple([symbols.get(name, n) for name, n in zip(ns, shape)]) for ns, shape in zip(names, shapes)]
 
 
 def load(f) -> ExportedProgram:

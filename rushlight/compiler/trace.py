@@ -86,12 +86,13 @@ class Tail:
 
 
 def trace_until_known(
-    fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None, checked=False
+    fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None, checked=False, shapes=None
 ):
     """``trace``, again with whatever it meets that was not known before; what it learned, and all the state.
 
     ``world(places)`` is a ``World`` without those places; None if what the function binds anew is of no interest.
-    ``checked``: the program looks whether values are such as operators expect.
+    ``checked``: the program looks whether values are such as operators expect. ``shapes`` are those of ``given``, if
+    not their own.
     """
     places: list[Place] = []
     for _ in range(8):
@@ -113,6 +114,7 @@ def trace_until_known(
             places,
             world and world(places),
             checked,
+            shapes,
         )
         ids = {id(t) for t in [*known, *state]}
         missed = [t for t in watch.survivors(but=known) if id(t) not in ids and not is_traced(t)]
@@ -125,7 +127,7 @@ def trace_until_known(
 
 def trace(
     fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None,
-    checked=False,
+    checked=False, shapes=None,
 ):  # fmt: skip
     """Trace ``fn(*args, **kwargs)`` with ``given`` (arguments, what is at ``places``) and ``state`` as its inputs.
 
@@ -149,10 +151,11 @@ def trace(
             learned.checked = checked and bool(checks)
             return [*outputs, reduce(operator.and_, checks)] if learned.checked else outputs
 
-    shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
+    like = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
+    like[: len(shapes or ())] = [jax.ShapeDtypeStruct(shape, t._array.dtype) for shape, t in zip(shapes or (), given)]
     try:
         try:
-            learned.jaxpr = jax.make_jaxpr(body)(shapes, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
+            learned.jaxpr = jax.make_jaxpr(body)(like, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
         finally:
             journal.restore()
     except _NEEDS_VALUE as error:

@@ -39,6 +39,8 @@ def as_int(value, name: str) -> int:
             return operator.index(value)
     except TypeError:
         pass
+    if type(value).__name__ == "_DimExpr":  # JAX's word for a size that stays open in an exported program
+        return value
     raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}")
 
 
