@@ -131,6 +131,12 @@ def test_print_prints_at_every_call(capsys):
     assert capsys.readouterr().out == "here\n" * 4
 
 
+def test_methods_called_through_their_class():
+    joined = torch.compile(lambda x: x * len(str.join("-", ["a", "b"])) * list.index([3, 4], 4))
+    assert [joined(torch.ones(1)).item() for _ in range(4)] == [3.0] * 4
+    assert joined.compilations == 1
+
+
 def test_what_only_a_trace_refuses_runs_and_what_is_wrong_raises_as_eager_code_does():
     @torch.compile
     def odd(x, fail):

@@ -48,7 +48,7 @@ _OUTSIDE = {
     datetime.datetime.utcnow, datetime.date.today, time.time, time.time_ns, time.monotonic, time.monotonic_ns,
     time.perf_counter, time.perf_counter_ns, time.process_time, time.process_time_ns, time.sleep,
 }  # fmt: skip
-_SOURCES = (random.Random, io.IOBase, np.random.Generator, np.random.RandomState)
+_SOURCES = (random.Random, io.IOBase.__mro__[1], np.random.Generator, np.random.RandomState)
 _END = object()
 _NONE = repeat(None)
 
@@ -82,7 +82,9 @@ class Executed:
                 codes[frame.f_code] = frame.f_globals
                 if frame.f_globals.get("__name__") in _OUTSIDE:
                     self._note(frame.f_back, f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
-            elif event == "c_call" and (function in _OUTSIDE or isinstance(function.__self__, _SOURCES)):
+            elif event == "c_call" and (
+                function in _OUTSIDE or isinstance(getattr(function, "__self__", None), _SOURCES)
+            ):
                 self._note(frame, function.__qualname__)
 
         sys.setprofile(note)
