@@ -34,6 +34,8 @@ def linear_backward(g, edges, saved):
     """None, where the rules shall do it."""
     (to_x, to_w, to_b), w, x = edges, saved.get("w"), saved.get("x")
     rows = _rows(g) if g.ndim >= 2 else g
+    if w is None and x is None:  # for the bias alone
+        return None
     if g.ndim < 2 or not (w is None or _worth(rows, w)) or not (x is None or _worth(rows.T, _rows(x))):
         return None
     gx = None if to_x is None else _shaped(_product(rows, w), g, w.shape[1])
