@@ -12,14 +12,14 @@ _NAMES = {"none": "gelu", "tanh": "gelu_tanh"}
 
 
 def gelu(xp, x, *, approximate):
-    if x.size < _WORTH or not native.serves(x):
+    if not native.serves(x) or x.size < _WORTH:
         return FORWARDS["gelu"](xp, x, approximate=approximate)
     return native.call(_NAMES[approximate], x, native.Place(x.shape, x.dtype))[0]
 
 
 def gelu_backward(g, edges, saved):
     x = saved["x"]
-    if x.size < _WORTH or not native.serves(x, g):
+    if not native.serves(x, g) or x.size < _WORTH:
         return None
     kernel = _NAMES[saved["approximate"]] + "_slope"
     return native.call(kernel, x, jnp.broadcast_to(g, x.shape), native.Place(x.shape, x.dtype))

@@ -89,7 +89,7 @@ _BY_QUERY = (0, 2, 1, 3)  # the heads of a query lie together in memory, as thos
 
 def _for_kernel(q, k, v, mask, noise) -> bool:
     floats = None if mask is None or mask.dtype == bool else mask
-    return q.size * k.shape[-2] >= WORTH and native.serves(q, k, v, floats, noise)
+    return native.serves(q, k, v, floats, noise) and q.size * k.shape[-2] >= WORTH
 
 
 def _by_kernel(needs, q, k, v, mask, noise, scale, causal):

@@ -15,7 +15,7 @@ from . import native
 def conv(x, w, *, stride, padding, dilation, groups):
     geometry = Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
     shape = (x.shape[0], w.shape[0], *geometry.out)
-    if geometry.is_for_kernels(math.prod(shape) * w.shape[1]) and native.serves(x, w):
+    if native.serves(x, w) and geometry.is_for_kernels(math.prod(shape) * w.shape[1]):
         return _run("conv", geometry, x, w, None, native.Place(shape, x.dtype), x, w, groups)
     return _conv(x, w, stride, padding, dilation, groups)
 
@@ -23,7 +23,7 @@ def conv(x, w, *, stride, padding, dilation, groups):
 def conv_input(g, w, *, size, stride, padding, dilation, groups):
     geometry = Geometry(size, w.shape[2:], stride, padding, dilation)
     like = jax.ShapeDtypeStruct((g.shape[0], w.shape[1] * groups, *size), g.dtype)
-    if geometry.is_for_kernels(g.size * w.shape[1]) and native.serves(g, w):
+    if native.serves(g, w) and geometry.is_for_kernels(g.size * w.shape[1]):
         return _run("conv_input", geometry, g, w, None, native.Place(like.shape, g.dtype), like, w, groups)
 
     def forward(x):
@@ -36,7 +36,7 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     geometry = Geometry(x.shape[2:], size, stride, padding, dilation)
     channels = x.shape[1] // groups
     like = jax.ShapeDtypeStruct((g.shape[1], channels, *size), x.dtype)
-    if geometry.is_for_kernels(g.size * channels) and native.serves(x, g):
+    if native.serves(x, g) and geometry.is_for_kernels(g.size * channels):
         kernel = "depthwise_weight" if x.shape[1] == groups == g.shape[1] else "conv_weight"
         return _run(kernel, geometry, x, g, native.Place(like.shape, x.dtype), x, like, groups)
 

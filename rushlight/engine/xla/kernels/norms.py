@@ -16,7 +16,7 @@ _WORTH = 1 << 12  # elements from which on a kernel is called
 
 def normalized(needs, x, w, b, *, view, axes, affine, eps):
     form = _form(view, axes, affine)
-    if form is None or x.size < _WORTH or not native.serves(x, w, b):
+    if form is None or not native.serves(x, w, b) or x.size < _WORTH:
         return None
     name, shape, count, numbers = form
     statistic = native.Place((count, 1), x.dtype)
@@ -31,7 +31,7 @@ def normalized(needs, x, w, b, *, view, axes, affine, eps):
 def normalized_backward(g, edges, saved):
     x, w, (mean, scale, _) = saved.get("x"), saved.get("w"), saved["aux"]
     form = _form(saved["view"], saved["axes"], saved["affine"])
-    if x is None or form is None or x.size < _WORTH or not native.serves(x, w, g[0]):
+    if x is None or form is None or not native.serves(x, w, g[0]) or x.size < _WORTH:
         return None
     name, shape, _, numbers = form
     parameter = native.Place((math.prod(saved["affine"]),), x.dtype)

@@ -14,7 +14,7 @@ from .vjp import with_backward
 def recurrent(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
     arrays = (x, h, c, w_ih, w_hh, b_ih, b_hh)
     rows = x.shape[0] if sizes else x.shape[0] * x.shape[1]
-    if w_hr is None and rows * w_ih.shape[0] >= WORTH and native.serves(*arrays):
+    if w_hr is None and native.serves(*arrays) and rows * w_ih.shape[0] >= WORTH:
         return _by_kernel(needs, *arrays, kind, sizes, reverse)
     return _by_scan(needs, *arrays, w_hr, kind=kind, sizes=sizes, reverse=reverse)
 
