@@ -10,6 +10,13 @@ from rushlight.vision import models
 
 # Published parameter counts, and a key of each state dict (torchvision 0.28).
 KNOWN = {
+    "convnext_tiny": (28_589_128, "features.7.2.block.5.weight"),
+    "densenet121": (7_978_856, "features.denseblock4.denselayer16.conv2.weight"),
+    "efficientnet_b0": (5_288_548, "features.7.0.block.2.fc1.weight"),
+    "efficientnet_b1": (7_794_184, "classifier.1.bias"),
+    "mobilenet_v3_large": (5_483_032, "features.15.block.2.fc2.bias"),
+    "mobilenet_v3_small": (2_542_856, "classifier.3.weight"),
+    "vit_b_32": (88_224_232, "encoder.layers.encoder_layer_11.mlp.3.weight"),
     "alexnet": (61_100_840, "classifier.6.bias"),
     "mobilenet_v2": (3_504_872, "features.18.1.num_batches_tracked"),
     "resnet18": (11_689_512, "layer4.1.bn2.running_var"),
@@ -34,6 +41,10 @@ def test_parameters(name):
     [
         ("resnet18", [0.0615, 0.343, 0.00595]),
         ("mobilenet_v2", None),
+        ("convnext_tiny", None),
+        ("densenet121", None),
+        ("efficientnet_b0", None),
+        ("mobilenet_v3_small", None),
         ("squeezenet1_1", None),
     ],
 )
@@ -104,3 +115,13 @@ def test_inputs_of_published_weights():
     pixels = np.random.default_rng(0).integers(0, 256, (300, 280, 3), dtype=np.uint8)
     made = models.ResNet18_Weights.DEFAULT.transforms()(Image.fromarray(pixels))
     assert made.shape == (3, 224, 224) and made.dtype == rushlight.float32 and made.mean().abs() < 1
+
+
+def test_a_transformer_of_patches():
+    model = models.VisionTransformer(32, 8, 2, 2, 16, 32, num_classes=5)
+    output = model(rushlight.randn(2, 3, 32, 32))
+    assert output.shape == (2, 5) and model.seq_length == 17
+    with pytest.raises(ValueError, match="Expected 32 but got 16"):
+        model(rushlight.randn(1, 3, 16, 16))
+    with pytest.raises(ValueError, match="load_state_dict"):
+        models.vit_b_16(weights="DEFAULT")

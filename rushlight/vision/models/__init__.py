@@ -4,7 +4,21 @@
 """
 
 from .alexnet import AlexNet, alexnet
+from .convnext import ConvNeXt, convnext_base, convnext_large, convnext_small, convnext_tiny
+from .densenet import DenseNet, densenet121, densenet161, densenet169, densenet201
+from .efficientnet import (
+    EfficientNet,
+    efficientnet_b0,
+    efficientnet_b1,
+    efficientnet_b2,
+    efficientnet_b3,
+    efficientnet_b4,
+    efficientnet_b5,
+    efficientnet_b6,
+    efficientnet_b7,
+)
 from .mobilenetv2 import MobileNetV2, mobilenet_v2
+from .mobilenetv3 import MobileNetV3, mobilenet_v3_large, mobilenet_v3_small
 from .resnet import (
     ResNet,
     resnet18,
@@ -19,11 +33,16 @@ from .resnet import (
 )
 from .squeezenet import SqueezeNet, squeezenet1_0, squeezenet1_1
 from .vgg import VGG, vgg11, vgg11_bn, vgg13, vgg13_bn, vgg16, vgg16_bn, vgg19, vgg19_bn
+from .vision_transformer import VisionTransformer, vit_b_16, vit_b_32, vit_l_16, vit_l_32
 from .weights import *
 from .weights import __all__ as _weights
 
 __all__ = [
-    "VGG", "AlexNet", "MobileNetV2", "ResNet", "SqueezeNet", "alexnet", "mobilenet_v2", "resnet18", "resnet34",
+    "VGG", "AlexNet", "ConvNeXt", "DenseNet", "EfficientNet", "MobileNetV2", "MobileNetV3", "ResNet", "SqueezeNet",
+    "VisionTransformer", "alexnet", "convnext_base", "convnext_large", "convnext_small", "convnext_tiny", "densenet121",
+    "densenet161", "densenet169", "densenet201", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2",
+    "efficientnet_b3", "efficientnet_b4", "efficientnet_b5", "efficientnet_b6", "efficientnet_b7", "mobilenet_v2",
+    "mobilenet_v3_large", "mobilenet_v3_small", "vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "resnet18", "resnet34",
     "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x8d", "squeezenet1_0", "squeezenet1_1",
     "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn", "wide_resnet50_2",
     "wide_resnet101_2", *_weights,

@@ -74,6 +74,16 @@ def build(make, weights_enum, weights, progress: bool, kwargs: dict):
     return model
 
 
+def without_weights(make, name: str, weights, kwargs: dict):
+    """``make(**kwargs)``, of a model whose published weights are not known here."""
+    if weights or kwargs.pop("pretrained", None):
+        raise ValueError(
+            f"{name}(weights={weights!r}): the address of these weights is not known here; make the model without them "
+            "and give torchvision's file to load_state_dict, the keys are the same"
+        )
+    return make(**kwargs)
+
+
 def _chosen(weights_enum, weights):
     if weights is None or weights is False or isinstance(weights, weights_enum):
         return weights or None

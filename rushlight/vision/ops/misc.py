@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import rushlight as torch
 
 from ... import nn
@@ -46,8 +48,8 @@ class ConvNormActivation(nn.Sequential):
         stride=1,
         padding=None,
         groups=1,
-        norm_layer: type | None = nn.BatchNorm2d,
-        activation_layer: type | None = nn.ReLU,
+        norm_layer: Callable | None = nn.BatchNorm2d,
+        activation_layer: Callable | None = nn.ReLU,
         dilation=1,
         inplace=True,
         bias=None,
