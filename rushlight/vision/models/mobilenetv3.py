@@ -15,7 +15,8 @@ __all__ = ["MobileNetV3", "mobilenet_v3_large", "mobilenet_v3_small"]
 _LARGE = [
     (3, 16, 16, False, "RE", 1), (3, 64, 24, False, "RE", 2), (3, 72, 24, False, "RE", 1), (5, 72, 40, True, "RE", 2),
     (5, 120, 40, True, "RE", 1), (5, 120, 40, True, "RE", 1), (3, 240, 80, False, "HS", 2),
-    (3, 200, 80, False, "HS", 1), (3, 184, 80, False, "HS", 1), (3, 184, 80, False, "HS", 1), (3, 480, 112, True, "HS", 1),
+    (3, 200, 80, False, "HS", 1), (3, 184, 80, False, "HS", 1), (3, 184, 80, False, "HS", 1),
+    (3, 480, 112, True, "HS", 1),
     (3, 672, 112, True, "HS", 1), (5, 672, 160, True, "HS", 2), (5, 960, 160, True, "HS", 1),
     (5, 960, 160, True, "HS", 1),
 ]  # fmt: skip
