@@ -46,7 +46,7 @@ def spread(x, *, low, full, step):
 
 
 def max_windows(x, *, offsets, size, step):
-    if is_for_kernel(x, offsets) and native.serves(x):
+    if native.serves(x) and is_for_kernel(x, offsets):
         shape = (*x.shape[: x.ndim - len(step)], *size)
         places = native.Place(shape, x.dtype), native.Place(shape, np.dtype(np.uint8))
         return tuple(native.call("max_windows", x, *flat(offsets), *places, *numbers(x.shape, size, step)))
@@ -56,7 +56,7 @@ def max_windows(x, *, offsets, size, step):
 def max_windows_backward(g, edges, saved):
     """None, where the rule shall do it."""
     g, which, offsets, shape = g[0], saved["aux"][1], saved["offsets"], tuple(saved["x_shape"])
-    if which.dtype != np.uint8 or not (is_for_kernel(g, offsets) and native.serves(g)):
+    if which.dtype != np.uint8 or not (native.serves(g) and is_for_kernel(g, offsets)):
         return None
     of_windows = numbers(shape, g.shape[g.ndim - len(saved["step"]) :], saved["step"])
     return native.call("max_windows_slope", g, which, *flat(offsets), native.Place(shape, g.dtype), *of_windows)
