@@ -25,7 +25,8 @@ from .config import (
     use_deterministic_algorithms,
 )
 from .device import device
-from .errors import OutOfMemoryError
+from .autograd.overriding import DisableTorchFunction, DisableTorchFunctionSubclass
+from .errors import AcceleratorError, OutOfMemoryError
 from .dtypes import (
     bfloat16,
     bool_ as bool,

@@ -6,6 +6,7 @@ import warnings
 
 from . import config, dtypes
 from .autograd import anomaly
+from .layout import contiguous_format
 from .ops.public import PUBLIC, public
 from .tensor import Tensor
 
@@ -194,6 +195,53 @@ def get_autocast_gpu_dtype():
     return _amp().get_autocast_dtype("cuda")
 
 
+@public(method=False, out=False)
+def set_autocast_cpu_dtype(dtype):
+    _amp().set_autocast_dtype("cpu", dtype)
+
+
+@public(method=False, out=False)
+def set_autocast_gpu_dtype(dtype):
+    _amp().set_autocast_dtype("cuda", dtype)
+
+
+_switched: dict = {}  # device type -> what ``set_autocast_enabled`` has switched on
+
+
+@public(method=False, out=False)
+def set_autocast_enabled(device_type, enabled=None):
+    """Switch autocast on or off outside of any ``with``; one argument alone means "cuda"."""
+    kind, enabled = ("cuda", device_type) if enabled is None else (device_type, enabled)
+    before = _switched.pop(kind, None)
+    if before is not None:
+        before.__exit__()
+    if enabled:
+        _switched[kind] = _amp().autocast(kind)
+        _switched[kind].__enter__()
+
+
+@public(method=False, out=False)
+def set_autocast_cpu_enabled(enabled):
+    set_autocast_enabled("cpu", enabled)
+
+
+_nesting = 0  # how deep autocast regions are, for those who count them by hand
+
+
+@public(method=False, out=False)
+def autocast_increment_nesting():
+    global _nesting
+    _nesting += 1
+    return _nesting
+
+
+@public(method=False, out=False)
+def autocast_decrement_nesting():
+    global _nesting
+    _nesting -= 1
+    return _nesting
+
+
 def _amp():
     from . import amp  # imported when needed, as by everybody
 
@@ -207,3 +255,59 @@ def _amp():
 def to_dlpack(tensor):
     """The tensor's memory as a DLPack capsule."""
     return tensor.__dlpack__()
+
+
+def _const_data_ptr(self):
+    """The address of the first element, for who only reads it."""
+    return self.data_ptr()
+
+
+def _storage_type(self):
+    """The class of the deprecated typed storage."""
+    from . import storage
+
+    return getattr(storage, self.dtype.char.replace("Tensor", "Storage"))
+
+
+Tensor.const_data_ptr, Tensor.storage_type = _const_data_ptr, _storage_type  # type: ignore[attr-defined]
+
+
+# -- what this build is ----------------------------------------------------------------------------------------------
+
+PUBLIC.update(has_lapack=True, has_mkl=False, has_openmp=False, has_spectral=True)
+PUBLIC["legacy_contiguous_format"] = contiguous_format
+
+
+@public(method=False, out=False)
+def compiled_with_cxx11_abi():
+    """True: there is no C++ here whose binary interface could be the old one."""
+    return True
+
+
+@public(method=False, out=False)
+def init_num_threads():
+    """Nothing to set up: threads are made when they are first needed."""
+
+
+@public(method=False, out=False)
+def prepare_multiprocessing_environment(path):
+    """Nothing to prepare."""
+
+
+@public(method=False, out=False)
+def thread_safe_generator():
+    """The generator of a DataLoader's thread; there are none here."""
+
+
+@public(method=False, out=False)
+def get_device_module(device=None):
+    """The module of a kind of device: ``rushlight.cuda`` for ``"cuda"``."""
+    import importlib
+
+    kind = getattr(device, "type", device) or str(config.get_default_device().type)
+    try:
+        return importlib.import_module(f"rushlight.{str(kind).split(':')[0]}")
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Device '{device}' does not have a corresponding module registered as 'torch.{kind}'."
+        ) from None

@@ -6,11 +6,15 @@ import warnings
 
 from . import config
 
-__all__ = ["OutOfMemoryError"]
+__all__ = ["AcceleratorError", "OutOfMemoryError"]
 
 
 class OutOfMemoryError(RuntimeError):
     """A device has no memory left for what was asked."""
+
+
+class AcceleratorError(RuntimeError):
+    """Work on an accelerator failed after it was started."""
 
 
 class _LinAlgError(RuntimeError):

@@ -13,8 +13,18 @@ from .autograd.op import differentiable as xp
 from .engine import namespace_of
 from .errors import warn_once
 from .ops import returns
-from .ops.common import refuse
-from .ops.decompositions import PIVOT, LinAlgError, check_info, check_matrices, not_positive, permutation, singular
+from .ops.common import refuse, type_word
+from .ops.decompositions import (
+    PIVOT,
+    LinAlgError,
+    check_info,
+    check_matrices,
+    check_packed,
+    check_reflectors,
+    not_positive,
+    permutation,
+    singular,
+)
 from .ops.dims import wrap_dim, wrap_dims
 from .ops.linalg import matmul
 from .ops.public import public
@@ -336,6 +346,7 @@ def _check_pivot(name, pivot) -> None:
 @_function
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X with ``A X = B`` from A's packed LU."""
+    check_packed(LU, pivots, B)
     return xp.lu_solve(LU, pivots, B, left=left, adjoint_=adjoint)
 
 
@@ -371,6 +382,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
 def householder_product(A, tau):
     """The first columns of the product of Householder reflectors, as ``geqrf`` packs them."""
     check_matrices("torch.linalg.householder_product", A, argument="input")
+    check_reflectors("torch.linalg.householder_product", A, tau)
     return xp.householder_product(A, tau)
 
 
@@ -455,6 +467,8 @@ def cond(A, p=None):
     spectral = p in (None, 2, -2)
     check_matrices("linalg.cond" if spectral else f"linalg.cond(ord={p})", A, square=not spectral)
     if spectral:
+        if not A._array.size:
+            return A.new_zeros(A.shape[:-2], dtype=A.real.dtype)
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         return last / first if p == -2 else first / last
@@ -555,6 +569,15 @@ def vecdot(x, y, *, dim=-1):
     """The dot products of vectors along ``dim``, the first conjugated."""
     if state.casting is not None:
         x, y = state.casting.lower(x, y)
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {type_word(x.dtype)} and "
+            f"y of type {type_word(y.dtype)} instead"
+        )
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise RuntimeError(
+            f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {type_word(x.dtype)}"
+        )
     return xp.multiply(xp.conj(x), y).sum(dim)
 
 

@@ -346,6 +346,19 @@ class Tensor:
     def grad(self) -> None:
         self._grad = None
 
+    @property
+    def grad_dtype(self):
+        """The dtype of ``grad``: this tensor's own, unless another was set; None takes any."""
+        return self.__dict__.get("_grad_dtype", self.dtype)
+
+    @grad_dtype.setter
+    def grad_dtype(self, value) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        self._grad_dtype = value
+        if self._node is not None:
+            self._node._hooks()  # a node with hooks is not given gradients the short way, which does not look here
+
     def register_hook(self, hook):
         """``hook(grad) -> None | grad``, each time this tensor's gradient is computed."""
         if not self.requires_grad:
@@ -627,10 +640,10 @@ def _check_assigned_grad(t: Tensor, grad: Tensor) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
     if grad is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if grad.dtype is not t.dtype:
+    if grad.dtype is not t.grad_dtype and t.grad_dtype is not None:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{grad.dtype.name}' to a tensor with grad_dtype "
-            f"'{t.dtype.name}'. The grad_dtype attribute can be changed to allow gradients with a different dtype."
+            f"'{t.grad_dtype.name}'. The grad_dtype attribute can be changed to allow gradients with a different dtype."
         )
     if grad.device != t.device:
         raise RuntimeError(

@@ -22,15 +22,17 @@ OWNERS = ["", "Tensor", "nn", "nn.functional", "nn.init", "nn.utils", "autograd"
 ABROAD = {
     "TorchScript": r"Script|Schema|JIT|^(Graph|Node|Block|Value|Use|Gradient|Code|Capsule|Argument|CallStack|AliasDb)"
     r"|Type$|TypeBuilder|ExecutionPlan|GraphExecutor|IODescriptor|StaticModule|CompilationUnit|ir_module|^parse_"
+    r"|^(Buffer|Module|Parameter)Dict$|CompleteArgumentSpec"
     r"|^merge_type|^unify_type|TracingState|ErrorReport|FileCheck|^fork$|^wait$|^Future$",
-    "quantization": r"quant|qint|quint|^q_|qscheme|^per_(channel|tensor)|int_repr|fbgemm|^Q[A-Z]",
+    "quantization": r"quant|qparams|qint|quint|^q_|qscheme|^per_(channel|tensor)|int_repr|fbgemm|^Q[A-Z]",
     "sparse and nested layouts": r"sparse|_indices|^indices|values|^(c?col|c?row)|coalesce|^smm$|^sspaddmm|^saddmm|hsmm"
     r"|hspmm|dsmm|spmm|jagged|padded_tensor|dense|mkldnn",
     "other back ends": r"cudnn|miopen|vulkan|ipu|xpu|mtia|maia|_xla|Logger|batch_norm_(stats|elemt|gather|back|upd)",
     "symbolic shapes": r"^sym_|^Sym|Dispatch",
     "dtypes of a few bits": r"^u?int[1-7]$|^bits|^bit$|float[48]_|complex32|chalf",
     "removed from PyTorch": r"^(eig|symeig|lstsq|solve|matrix_rank|resize_as|resize|volatile|reinforce|name)$",
-    "PyTorch's own plumbing": r"Storage$|StorageContext|Benchmark|torch_function|Profiler|kineto|_GLOBAL|PRIVATE"
+    "PyTorch's own plumbing": r"Storage$|StorageBase|StorageContext|^classproperty$|^get_file_path$|^native_norm$|cupti"
+    r"|^index$|Tensor$|Benchmark|torch_function|Profiler|kineto|_GLOBAL|PRIVATE"
     r"|PyTorchFile|DeepCopyMemo|^(AVG|SUM|Tag|Type|TYPE_CHECKING|AggregationType|OperatorInfo|FatalError|Callable|Optional)$"
     r"|BroadcastingList|_notes$|common_args|multi_dim_common|boolean_dispatch",
 }  # fmt: skip

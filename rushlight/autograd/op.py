@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import inspect
 
+from .. import dtypes
 from ..engine.fallback import FORWARDS
 from .call import caller, check_broadcast
 from .plan import Rule, names_of
@@ -63,6 +64,7 @@ def op(
     aux=None,
     residuals=False,
     uses=None,
+    takes=None,
     **rules,
 ):
     """Declare an operator; see the module's text.
@@ -71,6 +73,7 @@ def op(
     promote:  ``"common"`` casts all arrays to PyTorch's result dtype first, ``"float"`` makes integers float too.
     keep:     names of arrays that promotion leaves as they are (a mask).
     check:    ``check(*arrays)``, called on what is not plainly float32 or float64 alone: refuses bad dtypes.
+    takes:    ``"real"`` refuses complex numbers, ``"full"`` half precision too, as PyTorch's kernels do.
     view:     the output shares memory with the first input (where the engine can).
     write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
     exact:    moves elements without arithmetic, so half precision needs no float32 detour.
@@ -80,7 +83,20 @@ def op(
 
     def declare(forward):
         declared = Op(
-            forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, uses, rules
+            forward,
+            node,
+            promote,
+            keep,
+            check or _refusal(forward, takes),
+            view,
+            write,
+            exact,
+            wide,
+            derive,
+            aux,
+            residuals,
+            uses,
+            rules,
         )
         call = caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = (
@@ -128,6 +144,24 @@ class Op:
         if unknown:
             raise TypeError(f"op {self.name}: gradient rule for unknown argument {sorted(unknown)}")
         self.node = node or _camel(self.name) + "Backward0"
+
+
+def _refusal(forward, takes):
+    """The ``check`` of an op whose kernels in PyTorch serve only some dtypes."""
+    if takes is None:
+        return None
+    name = forward.__name__.strip("_")
+
+    def check(*arrays):
+        given = [dtypes.of_numpy(a.dtype) for a in arrays if hasattr(a, "dtype")]
+        floats = [d for d in given if d.is_floating_point]
+        half = takes == "full" and bool(floats) and all(d.itemsize < 4 for d in floats)
+        wrong = next((d for d in given if d.is_complex), floats[0] if half else None)
+        if wrong is not None:
+            word = wrong.char.removesuffix("Tensor")
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{word}'")
+
+    return check
 
 
 def operator(call):

@@ -145,7 +145,10 @@ class AccumulateGrad(Node):
     @property
     def dtype(self):
         v = self._variable()
-        return None if v is None else v._array.dtype
+        if v is None:
+            return None
+        wanted = v.__dict__.get("_grad_dtype")
+        return v._array.dtype if wanted is None else wanted.numpy
 
     @property
     def xp(self):

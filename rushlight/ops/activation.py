@@ -33,6 +33,8 @@ def sigmoid(xp, x):
 def _not_bool(x):
     if dtype_of(x) is dtypes.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
+    if dtype_of(x).is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
 
 
 @op(check=_not_bool, x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
@@ -47,7 +49,7 @@ def _logit_rule(xp, g, x, eps):
     return xp.where((x >= eps) & (x <= 1 - eps), slope, 0.0)
 
 
-@op(promote="float", x=_logit_rule)
+@op(promote="float", takes="real", x=_logit_rule)
 def logit_(xp, x, *, eps):
     if eps is not None:
         x = xp.minimum(xp.maximum(x, eps), 1 - eps)

@@ -243,6 +243,7 @@ _rsub_number = variant(rsub_, "RsubBackward1")
 @public(method=False)
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
+    check_tensor("rsub", input)
     _check_subtract(input, other)
     _check_alpha(alpha, input, other)
     return (rsub_ if isinstance(other, Tensor) else _rsub_number)(input, other, alpha=alpha)
@@ -281,6 +282,7 @@ binary(divide, "true_divide")
 @public
 def positive(input):
     """``input`` itself."""
+    check_tensor("positive", input)
     if dtype_of(input) is dtypes.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -289,6 +291,7 @@ def positive(input):
 @public(inplace=True)
 def addcmul(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 * tensor2``."""
+    check_tensor("addcmul", input)
     _check_tensors("addcmul", tensor1, tensor2)
     refuse("addcmul_cpu_out", lambda _: all(dtype_of(t) is dtypes.bool_ for t in (input, tensor1, tensor2)), input)
     if isinstance(value, float) and all(map(is_integral, (input, tensor1, tensor2))):
@@ -299,6 +302,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 @public(inplace=True)
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 / tensor2``."""
+    check_tensor("addcdiv", input)
     _check_tensors("addcdiv", tensor1, tensor2)
     if is_integral(tensor1) and is_integral(tensor2):
         raise RuntimeError(

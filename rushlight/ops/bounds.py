@@ -127,6 +127,7 @@ def _check_numbers(input, *bounds):
 @public(inplace=True)
 def clamp_min(input, min):
     """Each element, but at least ``min``."""
+    check_tensor("clamp_min", input)
     _check_numbers(input, min)
     return (_clip_min if isinstance(min, Tensor) else _clip_min_number)(input, min, None)
 
@@ -134,5 +135,6 @@ def clamp_min(input, min):
 @public(inplace=True)
 def clamp_max(input, max):
     """Each element, but at most ``max``."""
+    check_tensor("clamp_max", input)
     _check_numbers(input, max)
     return (_clip_max if isinstance(max, Tensor) else _clip_max_number)(input, None, max)

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
+from . import kinds
 from .public import public
 
 
@@ -24,8 +25,11 @@ def unary(call, name=None, *, aliases=(), inplace=True):
 def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_only=False):
     """Publish a two-argument op; ``scalar`` is the variant for a second argument that is a Python number."""
     name = name or call.__name__
+    number_first = name in _NUMBER_FIRST
 
     def function(input, other):
+        if not number_first and input.__class__ is not Tensor:
+            check_tensor(name, input)
         if not isinstance(other, Tensor):
             require_number(name, "other", 2, other, tensors_only)
             return (scalar or call)(input, other)
@@ -33,6 +37,13 @@ def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_on
 
     _named(function, call, name)
     return public(function, inplace=inplace, aliases=aliases)
+
+
+# Whose first operand may be a Python number, if the second is a tensor.
+_NUMBER_FIRST = {
+    "mul", "remainder", "floor_divide", "true_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
+    "bitwise_right_shift",
+}  # fmt: skip
 
 
 def _named(function, call, name):
@@ -76,16 +87,9 @@ def type_word(d) -> str:
     return d.char.removesuffix("Tensor")
 
 
-_C_NAMES = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
 def c_name(value) -> str:
     """The dtype of a tensor or array as other messages of PyTorch's write it: float, long int, c10::Half …"""
-    return _C_NAMES.get(dtype_of(value).name, "bool")
+    return kinds.c_name(dtype_of(value))
 
 
 def check_tensor(function, value, argument="input", position=1):

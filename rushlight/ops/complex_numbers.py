@@ -114,6 +114,7 @@ def conj(input):
 @public(inplace=True)
 def conj_physical(input):
     """The complex conjugate, written out in new memory."""
+    tensor_argument(input, "conj_physical")
     return conj_(input) if is_complex(input) else input
 
 
@@ -126,6 +127,7 @@ def resolve_conj(input):
 @public(out=False, aliases=("is_neg",))
 def is_conj(input):
     """False: conjugation and negation are never delayed here."""
+    tensor_argument(input, "is_conj")
     return False
 
 

@@ -160,7 +160,7 @@ def type_as(self, other):
 
 def _cast_method(name, dtype):
     def cast(self, memory_format=preserve_format):
-        return _converted(self, None, dtype, form=memory_format)
+        return _converted(self, None, dtype, form=memory_format or preserve_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"This tensor as {dtype!r}."

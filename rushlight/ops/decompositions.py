@@ -7,6 +7,7 @@ that do not depend on the choice; differences of equal eigenvalues are then kept
 
 from __future__ import annotations
 
+from .. import dtypes
 from ..autograd.mode import in_single_precision, state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
@@ -14,7 +15,7 @@ from ..engine import expect
 from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
-from .common import refuse, type_word
+from .common import bool_dtype, refuse, type_word
 from .linalg import adjoint, column, row
 from .public import public
 
@@ -674,7 +675,55 @@ def orgqr(input, tau):
 @public
 def ormqr(input, tau, other, left=True, transpose=False):
     """The product of the Q that ``geqrf`` packed with a matrix, without forming Q."""
+    check_reflectors("torch.ormqr", input, tau)
     return xp.ormqr(input, tau, other, left=left, transpose=transpose)
+
+
+def check_reflectors(function, input, tau) -> None:
+    """PyTorch's errors for reflectors whose factors do not go with them."""
+    if tau.ndim != input.ndim - 1:
+        raise RuntimeError(
+            f"{function}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {input.ndim}"
+        )
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{function}: tau dtype {type_word(tau.dtype)} does not match input dtype {type_word(input.dtype)}"
+        )
+    if tau._array.shape[:-1] != input._array.shape[:-2]:
+        raise RuntimeError(
+            f"{function}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {tau.shape[:-1]}"
+        )
+
+
+def check_packed(packed, pivots, b) -> None:
+    """PyTorch's errors for an LU, its pivots and a right side that do not go together."""
+    if packed.dtype is not b.dtype:
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+            f"{type_word(packed.dtype)} and B of type {type_word(b.dtype)} instead"
+        )
+    if pivots.dtype is not dtypes.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if pivots._array.shape != packed._array.shape[:-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+
+
+def _check_system(function, b, a, b_name, a_name) -> None:
+    for name, t in ((b_name, b), (a_name, a)):
+        if t.ndim < 2:
+            raise RuntimeError(
+                f"torch.{function}: Expected {name} to have at least 2 dimensions, but it has {t.ndim} "
+                "dimensions instead"
+            )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"Expected {b_name} and {a_name} to have the same dtype, but found {b_name} of type {type_word(b.dtype)} "
+            f"and {a_name} of type {type_word(a.dtype)} instead."
+        )
 
 
 @public(method=False)
@@ -706,12 +755,14 @@ def _check_pivot(pivot) -> None:
 @public
 def lu_solve(input, LU_data, LU_pivots):
     """X with ``A X = input``, from A's packed LU."""
+    check_packed(LU_data, LU_pivots, input)
     return xp.lu_solve(LU_data, LU_pivots, input)
 
 
 @public
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """X with ``A X = input`` for triangular A."""
+    _check_system("triangular_solve", input, A, "b", "A")
     if state.casting is not None:
         input, A = state.casting.raise_(input, A)
     a = A
@@ -732,9 +783,10 @@ def matrix_exp(input):
 @public
 def trace(input):
     """The sum of a matrix's diagonal."""
+    refuse("trace", bool_dtype, input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return xp.trace(input)
+    return xp.trace(input.long() if input._array.dtype.kind in "iu" else input)
 
 
 @public(method=False)

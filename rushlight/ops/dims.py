@@ -73,6 +73,7 @@ def _bound(function, name, dims, doc):
         return function(dims, *args, **kwargs)
 
     parameters = list(inspect.signature(function).parameters.values())[1:]
+    called.of_dims = function  # whose parameters, after ``dims``, are this one's
     called.__signature__ = inspect.Signature(parameters)
     called.__name__ = called.__qualname__ = name
     called.__module__, called.__doc__ = function.__module__, doc

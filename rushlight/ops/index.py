@@ -565,10 +565,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if dim is None:
         input, dim = input.reshape(-1), 0
     axis = wrap_dim(dim, input._array.ndim)
+    if not input._array.ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if isinstance(repeats, (list, tuple)):
         repeats = wrap(np.asarray(repeats, np.int64))
-    if not input._array.ndim:
-        input = input.reshape(1)
     size = input._array.shape[axis]
     if isinstance(repeats, Tensor) and repeats._array.size == 1 and size != 1:
         repeats = int(repeats.item()) if not _traced(repeats._array) else repeats.reshape(1).expand(size)
@@ -606,7 +606,7 @@ def unravel_index(indices, shape):
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    found = []
+    found, indices = [], indices.long()
     for n in reversed(shape):
         found.append(indices % n)
         indices = indices.div(n, rounding_mode="floor")

@@ -128,7 +128,7 @@ def add_matvec(xp, x, a, b, *, beta=1, alpha=1):
     b=lambda xp, g, a, alpha: _times(xp.matmul(adjoint(xp, a), g), alpha),
 )
 def add_matmul_sum(xp, x, a, b, *, beta=1, alpha=1):
-    return _added(x, xp.sum(xp.matmul(a, b), axis=0), beta, alpha)
+    return _added(x, xp.sum(xp.matmul(a, b), axis=0, dtype=a.dtype if a.dtype.kind in "biu" else None), beta, alpha)
 
 
 @op(

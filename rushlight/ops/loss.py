@@ -148,7 +148,7 @@ def _bce_logits_target(xp, g, x, weight, pos_weight, reduction):
     return _weighted(g * (xp.log_sigmoid(-x) - pos_weight * xp.log_sigmoid(x)), weight)
 
 
-@op(promote="common", x=_bce_logits_slope, t=_bce_logits_target)
+@op(promote="common", takes="real", x=_bce_logits_slope, t=_bce_logits_target)
 def binary_cross_entropy_with_logits(xp, x, t, weight, pos_weight, *, reduction):
     soft = -xp.log_sigmoid(x)  # log(1 + exp(-x))
     if pos_weight is not None:

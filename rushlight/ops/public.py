@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from types import FunctionType
 
-import numpy as np
-
 from ..autograd import overriding, views
 from ..tensor import Tensor
+from . import kinds
 
 
 class _Published(dict):
@@ -38,8 +37,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
     def publish(f):
         parameters = f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
-        flags = _flags(f, parameters)
-        f = _with_flags(f, flags) if flags else f
+        f = kinds.checked(f)
         named = _numpy_named(f) if "dim" in parameters else f
         called = _with_out(f, named is not f) if out and "out" not in parameters else named
         asked = overriding.asking(called) if function else called
@@ -56,39 +54,6 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
 
 _KEEP: set = set()
-
-
-def _flags(f, parameters) -> dict[str, int]:
-    """The parameters that are true or false, which their defaults tell, and their places."""
-    given = dict(zip(reversed(parameters[: f.__code__.co_argcount]), reversed(f.__defaults__ or ())))
-    given |= f.__kwdefaults__ or {}
-    return {name: parameters.index(name) for name, default in given.items() if isinstance(default, bool)}
-
-
-def _with_flags(f, flags: dict[str, int]):
-    """PyTorch's error for a flag that is no bool: a number in its place is often another argument's."""
-    places = {place: name for name, place in flags.items() if place < f.__code__.co_argcount}
-    first = min(places, default=1000)
-
-    @functools.wraps(f)
-    def called(*args, **kwargs):
-        if kwargs:
-            for name in kwargs:
-                if name in flags and kwargs[name].__class__ is not bool:
-                    _check_flag(f, name, kwargs[name])
-        if len(args) > first:
-            for place in range(first, len(args)):
-                if place in places and args[place].__class__ is not bool:
-                    _check_flag(f, places[place], args[place], place)
-        return f(*args, **kwargs)
-
-    return called
-
-
-def _check_flag(f, name: str, value, place: int | None = None) -> None:
-    if not isinstance(value, np.bool_):
-        where = "" if place is None else f" (position {place + 1})"
-        raise TypeError(f"{f.__name__}(): argument '{name}'{where} must be bool, not {type(value).__name__}")
 
 
 def _with_out(f, numpy_names):
@@ -151,6 +116,9 @@ def write_out(out, result, name):
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+    if name in kinds.EXACT_OUT and out.dtype is not result.dtype:
+        wanted, given = kinds.c_name(result.dtype), kinds.c_name(out.dtype)
+        raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {given} instead")
     if out.shape != result.shape:
         if out._array.size != 0:
             import warnings

@@ -191,9 +191,12 @@ def roll_(xp, x, *, shift, axis):
 @public(out=False)
 def roll(input, shifts, dims=()):
     """Elements moved along, those that fall off coming in again on the other side."""
+    dims = () if dims is None else dims
     shifts, dims = ((v,) if is_int(v) else tuple(v) for v in (shifts, dims))
     if not shifts:
         raise RuntimeError("`shifts` required")
+    if len(shifts) == len(dims) == 1 and not input._array.size:
+        return xp_.clone(input)
     if not dims and len(shifts) == 1:
         flat = roll_(input.reshape(-1), shift=shifts, axis=(0,))
         return flat.reshape(input._array.shape)

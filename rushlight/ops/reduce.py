@@ -140,6 +140,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._array.dtype.kind in "biu":
         return sum_(input, dim, keepdim, dtype=dtype)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        return sum_(cast(input, dtype), dim, keepdim, dtype=dtype)
     return xp.nansum(cast(input, dtype), axis=axes_of(input, dim), keepdims=keepdim)
 
 

@@ -155,6 +155,8 @@ def round(input, *, decimals=None):
     >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
     """
+    if decimals is not None and (decimals.__class__ is bool or not hasattr(decimals, "__index__")):
+        raise TypeError(f"round(): argument 'decimals' must be int, not {type(decimals).__name__}")
     return round_(input) if decimals is None else _round_decimals(input, decimals=decimals)
 
 

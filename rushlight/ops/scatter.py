@@ -8,7 +8,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import expect
 from ..tensor import Tensor, wrap
-from .common import dtype_of
+from .common import dtype_of, type_word
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
 from .shape import slice_part
@@ -465,6 +465,11 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     axis = wrap_dim(dim, input._array.ndim)
+    if isinstance(source, Tensor) and source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"index_reduce_(): self ({type_word(input.dtype)}) and source ({type_word(source.dtype)}) must have the "
+            "same scalar type"
+        )
     index, source = _slices(input, axis, index, source, "index_reduce_")
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)
     if source._array.ndim:

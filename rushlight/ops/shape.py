@@ -308,6 +308,8 @@ def permute(input, *dims_, dims=None):
     >>> rushlight.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
+    if not dims_ and dims is None:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     dims = sizes(dims_ if dims is None else (dims,), "dims")
     ndim = input._array.ndim
     if len(dims) != ndim:

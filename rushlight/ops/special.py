@@ -38,12 +38,12 @@ def _special_unary(call, name=None):
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
-@op(promote="float", x=lambda xp, g, x: g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
+@op(promote="float", takes="real", x=lambda xp, g, x: g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
 def erf(xp, x):
     return xp.erf(x)
 
 
-@op(promote="float", x=lambda xp, g, x: -g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
+@op(promote="float", takes="real", x=lambda xp, g, x: -g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
 def erfc(xp, x):
     return xp.erfc(x)
 
@@ -53,12 +53,17 @@ def _erfinv_slope(xp, g, x):
     return g * (0.5 * math.sqrt(math.pi)) * xp.exp(y * y)
 
 
-@op(promote="float", x=_erfinv_slope)
+@op(promote="float", takes="real", x=_erfinv_slope)
 def erfinv(xp, x):
     return xp.erfinv(x)
 
 
-@op(node="SpecialErfcxBackward0", promote="float", x=lambda xp, g, x, y: g * (2 * x * y - _TWO_OVER_ROOT_PI))
+@op(
+    node="SpecialErfcxBackward0",
+    promote="float",
+    takes="full",
+    x=lambda xp, g, x, y: g * (2 * x * y - _TWO_OVER_ROOT_PI),
+)
 def erfcx(xp, x):
     """``exp(x²) erfc(x)``."""
     return xp.erfcx(x)
@@ -67,6 +72,7 @@ def erfcx(xp, x):
 @op(
     node="SpecialNdtriBackward0",
     promote="float",
+    takes="full",
     x=lambda xp, g, y: g * math.sqrt(2 * math.pi) * xp.exp(y * y / 2),
 )
 def ndtri(xp, x):
@@ -77,6 +83,7 @@ def ndtri(xp, x):
 @op(
     node="SpecialLogNdtrBackward0",
     promote="float",
+    takes="full",
     x=lambda xp, g, x: g / xp.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
 )
 def log_ndtr(xp, x):
@@ -84,7 +91,7 @@ def log_ndtr(xp, x):
     return xp.log_ndtr(x)
 
 
-@op(node="SpecialEntrBackward0", promote="float", x=lambda xp, g, x: g * (-xp.log(x) - 1))
+@op(node="SpecialEntrBackward0", promote="float", takes="real", x=lambda xp, g, x: g * (-xp.log(x) - 1))
 def entr(xp, x):
     """``-x log(x)``; 0 at 0, -inf below."""
     inside = -x * xp.log(xp.where(x > 0, x, 1.0))  # 0 at 0, nan at nan
@@ -109,17 +116,17 @@ def ndtr(input):
 # -- gamma and zeta ----------------------------------------------------------------------------------------------------
 
 
-@op(promote="float", x=lambda xp, g, x: g * xp.digamma(x))
+@op(promote="float", takes="real", x=lambda xp, g, x: g * xp.digamma(x))
 def lgamma(xp, x):
     return xp.lgamma(x)
 
 
-@op(promote="float", x=lambda xp, g, x: g * xp.polygamma(x, n=1))
+@op(promote="float", takes="real", x=lambda xp, g, x: g * xp.polygamma(x, n=1))
 def digamma(xp, x):
     return xp.digamma(x)
 
 
-@op(promote="float", x=lambda xp, g, x, n: g * xp.polygamma(x, n=n + 1))
+@op(promote="float", takes="real", x=lambda xp, g, x, n: g * xp.polygamma(x, n=n + 1))
 def polygamma_(xp, x, *, n):
     return xp.polygamma(x, n=n)
 
@@ -127,6 +134,7 @@ def polygamma_(xp, x, *, n):
 @op(
     node="SpecialZetaBackward0",
     promote="float",
+    takes="full",
     s=no_gradient("zeta"),
     q=lambda xp, g, s, q: -g * s * xp.zeta(s + 1.0, q),
 )
@@ -190,6 +198,7 @@ Tensor.polygamma, Tensor.polygamma_ = _polygamma_method, _polygamma_inplace
 @public(inplace=True)
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension ``p``."""
+    refuse("arange_cpu", complex_dtype, input)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     return mvlgamma_(input, p=p)
@@ -240,12 +249,12 @@ def xlog1py(input, other):
 # -- Bessel and Airy functions -----------------------------------------------------------------------------------------
 
 
-@op(promote="float", x=lambda xp, g, x: g * xp.i1(x))
+@op(promote="float", takes="real", x=lambda xp, g, x: g * xp.i1(x))
 def i0(xp, x):
     return xp.i0(x)
 
 
-@op(node="SpecialI0EBackward0", promote="float", x=lambda xp, g, x, y: g * (xp.i1e(x) - xp.sign(x) * y))
+@op(node="SpecialI0EBackward0", promote="float", takes="real", x=lambda xp, g, x, y: g * (xp.i1e(x) - xp.sign(x) * y))
 def i0e(xp, x):
     """``exp(-|x|) I0(x)``."""
     return xp.i0e(x)
@@ -260,6 +269,7 @@ def _away_from_zero(xp, x, slope):
 @op(
     node="SpecialI1Backward0",
     promote="float",
+    takes="real",
     x=lambda xp, g, x, y: g * _away_from_zero(xp, x, lambda x: xp.i0(x) - y / x),
 )
 def i1(xp, x):
@@ -270,6 +280,7 @@ def i1(xp, x):
 @op(
     node="SpecialI1EBackward0",
     promote="float",
+    takes="real",
     x=lambda xp, g, x, y: g * _away_from_zero(xp, x, lambda x: xp.i0e(x) - y * (xp.sign(x) + 1 / x)),
 )
 def i1e(xp, x):
@@ -289,7 +300,7 @@ def _series(name):
         return series.in_double(xp, getattr(series, name), x)
 
     forward.__name__ = name
-    return _special_unary(op(promote="float")(forward))
+    return _special_unary(op(promote="float", takes="full")(forward))
 
 
 for _name in (
@@ -306,7 +317,7 @@ _series("scaled_modified_bessel_k0")
 _series("scaled_modified_bessel_k1")
 
 
-@op(promote="float")
+@op(promote="float", takes="full")
 def spherical_bessel_j0(xp, x):
     """``sin(x) / x``, 1 at 0."""
     at_zero = x == 0
@@ -315,8 +326,24 @@ def spherical_bessel_j0(xp, x):
 
 
 _special_unary(spherical_bessel_j0)
+
+
+def _without_gradient(call):
+    """The function under its other name, which PyTorch gives no gradient and no half precision."""
+
+    def function(input):
+        refuse(f"modified_bessel_{call.__name__}_cpu", _too_small, input)
+        return call(input.detach() if isinstance(input, Tensor) else input)
+
+    return function
+
+
+def _too_small(d):
+    return d.is_floating_point and d.itemsize < 4
+
+
 for _name, _call in (("modified_bessel_i0", i0), ("modified_bessel_i1", i1)):
-    _special(lambda input, _call=_call: _call(input.detach() if isinstance(input, Tensor) else input), _name)
+    _special(_without_gradient(_call), _name)
 
 
 # -- orthogonal polynomials --------------------------------------------------------------------------------------------
@@ -342,15 +369,23 @@ def _polynomial(name, second, step, shifted=False, closed=None):
         return xp.astype(xp.where(n < 0, 0.0, item), dtype=dtype)
 
     forward.__name__ = name
-    call = op(promote="float")(forward)
+    call = op(promote="float", takes="full")(forward)
 
     def function(input, n):
         if not isinstance(n, Tensor):
             require_number(name, "n", 2, n)
+        elif not isinstance(input, Tensor):
+            require_number(name, "x", 1, input)
+            input = xp_.astype(xp_.zeros_like(n), dtype=_of_number(input, n)) + input
         return call(input, n)
 
     function.__name__ = name
     return _special(function)
+
+
+def _of_number(x, n):
+    """The dtype of the polynomials of a number: that of a tensor ``n`` of floats, else the default."""
+    return (n.dtype if n.dtype.is_floating_point else dtypes.get_default_dtype()).numpy
 
 
 def _chebyshev_step(k, x, last, item):

@@ -108,12 +108,20 @@ def sinc(xp, x):
     return xp.sinc(x)
 
 
-@op(node="Deg2RadBackward0", promote="float", x=lambda xp, g: g * (math.pi / 180))
+def _only_real(name):
+    def check(x):
+        if is_complex(x):
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+    return check
+
+
+@op(node="Deg2RadBackward0", promote="float", check=_only_real("deg2rad"), x=lambda xp, g: g * (math.pi / 180))
 def deg2rad(xp, x):
     return x * (math.pi / 180)
 
 
-@op(node="Rad2DegBackward0", promote="float", x=lambda xp, g: g * (180 / math.pi))
+@op(node="Rad2DegBackward0", promote="float", check=_only_real("rad2deg"), x=lambda xp, g: g * (180 / math.pi))
 def rad2deg(xp, x):
     return x * (180 / math.pi)
 

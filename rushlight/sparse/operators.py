@@ -648,7 +648,7 @@ def _times_dense(a: SparseTensor, b: Tensor, node=_MM) -> Tensor:
 
 
 def _c(t: Tensor) -> str:
-    from ..ops.common import _C_NAMES
+    from ..ops.kinds import _C_NAMES
 
     return _C_NAMES.get(t.dtype.name, t.dtype.name)
 

@@ -116,8 +116,8 @@ def laid(out, strides):
     wanted = tuple([s * size for s in strides])
     if out.strides == wanted or not out.size:
         return out
-    if all(n == 1 or a == b for n, a, b in zip(out.shape, out.strides, wanted)):
-        return np.lib.stride_tricks.as_strided(out, out.shape, wanted)
+    if out.flags.c_contiguous and all(n == 1 or a == b for n, a, b in zip(out.shape, out.strides, wanted)):
+        return np.ndarray(out.shape, out.dtype, out, 0, wanted)  # the same memory: only sizes of 1 are stepped over
     made = np.ndarray(out.shape, out.dtype, np.empty(out.size, out.dtype), 0, wanted)
     made[...] = out
     return made

@@ -3,6 +3,7 @@
 from types import FunctionType as _Function, ModuleType as _Module
 
 from ...autograd.overriding import asking as _asking
+from ...ops.kinds import checked as _checked
 from .activation import *
 from .attention import *
 from .conv import *
@@ -20,7 +21,12 @@ from . import by_number
 # The names of all of them, not the files. Set this way because a type checker takes a computed list for an empty one.
 _names = [name for name, thing in globals().items() if name[0] != "_" and not isinstance(thing, _Module)]
 globals().update(__all__=_names)
-globals().update({name: _asking(globals()[name]) for name in _names if isinstance(globals()[name], _Function)})
+_FREE = frozenset(
+    {"inplace", "sparse", "return_indices", "antialias", "hard", "keepdim", "swap", "size_average", "reduce"}
+)
+globals().update(
+    {name: _asking(_checked(globals()[name], _FREE)) for name in _names if isinstance(globals()[name], _Function)}
+)
 
 
 def __dir__():

@@ -156,7 +156,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if eps is None:
         eps = dtypes.finfo(dtypes.float32 if input.dtype.itemsize < 4 else input.dtype).eps
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    return xp.rms_normalized(input, weight, axes=axes, eps=eps)
+    result = xp.rms_normalized(input, weight, axes=axes, eps=eps)
+    return result if result.dtype is input.dtype else result.to(input.dtype)
 
 
 def _checked_shape(name, input, normalized_shape, weight, bias):

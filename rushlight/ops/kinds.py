@@ -1,0 +1,136 @@
+"""What kind of value a parameter takes, said once: PyTorch's TypeError for another one.
+
+A parameter whose default is True or False takes a bool. What a default does not tell stands in ``KINDS``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import numpy as np
+
+from ..errors import type_name
+from ..tensor import Tensor
+
+# "function.parameter" -> "int", "bool", "Number" or "Tensor", with a ? where None may stand too; "" checks nothing.
+KINDS = {
+    "avg_pool2d.divisor_override": "int?", "avg_pool3d.divisor_override": "int?",
+    "cov.aweights": "Tensor?", "cov.correction": "int", "cov.fweights": "Tensor?",
+    "diff.append": "Tensor?", "diff.n": "int", "diff.prepend": "Tensor?", "polygamma.n": "int",
+    "trapezoid.dx": "Number?",
+    "native_batch_norm.training": "bool", "native_batch_norm.weight": "Tensor?", "native_batch_norm.bias": "Tensor?",
+    "instance_norm.weight": "Tensor?", "instance_norm.bias": "Tensor?",
+    "stft.return_complex": "bool?",
+    "grid_sample.align_corners": "bool?", "affine_grid.align_corners": "bool?",
+    "grid_sampler_2d.align_corners": "bool", "grid_sampler_3d.align_corners": "bool",
+    "grid_sampler_2d.padding_mode": "int", "grid_sampler_2d.interpolation_mode": "int",
+    "grid_sampler_3d.padding_mode": "int", "grid_sampler_3d.interpolation_mode": "int",
+    "histc.bins": "int", "interpolate.align_corners": "bool?", "istft.onesided": "bool?", "kthvalue.k": "int",
+    "mvlgamma.p": "int", "rot90.k": "int", "sort.stable": "bool?", "topk.k": "int", "native_group_norm.C": "int",
+    "soft_margin_loss.target": "Tensor", "softplus.threshold": "Number", "softplus.beta": "Number",
+    "threshold.threshold": "Number", "threshold.value": "Number", "batch_norm.weight": "Tensor?",
+    "batch_norm.bias": "Tensor?", "batch_norm.running_mean": "Tensor?", "batch_norm.running_var": "Tensor?",
+    "pairwise_distance.x2": "Tensor", "std.unbiased": "bool?", "var.unbiased": "bool?",
+    "std_mean.unbiased": "bool?", "var_mean.unbiased": "bool?",
+    # PyTorch's own Python takes anything for these.
+    "lu.get_infos": "", "max_pool1d.return_indices": "", "max_pool2d.return_indices": "",
+    "max_pool3d.return_indices": "", "stft.center": "", "interpolate.antialias": "",
+}  # fmt: skip
+
+# Functions whose ``out=`` must have the result's own dtype; others take one that the result can be cast to.
+EXACT_OUT = {
+    "abs", "addmm", "addmv", "alias_copy", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "baddbmm",
+    "bitwise_not", "bmm", "ceil", "cholesky", "cholesky_ex", "complex", "conj_physical", "cross", "cummax", "cummin",
+    "det", "diag", "diff", "dot", "eigh", "eigvalsh", "floor", "frac", "frexp", "gather", "index_add", "index_copy",
+    "index_select", "inner", "inv", "inv_ex", "isin", "isneginf", "isposinf", "kthvalue", "ldl_factor",
+    "ldl_factor_ex", "ldl_solve", "log_softmax", "logcumsumexp", "lu", "lu_factor", "lu_factor_ex", "lu_solve",
+    "lu_unpack", "masked_select", "matmul", "matrix_norm", "mm", "mode", "msort", "multi_dot", "mv", "nan_to_num",
+    "nanquantile", "neg", "nonzero", "ormqr", "polar", "qr", "quantile", "renorm", "round", "scatter", "scatter_add",
+    "sgn", "sign", "signbit", "slogdet", "softmax", "solve", "solve_ex", "solve_triangular", "sort", "squeeze_copy",
+    "svd", "svdvals", "t_copy", "take", "take_along_dim", "tensordot", "topk", "transpose_copy", "triangular_solve",
+    "tril", "triu", "trunc", "unsqueeze_copy", "vdot", "vecdot", "vector_norm", "where",
+}  # fmt: skip
+
+
+def checked(f, free=frozenset()):
+    """``f``, looking at the kinds of its arguments first, if there is anything to look at; ``free`` are not flags."""
+    plain = inspect.unwrap(getattr(f, "of_dims", f))
+    code, skipped = plain.__code__, hasattr(f, "of_dims")
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    kinds = _kinds(plain, f.__name__.rstrip("_"), parameters, free)
+    if not kinds:
+        return f
+    places = {place - skipped: name for place, name in enumerate(parameters[: code.co_argcount]) if name in kinds}
+    first = min(places, default=1000)
+
+    @functools.wraps(f)
+    def called(*args, **kwargs):
+        if kwargs:
+            for name in kwargs:
+                if name in kinds and not (kwargs[name].__class__ is bool and kinds[name] in _BOOLS):
+                    _check(f, name, kinds[name], kwargs[name])
+        if len(args) > first:
+            for place in range(first, len(args)):
+                name = places.get(place)
+                if name is not None and not (args[place].__class__ is bool and kinds[name] in _BOOLS):
+                    _check(f, name, kinds[name], args[place], place)
+        return f(*args, **kwargs)
+
+    return called
+
+
+_BOOLS = frozenset({"bool", "bool?"})
+
+
+def _kinds(f, title, parameters, free) -> dict[str, str]:
+    given = dict(zip(reversed(parameters[: f.__code__.co_argcount]), reversed(f.__defaults__ or ())))
+    given |= f.__kwdefaults__ or {}
+    found = {name: "bool" for name, default in given.items() if isinstance(default, bool) and name not in free}
+    found |= {name: KINDS[f"{title}.{name}"] for name in parameters if f"{title}.{name}" in KINDS}
+    return {name: kind for name, kind in found.items() if kind}
+
+
+def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
+    if value is None and kind[-1] == "?":
+        return
+    kind = kind.removesuffix("?")
+    if not _FITS[kind](value):
+        where = "" if place is None else f" (position {place + 1})"
+        raise TypeError(f"{f.__name__}(): argument '{name}'{where} must be {kind}, not {type_name(value)}")
+
+
+def _is_whole(value) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and value._array.dtype.kind in "iu"
+    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_))
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (int, float, complex, np.number, np.bool_)) or (
+        isinstance(value, Tensor) and not value.ndim
+    )
+
+
+_FITS = {
+    "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "int": _is_whole,
+    "Number": _is_number,
+    "Tensor": _is_tensor,
+}
+
+
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(dtype) -> str:
+    """A dtype as some messages of PyTorch's write it: float, long int, c10::Half …"""
+    return _C_NAMES.get(dtype.name, "bool")
