@@ -125,10 +125,13 @@ def rms_normalized(xp, x, w, *, axes, eps, aux):
 
 
 @op
-def moved_towards(xp, x, w, *, by, scale):
-    """``x`` moved by the fraction ``by`` towards ``scale * w``: a running mean or variance after one more batch."""
-    w = xp.astype(w if scale == 1 else w * scale, dtype=x.dtype)
-    return (1 - by) * x + by * w
+def followed(xp, running_mean, running_var, mean, variance, by, *, scale):
+    """The running statistics moved by the fraction ``by`` towards those of one more batch."""
+
+    def moved(running, now):
+        return (1 - by) * running + by * xp.astype(xp.reshape(now, shape=running.shape), dtype=running.dtype)
+
+    return moved(running_mean, mean), moved(running_var, variance if scale == 1 else variance * scale)
 
 
 def channel_first(shape):
@@ -137,11 +140,9 @@ def channel_first(shape):
 
 
 def batch_norm_stats(x, w, b, eps):
-    """(y, mean, 1 / standard deviation, variance), the last three of shape (C,)."""
+    """(y, mean, 1 / standard deviation, variance), the last three with 1 for every axis but the channels'."""
     shape = tuple(x.shape)
-    axes = (0, *range(2, len(shape)))
-    y, *rest = xp.normalized(x, w, b, view=shape, axes=axes, affine=channel_first(shape), eps=eps)
-    return y, *(t.detach().reshape(shape[1]) for t in rest)
+    return xp.normalized(x, w, b, view=shape, axes=(0, *range(2, len(shape))), affine=channel_first(shape), eps=eps)
 
 
 def layer_norm_stats(x, normalized_shape, w, b, eps):

@@ -45,24 +45,29 @@ def _ops_by(input, weight, bias, mean, variance, eps):
 
 def _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps):
     """(y, mean, 1 / standard deviation), the running statistics updated."""
+    _check_both(running_mean, running_var)
     y, mean, scale, variance = _ops.batch_norm_stats(input, weight, bias, eps)
     size = input.shape[0] * math.prod(input.shape[2:])
-    _update(running_mean, mean, momentum, size)
-    if running_var is not None:
-        _update(running_var, variance, momentum, size, size / max(size - 1, 1))
+    _follow(running_mean, running_var, mean, variance, momentum, size)
     return y, mean, scale
 
 
-def _update(running, now, momentum, size, scale=1.0):
-    if running is not None and size:
-        without_grad(_blend, running, now, momentum, scale)
+def _check_both(running_mean, running_var):
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
-def _blend(running, now, momentum, scale):
-    if isinstance(momentum, Tensor):  # the plain average of all batches
-        running.copy_((1 - momentum) * running + momentum * (now * scale).to(running.dtype))
-    else:
-        running.copy_(xp.moved_towards(running, now, by=float(momentum), scale=scale))
+def _follow(running_mean, running_var, mean, variance, momentum, size):
+    """Move the running statistics, where there are any, towards those of a batch of ``size`` values a channel."""
+    if running_mean is not None and size:
+        without_grad(_write, running_mean, running_var, mean, variance, momentum, size / max(size - 1, 1))
+
+
+def _write(running_mean, running_var, mean, variance, momentum, scale):
+    by = momentum if isinstance(momentum, Tensor) else float(momentum)  # a tensor: the plain average of all batches
+    new_mean, new_var = xp.followed(running_mean, running_var, mean, variance, by, scale=scale)
+    running_mean.copy_(new_mean)
+    running_var.copy_(new_var)
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):
@@ -118,17 +123,17 @@ def instance_norm(
     size = math.prod(input.shape[2:])
     if size == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    for name, t in (("weight", weight), ("bias", bias)):
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    for name, t in named:
         if t is not None and t.numel() != input.shape[1]:
             n = input.shape[0]
             raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
     _check_dtypes(input, weight, bias)
+    _check_both(running_mean, running_var)
     y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
     if running_mean is not None:
-        _update(running_mean, mean.detach().mean(0).reshape(-1), momentum, size)
-    if running_var is not None:
-        _update(running_var, (variance.detach() * (size / (size - 1))).mean(0).reshape(-1), momentum, size)
+        _follow(running_mean, running_var, mean.detach().mean(0), variance.detach().mean(0), momentum, size)
     return y
 
 
@@ -233,7 +238,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """(y, mean, 1 / standard deviation); the last two are empty outside training."""
     if training:
-        return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)
+        y, *statistics = _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)
+        return y, *(t.detach().reshape(input.shape[1]) for t in statistics)
     empty = PUBLIC["empty"](0, dtype=input.dtype, device=input.device)
     return _ops_by(input, weight, bias, running_mean, running_var, eps), empty, empty.clone()
 
