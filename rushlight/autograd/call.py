@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes
-from ..engine import joint, namespace_of
+from ..engine import joint, namespace_of, operand
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..errors import type_name
@@ -16,7 +16,7 @@ from . import mode, overriding, shortcuts
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .promotion import cast_back, convert
+from .promotion import cast_back, computed_in, convert, decide
 from .record import link_view, record, record_several
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
 
         if xp is not numpy_engine and len(arrays) > 1:
             xp.check_same_device(arrays)
-        compute = final = auxiliary = None
+        compute = target = final = auxiliary = None
         given = arrays
         odd = not (plain and (common is _F32 or common is _F64)) and not is_view
         if odd:
@@ -94,23 +94,28 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 raise _not_a_tensor(o, args)
             if check is not None:
                 check(*arrays)
-            given, (arrays, compute, final) = (
-                arrays,
-                convert(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact), xp),
-            )
+            target, final = decide(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact))
+            compute = computed_in(target, final)
         try:
             if simple and xp is numpy_engine:
+                if compute is not None:
+                    arrays = convert(xp, arrays, keep, target, final)
                 out = numpy_forward(xp, *arrays)
+                if final is not None:
+                    out = cast_back(xp, out, final, detour)
             else:
                 static = {**defaults, **static}
-                out, auxiliary = xp.once(name, evaluate, (o, needs if residuals and state.grad else 0), arrays, static)
+                if xp.DEFERS:
+                    arrays = [operand(a) if a.__class__ is int else a for a in arrays]
+                kept = needs if residuals and state.grad else 0
+                out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
         except (ValueError, TypeError) as error:
             if operator and any(a is None for a in args):
                 return NotImplemented
             if promote:
                 check_broadcast(arrays)
             if isinstance(error, TypeError) and "ufunc" in str(error):  # NumPy has no loop for the dtype
-                raise _no_kernel(o, arrays) from None
+                raise _no_kernel(o, arrays, compute) from None
             raise
         except RuntimeError:
             if xp is numpy_engine:
@@ -121,11 +126,9 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         if out.__class__ is tuple:
             if layouts.watched and layout is not None and xp is numpy_engine:
                 out = tuple([layout(a, given) if a.shape == out[0].shape else a for a in out])
-            return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, final)
-        if final is not None:
-            out = cast_back(xp, out, compute, final)
+            return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute)
         if odd and promote == "common" and compute == _BOOL and out.dtype == _INT8:  # NumPy counts
-            raise _no_kernel(o, arrays)
+            raise _no_kernel(o, arrays, compute)
         if xp is numpy_engine:
             out = out if out.__class__ is _ndarray else np.asarray(out)
             if odd and any(out is a for a in arrays):
@@ -157,14 +160,25 @@ def _stranger(o, call, args, static, operator):
         raise
 
 
-def _no_kernel(o, arrays):
+def _no_kernel(o, arrays, compute):
     """PyTorch's error for a dtype that the op does not serve."""
-    word = next(dtypes.of_numpy(a.dtype).char for a in arrays if hasattr(a, "dtype")).removesuffix("Tensor")
+    dtype = compute or next(a.dtype for a in arrays if hasattr(a, "dtype"))
+    word = dtypes.of_numpy(dtype).char.removesuffix("Tensor")
     return NotImplementedError(f"\"{o.label}_cpu\" not implemented for '{word}'")
 
 
-def evaluate(xp, o: Op, needs: int, arrays, static: dict):
-    """Op ``o`` in namespace ``xp``: (its output, what it keeps for backward beside its arguments)."""
+def evaluate(xp, o: Op, needs: int, target, final, arrays, static: dict):
+    """Op ``o`` in namespace ``xp``: (its output, what it keeps for backward beside its arguments).
+
+    ``target`` and ``final`` are what ``decide`` says of the dtypes of ``arrays``.
+    """
+    if target is not None or final is not None:
+        arrays = convert(xp, arrays, o.keep, target, final)
+    out, auxiliary = _evaluate(xp, o, needs, arrays, static)
+    return out if final is None else cast_back(xp, out, final, o.wide), auxiliary
+
+
+def _evaluate(xp, o: Op, needs: int, arrays, static: dict):
     body = xp.BODIES.get(o.name, o.forward)
     if o.residuals and body is not o.forward:
         if not any(getattr(a, "size", 1) == 0 for a in arrays):

@@ -6,7 +6,7 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..engine import LOW_PRECISION
+from ..engine import LOW_PRECISION, operand
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode
 from .mode import state
@@ -138,7 +138,8 @@ class OpNode(Node):
 
     def _apply_once(self, xp, g, keep):
         """All of ``apply``, and the fitting of gradients to inputs, as one call that the engine records."""
-        details, arrays = self.details, _arrays(self._unpacked(self.saved))
+        details, saved = self.details, self._unpacked(self.saved)
+        arrays = tuple([operand(v) if v.__class__ is int else _arrays(v) for v in saved])
         residuals = compute = outputs = None
         if details is not None:
             residuals, compute = self._unpacked(details.residuals), details.compute

@@ -11,13 +11,10 @@ from ..tensor import Tensor
 _F32 = np.dtype(np.float32)
 
 
-def convert(args, arrays, promote, keep, detour, xp):
-    """Cast arrays as PyTorch would before computing.
-
-    Returns the arrays, the dtype they were brought to (None: as they were), and the dtype that half precision's
-    ``detour`` over float32 must end in (None: no detour).
-    """
-    compute = final = None
+def decide(args, arrays, promote, keep, detour):
+    """What PyTorch would cast before computing: (the dtype that arrays are brought to, None: as they are; the half
+    precision whose ``detour`` over float32 must end in it, None: no detour)."""
+    target = final = None
     if promote is not None:
         with_dim, zero_dim, scalars = [], [], []
         for i, (a, array) in enumerate(zip(args, arrays)):
@@ -30,17 +27,28 @@ def convert(args, arrays, promote, keep, detour, xp):
         target = dtypes.result_dtype(with_dim, zero_dim, scalars)
         if promote == "float" and not (target.is_floating_point or target.is_complex):
             target = dtypes.get_default_dtype()
-        compute = target.numpy
+    if detour:
+        low = next((a.dtype for a in arrays if getattr(a, "dtype", None) in LOW_PRECISION), None)
+        low = low if target is None else target.numpy
+        final = low if low in LOW_PRECISION else None
+    return target, final
+
+
+def convert(xp, arrays, keep, target, final):
+    """The arrays as ``decide`` has decided."""
+    if target is not None:
         arrays = [
-            a if i in keep else cast(xp, a, compute) if hasattr(a, "dtype") else _fit_scalar(a, target)
+            a if i in keep else cast(xp, a, target.numpy) if hasattr(a, "dtype") else _fit_scalar(a, target)
             for i, a in enumerate(arrays)
         ]
-    if detour:
-        low = compute or next((a.dtype for a in arrays if hasattr(a, "dtype") and a.dtype in LOW_PRECISION), None)
-        if low in LOW_PRECISION:
-            final, compute = low, _F32
-            arrays = [cast(xp, a, _F32) if hasattr(a, "dtype") and a.dtype in LOW_PRECISION else a for a in arrays]
-    return arrays, compute, final
+    if final is not None:
+        arrays = [cast(xp, a, _F32) if getattr(a, "dtype", None) in LOW_PRECISION else a for a in arrays]
+    return arrays
+
+
+def computed_in(target, final):
+    """The dtype that arrays are brought to, None: as they were."""
+    return _F32 if final is not None else None if target is None else target.numpy
 
 
 def _fit_scalar(value, target):
@@ -54,8 +62,11 @@ def cast(xp, array, numpy_dtype):
     return array if array.dtype == numpy_dtype else xp.astype(array, dtype=numpy_dtype)
 
 
-def cast_back(xp, array, compute, final):
-    return xp.astype(array, dtype=final) if array.dtype == compute else array
+def cast_back(xp, out, final, wide):
+    """What was computed in float32 in half precision again; of several outputs of a ``wide`` op only the first."""
+    if out.__class__ is tuple:
+        return tuple([cast_back(xp, a, final, wide) if i == 0 or not wide else a for i, a in enumerate(out)])
+    return xp.astype(out, dtype=final) if out.dtype == _F32 else out
 
 
 def type_name_of(numpy_dtype) -> str:

@@ -12,7 +12,6 @@ from ..tensor import Tensor, View, wrap
 from . import mode
 from .mode import state
 from .node import Details, OpNode
-from .promotion import cast_back
 from .tape import Nowhere, Output, _sequence
 
 _ndarray = np.ndarray
@@ -63,10 +62,8 @@ def versions_of(saved) -> tuple:
     return tuple(versions)
 
 
-def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute, final):
+def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute):
     """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
-    if final is not None:
-        outs = tuple(cast_back(xp, a, compute, final) if i == 0 or not o.wide else a for i, a in enumerate(outs))
     if xp is numpy_engine:
         outs = tuple(np.asarray(a) for a in outs)
     tensors = tuple(wrap(a) for a in outs)

@@ -28,6 +28,15 @@ from .numpy import namespace as numpy_namespace
 LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
 
+class Number(int):
+    """A Python integer that is an operand, not a size or an axis: a recording may take it as an input."""
+
+
+def operand(value):
+    """``value``, as a ``Number`` if it is an integer that an array can hold."""
+    return Number(value) if value.__class__ is int and -(2**63) <= value < 2**63 else value
+
+
 def namespace_of(array):
     """The engine that an array belongs to."""
     kind = array.__class__

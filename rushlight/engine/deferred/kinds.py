@@ -4,8 +4,9 @@ A kind is a function with its static arguments and the shapes and dtypes of the 
 out, because a new kind is evaluated on shapes once: errors of shape are raised at the line that made them. Recording a
 call that was seen before is one look into a dictionary.
 
-Python floats are part of the key, hence constants of the program, until one of them is seen with a second value. From
-then on it is an input, so that a learning rate or a step count does not compile a program for each value.
+Python floats, and integers that are operands, are part of the key, hence constants of the program, until one of them is
+seen with a second value. From then on it is an input, so that a learning rate or a step count does not compile a
+program for each value.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 
 from ...errors import ValuesNeeded
+from .. import Number
 from ..xla.devices import KEY_WORDS, check_room, compiling_for
 from .array import Deferred, aval_of
 
@@ -35,12 +37,13 @@ by_id: list[Kind] = []  # Kind.id -> Kind; what a recording's numbers refer to
 class Kind:
     """One kind of recorded call: ``run(arrays, numbers, key)`` on JAX's arrays gives the list of its outputs.
 
-    ``moving`` are the places, among the floats in the arguments, of those that are inputs.
+    ``moving`` are the numbers in the arguments that are inputs: {the place of each among them: a value}.
     """
 
     __slots__ = ("arrays", "build", "id", "keyed", "name", "numbers", "outputs", "run")
 
-    def __init__(self, name: str, function, args: tuple, arrays: list, device, keyed=False, moving=frozenset()):
+    def __init__(self, name: str, function, args: tuple, arrays: list, device, keyed=False, moving=None):
+        moving = moving or {}
         self.name, self.arrays, self.keyed, self.numbers = name, len(arrays), keyed, len(moving)
         structure: list = []
         template = _emptied(args)  # arrays given now must not be held for good
@@ -56,7 +59,7 @@ class Kind:
         run.__name__ = name
         self.run = jax.jit(run)
         shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
-        made = jax.eval_shape(self.run, shapes, [0.0] * self.numbers, _KEY if keyed else None)
+        made = jax.eval_shape(self.run, shapes, list(moving.values()), _KEY if keyed else None)
         self.outputs = tuple([aval_of(x.shape, x.dtype) for x in made])
         size = sum(math.prod(a.shape) * a.dtype.itemsize for a in self.outputs)
         if size > _LARGE:  # an array that no memory can hold is noticed at this line, not when somebody looks
@@ -101,13 +104,13 @@ def _flat_builder(form, fixed):
 
 
 class Family:
-    """Calls that differ only in the values of floats: the first call's, and the places of those that have differed."""
+    """Calls that differ only in the values of numbers: the first call's, and the places of those that have differed."""
 
-    __slots__ = ("floats", "key", "kind", "moving", "stays")
+    __slots__ = ("key", "kind", "moving", "numbers", "stays")
 
-    def __init__(self, key: tuple, floats: list):
-        self.key, self.floats = key, floats
-        self.moving: frozenset = frozenset()
+    def __init__(self, key: tuple, numbers: list):
+        self.key, self.numbers = key, numbers
+        self.moving: set = set()
         self.kind: Kind | None = None
         self.stays = False  # a number decides what is computed, so it can only be a constant
 
@@ -129,7 +132,9 @@ def find(name: str, function, args: tuple, key: list, arrays: list, device, keye
     if full in _unknowable:
         raise ValuesNeeded(name)
     try:
-        found = _of_family(name, function, args, full, arrays, device, keyed) if float in full else None
+        found = (
+            _of_family(name, function, args, full, arrays, device, keyed) if float in full or Number in full else None
+        )
         if found is not None:
             return found
         kind = _kinds[full] = Kind(name, function, args, arrays, device, keyed)
@@ -140,25 +145,26 @@ def find(name: str, function, args: tuple, key: list, arrays: list, device, keye
 
 
 def _of_family(name, function, args, full, arrays, device, keyed):
-    """A kind with moving floats for this call; None if it is to have constants only."""
-    general = tuple([None if i and full[i - 1] is float else part for i, part in enumerate(full)])
-    floats = _floats_in(args, [])
+    """A kind with moving numbers for this call; None if it is to have constants only."""
+    general = tuple([None if i and full[i - 1] in _NUMBERS else part for i, part in enumerate(full)])
+    numbers = _numbers_in(args, [])
     family = _families.get(general)
     if family is None:
-        _families[general] = Family(full, floats)
+        _families[general] = Family(full, numbers)
         return None
     if family.stays:
         return None
-    moved = {i for i, (a, b) in enumerate(zip(family.floats, floats)) if a != b}
+    moved = {i for i, (a, b) in enumerate(zip(family.numbers, numbers)) if a != b}
     if not moved <= family.moving or family.kind is None:
         family.moving |= moved
         try:
-            family.kind = Kind(name, function, args, arrays, device, keyed, family.moving)
+            moving = {i: numbers[i] for i in sorted(family.moving)}
+            family.kind = Kind(name, function, args, arrays, device, keyed, moving)
         except NEEDS_VALUE:
             family.stays = True
             return None
         _kinds.pop(family.key, None)  # or the first value would remain a program of its own
-    return family.kind, [floats[i] for i in sorted(family.moving)]
+    return family.kind, [numbers[i] for i in sorted(family.moving)]
 
 
 def forget() -> None:
@@ -193,8 +199,8 @@ def scan(value, arrays: list, key: list) -> None:
         for name, part in value.items():
             key.append(name)
             scan(part, arrays, key)
-    elif kind is float:
-        key.append(float)
+    elif kind in _NUMBERS:
+        key.append(kind)
         key.append(value if value == value and value else repr(value))  # nan, and zeros of either sign
     elif kind in _leaves:
         key.append(kind)
@@ -219,6 +225,7 @@ def scan(value, arrays: list, key: list) -> None:
 
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
+_NUMBERS = {float: float, Number: int}  # classes of numbers that may move, and what JAX is given for them
 _leaves: set[type] = {int, bool, str, type(None), complex, np.dtype}  # classes whose objects are constants
 
 
@@ -241,11 +248,11 @@ def _emptied(value):
 
 
 class _Filling:
-    """Puts arrays into the holes of an emptied value, and numbers in the place of moving floats."""
+    """Puts arrays into the holes of an emptied value, and numbers in the place of moving ones."""
 
     def __init__(self, arrays, numbers, moving):
         self.arrays, self.numbers, self.moving = iter(arrays), iter(numbers), moving
-        self.floats = itertools.count()
+        self.places = itertools.count()
 
     def __call__(self, value):
         kind = value.__class__
@@ -255,22 +262,22 @@ class _Filling:
             return kind([self(part) for part in value])
         if kind is dict:
             return {name: self(part) for name, part in value.items()}
-        if kind is float:
-            return next(self.numbers) if next(self.floats) in self.moving else value
+        if kind in _NUMBERS:
+            return next(self.numbers) if next(self.places) in self.moving else _NUMBERS[kind](value)
         if kind is slice or kind in _leaves or jax.tree_util.all_leaves([value]):
             return value
         return jax.tree.map(self, value)
 
 
-def _floats_in(value, found: list) -> list:
-    """The Python floats in ``value``, in the order in which ``scan`` meets them."""
+def _numbers_in(value, found: list) -> list:
+    """The numbers in ``value`` that may move, as Python's own, in the order in which ``scan`` meets them."""
     kind = value.__class__
-    if kind is float:
-        found.append(value)
+    if kind in _NUMBERS:
+        found.append(_NUMBERS[kind](value))
     elif kind is tuple or kind is list:
         for part in value:
-            _floats_in(part, found)
+            _numbers_in(part, found)
     elif kind is dict:
         for part in value.values():
-            _floats_in(part, found)
+            _numbers_in(part, found)
     return found

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from ... import backends
+from .. import Number
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.devices import _trace, explained, place_of
@@ -44,7 +45,7 @@ def once(name: str, function, constants: tuple, *args):
     recording = promised[0].recording
     if recording is None or recording.owner != get_ident():
         recording = recording_of(promised)
-    key += (recording.device, backends.cudnn.allow_tf32)  # what bodies look at besides their arguments
+    key += (recording.name, backends.cudnn.allow_tf32)  # what bodies look at besides their arguments
     try:
         kind, numbers = kinds.find(name, (function, xla, *constants), args, key, promised, recording.device)
     except kinds.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on
@@ -95,7 +96,7 @@ def _now(value):
         return value.__class__([_now(part) for part in value])
     if value.__class__ is dict:
         return {name: _now(part) for name, part in value.items()}
-    return value
+    return int(value) if value.__class__ is Number else value
 
 
 xla.without_promises = _now

@@ -41,6 +41,7 @@ class Recording:
 
     def __init__(self, place):
         self.place, self.owner, self.device = place, threading.get_ident(), device_at(place)
+        self.name = str(self.device)  # a key that is quick
         self.lock = threading.RLock()
         self._begin()
 
