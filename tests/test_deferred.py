@@ -18,7 +18,7 @@ from rushlight import nn
 
 pytest.importorskip("jax")
 
-from rushlight.engine.deferred import recording, report
+from rushlight.engine.deferred import kinds, recording, report
 from rushlight.engine.deferred.array import Deferred
 
 
@@ -131,6 +131,39 @@ def test_numbers_that_change_become_inputs():
     assert (x * 7.25).tolist() == [0, 7.25, 14.5, 21.75]
     assert (x * float("inf")).tolist()[1:] == [float("inf")] * 3
     assert str((x[1] * -0.0).item()) == "-0.0" and str((x[1] * 0.0).item()) == "0.0"
+
+
+def test_integers_and_places_that_change_become_inputs():
+    def turns(device, compiled=None):
+        x = torch.arange(12.0, device=device).requires_grad_()
+        count = torch.zeros((), dtype=torch.long, device=device)
+        rows = x.detach().clone().reshape(4, 3)
+
+        def turn(i):
+            part = rows[:, i % 3 : i % 3 + 1] + rows[i % 4] + x[i : i + 8 : 4].sum()
+            (x * i + part.sum()).sum().backward()
+            count.add_(i).mul_(1)
+            rows[i % 4] = 0.5
+            return part.tolist(), x.grad.tolist(), count.item()
+
+        known = [turn(i) for i in (1, 2, 3)]
+        before = len(report.compilations)
+        known += [turn(i) for i in (0, 1, 2, 3)]
+        return known, len(report.compilations) - before
+
+    there, compiled = turns("xla")
+    assert there == turns("cpu")[0]
+    assert compiled <= 1
+
+
+def test_a_loop_in_one_recording_has_constants():
+    x, before = torch.arange(5.0, device="xla"), len(kinds.by_id)
+
+    def loop():
+        return sum(x[i] * (i + 1) for i in range(5)).item()
+
+    assert loop() == 40 and compiled_by(loop) == 0
+    assert len(kinds.by_id) > before and not any(kind.numbers for kind in kinds.by_id[before:])
 
 
 def test_a_number_that_decides_what_is_computed_stays_a_constant():

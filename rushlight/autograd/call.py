@@ -49,7 +49,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     detour = o.wide
     numpy_forward = numpy_engine.BODIES.get(name, forward)
     defaults, differentiable_op = o.static, bool(o.rules)
-    keep, check, residuals = o.keep, o.check, o.residuals
+    keep, check, residuals, position = o.keep, o.check, o.residuals, o.position
     simple = not (o.static or residuals or o.aux is not None)
 
     def call(*args, **static):
@@ -107,6 +107,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 static = {**defaults, **static}
                 if xp.DEFERS:
                     arrays = [operand(a) if a.__class__ is int else a for a in arrays]
+                    if position is not None:
+                        static[position] = operand(static[position])
                 kept = needs if residuals and state.grad else 0
                 out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
         except (ValueError, TypeError) as error:

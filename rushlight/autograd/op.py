@@ -58,6 +58,7 @@ def op(
     check=None,
     view=False,
     write=None,
+    position=None,
     exact=False,
     wide=False,
     derive=False,
@@ -76,6 +77,7 @@ def op(
     takes:    ``"real"`` refuses complex numbers, ``"full"`` half precision too, as PyTorch's kernels do.
     view:     the output shares memory with the first input (where the engine can).
     write:    for a view op: ``write(xp, x, value, **static)``, x with the viewed part replaced; see ``views``.
+    position: a static argument that says where, not how much: an engine that records may take it as an input.
     exact:    moves elements without arithmetic, so half precision needs no float32 detour.
     uses:     which of several outputs the rules look at, by number, if not all: the others may be written to.
     wide:     half precision is computed in float32 on every engine, and of several outputs only the first goes back.
@@ -90,6 +92,7 @@ def op(
             check or _refusal(forward, takes),
             view,
             write,
+            position,
             exact,
             wide,
             derive,
@@ -118,12 +121,27 @@ class Op:
     """A declared operator: its forward, its rules, and what each combination of needed gradients must save."""
 
     def __init__(
-        self, forward, node, promote, keep, check, view, write, exact, wide, derive, aux, residuals, uses, rules
+        self,
+        forward,
+        node,
+        promote,
+        keep,
+        check,
+        view,
+        write,
+        position,
+        exact,
+        wide,
+        derive,
+        aux,
+        residuals,
+        uses,
+        rules,
     ):
         self.name = forward.__name__.strip("_")
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
-        self.wide = wide
+        self.wide, self.position = wide, position
         self.turns = view and self.name in (
             "transpose",
             "swapaxes",

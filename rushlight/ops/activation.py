@@ -231,8 +231,8 @@ def _halves(xp, x, axis):
     """The first and the second half along ``axis``."""
     size = x.shape[axis]
     return (
-        xp.slice_part(x, axis=axis, start=0, stop=size // 2),
-        xp.slice_part(x, axis=axis, start=size // 2, stop=size),
+        xp.slice_part(x, axis=axis, start=0, size=size // 2),
+        xp.slice_part(x, axis=axis, start=size // 2, size=size - size // 2),
     )
 
 

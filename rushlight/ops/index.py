@@ -20,7 +20,7 @@ from ..tensor import Tensor, wrap
 from .common import check_tensor
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
-from .shape import check_expands, expand_dims, select_part, slice_part
+from .shape import check_expands, expand_dims, select_part, slice_of
 
 _ndarray = np.ndarray
 
@@ -282,10 +282,9 @@ def _slice(x, dim, s: slice, whole: bool):
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if s.step is not None and operator.index(s.step) < 0:
         raise ValueError("step must be greater than zero")
-    start, stop, step = s.indices(shape[dim])
-    if not whole and s.start in (None, 0) and (s.stop is None or s.stop >= shape[dim]) and step == 1:
+    if not whole and s.start in (None, 0) and (s.stop is None or s.stop >= shape[dim]) and s.step in (None, 1):
         return x
-    return slice_part(x, axis=dim, start=start, stop=max(start, stop), step=step)
+    return slice_of(x, dim, s)
 
 
 def _check_mask(p: Tensor, x: Tensor, dim: int) -> None:

@@ -12,7 +12,7 @@ from ..autograd.op import op, variant
 from ..tensor import Tensor, wrap
 from .dims import as_int, is_int, wrap_dim
 from .public import PUBLIC, public
-from .shape import slice_part
+from .shape import slice_of
 
 # -- joining ---------------------------------------------------------------------------------------------------------
 
@@ -20,7 +20,7 @@ from .shape import slice_part
 def _cat_rule(xp, g, xs_shape, axis):
     parts, start = [], 0
     for shape in xs_shape:
-        parts.append(xp.slice_part(g, axis=axis, start=start, stop=start + shape[axis]))
+        parts.append(xp.slice_part(g, axis=axis, start=start, size=shape[axis]))
         start += shape[axis]
     return parts
 
@@ -138,7 +138,7 @@ def stack(tensors, dim=0):
 
 def _write_part(xp, x, value, sizes, axis, output):
     start = sum(sizes[:output])
-    return xp.put_slice(x, value, axis=axis, start=start, stop=start + sizes[output])
+    return xp.put_slice(x, value, axis=axis, start=start, size=sizes[output])
 
 
 @op(
@@ -159,7 +159,7 @@ def split_sizes(xp, x, *, sizes, axis):
     node="UnbindBackward0",
     view=True,
     write=lambda xp, x, value, axis, output: xp.put_slice(
-        x, xp.expand_dims(value, axis=axis), axis=axis, start=output, stop=output + 1
+        x, xp.expand_dims(value, axis=axis), axis=axis, start=output, size=1
     ),
     x=lambda xp, g, axis: xp.stack(g, axis=axis),
 )
@@ -261,8 +261,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         small, larger = divmod(length, where)
         where = [i * small + min(i, larger) for i in range(1, where)]
     edges = [0, *(as_int(i, "indices") for i in where), length]
-    parts = [slice(a, b).indices(length) for a, b in itertools.pairwise(edges)]
-    return tuple(slice_part(input, axis=axis, start=a, stop=max(a, b)) for a, b, _ in parts)
+    return tuple(slice_of(input, axis, slice(a, b)) for a, b in itertools.pairwise(edges))
 
 
 def _along(name, dims_needed, dim):
@@ -459,8 +458,8 @@ def _blocks(xs_shape):
 def _block_diag_rule(xp, g, xs_shape):
     parts = []
     for (top, bottom, left, right), shape in zip(_blocks(xs_shape), xs_shape):
-        rows = xp.slice_part(g, axis=0, start=top, stop=bottom)
-        parts.append(xp.reshape(xp.slice_part(rows, axis=1, start=left, stop=right), shape=shape))
+        rows = xp.slice_part(g, axis=0, start=top, size=bottom - top)
+        parts.append(xp.reshape(xp.slice_part(rows, axis=1, start=left, size=right - left), shape=shape))
     return parts
 
 

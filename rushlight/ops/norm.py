@@ -173,7 +173,7 @@ def _window(xp, x, before, after):
         start, stop = max(shift, 0), min(channels + shift, channels)
         if start < stop:
             pad[1] = (max(-shift, 0), max(shift, 0))
-            total = total + xp.pad_constant(xp.slice_part(x, axis=1, start=start, stop=stop), pad=tuple(pad))
+            total = total + xp.pad_constant(xp.slice_part(x, axis=1, start=start, size=stop - start), pad=tuple(pad))
     return total
 
 

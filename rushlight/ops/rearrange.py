@@ -305,7 +305,7 @@ def _unfold(self, dimension, size, step, call):
         wrap_dim(dimension, 0)
         if size > 1:
             raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
-        return shapes.slice_part(self.reshape(1), axis=0, start=0, stop=size)
+        return shapes.slice_part(self.reshape(1), axis=0, start=0, size=size)
     axis = wrap_dim(dimension, self._array.ndim)
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
@@ -424,7 +424,7 @@ def _strided(input, size, stride, storage_offset):
 def _unpadded(xp, g, x_shape, pad):
     for axis, (before, _) in enumerate(pad):
         if pad[axis] != (0, 0):
-            g = xp.slice_part(g, axis=axis, start=before, stop=before + x_shape[axis])
+            g = xp.slice_part(g, axis=axis, start=before, size=x_shape[axis])
     return g
 
 
@@ -453,7 +453,7 @@ def constant_pad_nd(input, pad, value=0):
             start, stop = max(-before, 0), shape[axis] - max(-after, 0)
             if stop + max(before, 0) + max(after, 0) < start:
                 raise RuntimeError("narrow(): length must be non-negative.")
-            x = shapes.slice_part(x, axis=axis, start=start, stop=max(start, stop))
+            x = shapes.slice_part(x, axis=axis, start=start, size=max(stop - start, 0))
     return pad_constant(x, pad=tuple((max(b, 0), max(a, 0)) for b, a in pairs), value=value)
 
 
@@ -528,8 +528,7 @@ def _slice(input, dim=0, start=None, end=None, step=1):
     axis = wrap_dim(dim, input._array.ndim)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    start, stop, step = slice(start, end, step).indices(input._array.shape[axis])
-    return shapes.slice_part(input, axis=axis, start=start, stop=max(start, stop), step=step)
+    return shapes.slice_of(input, axis, slice(start, end, step))
 
 
 for _entry in _names():

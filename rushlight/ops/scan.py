@@ -10,6 +10,7 @@ from ..tensor import Tensor
 from . import returns
 from .public import PUBLIC, public
 from .reduce import accumulation_dtype, axis_of, cast, check_ordered, sum_, tensor_argument, type_word
+from .shape import slice_of
 
 # -- primitives ------------------------------------------------------------------------------------------------------
 
@@ -148,7 +149,7 @@ def cummin(input, dim):
 
 def part(x, axis, start, stop):
     """``x[start:stop]`` along ``axis``."""
-    return xp.slice_part(x, axis=axis, start=start, stop=stop)
+    return slice_of(x, axis, slice(start, stop))
 
 
 @public

@@ -225,7 +225,7 @@ def _cut(src, shape, message, input, axis):
         if n > size:
             raise RuntimeError(message.format(d, list(shape), list(input._array.shape), axis))
         if n < size:
-            src = slice_part(src, axis=d, start=0, stop=n)
+            src = slice_part(src, axis=d, start=0, size=n)
     return src
 
 

@@ -549,11 +549,12 @@ def _at(axis, index):
 @op(
     node="SelectBackward0",
     view=True,
+    position="index",
     write=lambda xp, x, value, axis, index: xp.put_slice(
-        x, xp.expand_dims(value, axis=axis), axis=axis, start=index, stop=index + 1, step=1
+        x, xp.expand_dims(value, axis=axis), axis=axis, start=index, size=1
     ),
     x=lambda xp, g, axis, index, x_shape: xp.embed_slice(
-        xp.expand_dims(g, axis=axis), axis=axis, start=index, stop=index + 1, step=1, size=x_shape[axis]
+        xp.expand_dims(g, axis=axis), axis=axis, start=index, length=x_shape[axis]
     ),
 )
 def select_part(xp, x, *, axis, index):
@@ -563,36 +564,44 @@ def select_part(xp, x, *, axis, index):
 @op(
     node="SliceBackward0",
     view=True,
-    write=lambda xp, x, value, axis, start, stop, step: xp.put_slice(
-        x, value, axis=axis, start=start, stop=stop, step=step
+    position="start",
+    write=lambda xp, x, value, axis, start, size, step: xp.put_slice(
+        x, value, axis=axis, start=start, size=size, step=step
     ),
-    x=lambda xp, g, axis, start, stop, step, x_shape: xp.embed_slice(
-        g, axis=axis, start=start, stop=stop, step=step, size=x_shape[axis]
+    x=lambda xp, g, axis, start, step, x_shape: xp.embed_slice(
+        g, axis=axis, start=start, step=step, length=x_shape[axis]
     ),
 )
-def slice_part(xp, x, *, axis, start, stop, step=1):
-    return x[_at(axis, slice(start, stop, step))]
+def slice_part(xp, x, *, axis, start, size, step=1):
+    """``size`` elements along ``axis``, the first at ``start``, the others ``step`` apart."""
+    return x[_at(axis, slice(start, start + size * step, step))]
 
 
 @op(
     exact=True,
-    x=lambda xp, g, axis, start, stop, step: xp.slice_part(g, axis=axis, start=start, stop=stop, step=step),
+    x=lambda xp, g, x_shape, axis, start, step: xp.slice_part(g, axis=axis, start=start, size=x_shape[axis], step=step),
 )
-def embed_slice(xp, x, *, axis, start, stop, step, size):
-    """Zeros of ``size`` along ``axis``, with ``x`` at ``start:stop:step``: what a slice's gradient is."""
-    zeros = xp.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), dtype=x.dtype)
-    return xp.index_put(zeros, x, index=_at(axis, slice(start, stop, step)))
+def embed_slice(xp, x, *, axis, start, length, step=1):
+    """Zeros of ``length`` along ``axis`` with ``x`` put into them: what a slice's gradient is."""
+    zeros = xp.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), dtype=x.dtype)
+    return xp.put_slice(zeros, x, axis=axis, start=start, size=x.shape[axis], step=step)
 
 
 @op(
     node="SliceScatterBackward0",
     exact=True,
-    x=lambda xp, g, axis, start, stop, step: xp.put_slice(g, 0, axis=axis, start=start, stop=stop, step=step),
-    value=lambda xp, g, axis, start, stop, step: xp.slice_part(g, axis=axis, start=start, stop=stop, step=step),
+    x=lambda xp, g, axis, start, size, step: xp.put_slice(g, 0, axis=axis, start=start, size=size, step=step),
+    value=lambda xp, g, axis, start, size, step: xp.slice_part(g, axis=axis, start=start, size=size, step=step),
 )
-def put_slice(xp, x, value, *, axis, start, stop, step=1):
-    """``x`` with ``value`` at ``start:stop:step`` of ``axis``."""
-    return xp.index_put(x, value, index=_at(axis, slice(start, stop, step)))
+def put_slice(xp, x, value, *, axis, start, size, step=1):
+    """``x`` with ``value`` where ``slice_part`` would look."""
+    return xp.index_put(x, value, index=_at(axis, slice(start, start + size * step, step)))
+
+
+def slice_of(x, dim, s: slice):
+    """``x[s]`` along ``dim``, whatever the slice asks for."""
+    start, stop, step = s.indices(x._array.shape[dim])
+    return slice_part(x, axis=dim, start=start, size=len(range(start, stop, step)), step=step)
 
 
 @public(out=False)
@@ -630,4 +639,4 @@ def narrow(input, dim, start, length):
     start = start + size if start < 0 else start
     if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return slice_part(input, axis=dim, start=start, stop=start + length)
+    return slice_part(input, axis=dim, start=start, size=length)

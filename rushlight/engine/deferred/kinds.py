@@ -5,8 +5,8 @@ out, because a new kind is evaluated on shapes once: errors of shape are raised 
 call that was seen before is one look into a dictionary.
 
 Python floats, and integers that are operands, are part of the key, hence constants of the program, until one of them is
-seen with a second value. From then on it is an input, so that a learning rate or a step count does not compile a
-program for each value.
+seen with another value in a later recording. From then on it is an input, so that a learning rate or a step count does
+not compile a program for each value; a loop over ``x[0]``, ``x[1]``, … in one recording has constants.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def _flat_builder(form, fixed):
 class Family:
     """Calls that differ only in the values of numbers: the first call's, and the places of those that have differed."""
 
-    __slots__ = ("key", "kind", "moving", "numbers", "stays")
+    __slots__ = ("key", "kind", "moving", "numbers", "recording", "stays")
 
-    def __init__(self, key: tuple, numbers: list):
-        self.key, self.numbers = key, numbers
+    def __init__(self, key: tuple, numbers: list, recording: int):
+        self.key, self.numbers, self.recording = key, numbers, recording
         self.moving: set = set()
         self.kind: Kind | None = None
         self.stays = False  # a number decides what is computed, so it can only be a constant
@@ -120,7 +120,7 @@ _families: dict[tuple, Family] = {}
 _unknowable: set[tuple] = set()  # calls whose results have shapes that depend on values
 
 
-def find(name: str, function, args: tuple, key: list, arrays: list, device, keyed=False) -> tuple[Kind, Any]:
+def find(name: str, function, args: tuple, key: list, arrays: list, recording, keyed=False) -> tuple[Kind, Any]:
     """(the kind of this call, the numbers it takes as inputs).
 
     ``function`` is a tuple of it and its first arguments; ``key`` what ``scan`` made of the others, with the device.
@@ -132,25 +132,27 @@ def find(name: str, function, args: tuple, key: list, arrays: list, device, keye
     if full in _unknowable:
         raise ValuesNeeded(name)
     try:
-        found = (
-            _of_family(name, function, args, full, arrays, device, keyed) if float in full or Number in full else None
-        )
-        if found is not None:
-            return found
-        kind = _kinds[full] = Kind(name, function, args, arrays, device, keyed)
+        if float in full or Number in full:
+            found = _of_family(name, function, args, full, arrays, recording, keyed)
+            if found is not None:
+                return found
+        kind = _kinds[full] = Kind(name, function, args, arrays, recording.device, keyed)
     except NEEDS_VALUE:
         _unknowable.add(full)
         raise
     return kind, ()
 
 
-def _of_family(name, function, args, full, arrays, device, keyed):
+def _of_family(name, function, args, full, arrays, recording, keyed):
     """A kind with moving numbers for this call; None if it is to have constants only."""
     general = tuple([None if i and full[i - 1] in _NUMBERS else part for i, part in enumerate(full)])
     numbers = _numbers_in(args, [])
     family = _families.get(general)
     if family is None:
-        _families[general] = Family(full, numbers)
+        _families[general] = Family(full, numbers, recording.number)
+        return None
+    if family.recording == recording.number:
+        family.key = None  # several values in one recording: each is a constant for good
         return None
     if family.stays:
         return None
@@ -159,7 +161,7 @@ def _of_family(name, function, args, full, arrays, device, keyed):
         family.moving |= moved
         try:
             moving = {i: numbers[i] for i in sorted(family.moving)}
-            family.kind = Kind(name, function, args, arrays, device, keyed, moving)
+            family.kind = Kind(name, function, args, arrays, recording.device, keyed, moving)
         except NEEDS_VALUE:
             family.stays = True
             return None

@@ -47,7 +47,7 @@ def once(name: str, function, constants: tuple, *args):
         recording = recording_of(promised)
     key += (recording.name, backends.cudnn.allow_tf32)  # what bodies look at besides their arguments
     try:
-        kind, numbers = kinds.find(name, (function, xla, *constants), args, key, promised, recording.device)
+        kind, numbers = kinds.find(name, (function, xla, *constants), args, key, promised, recording)
     except kinds.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on
         return _wrapped(function(xla, *constants, *_now(args)))
     return recording.add(kind, promised, numbers)
@@ -84,7 +84,7 @@ def _made_on(place, name: str, function, *args, key=None):
     recording = recording_on(place)
     parts: list[Any] = [function, recording.device]
     kinds.scan(args, [], parts)
-    kind, numbers = kinds.find(name, (function, xla), args, parts, [], recording.device, key is not None)
+    kind, numbers = kinds.find(name, (function, xla), args, parts, [], recording, key is not None)
     return recording.add(kind, [], numbers, key)
 
 
@@ -219,7 +219,7 @@ def draw(kind: str, generator, device, args: tuple, options: dict):
     recording = recording_on(place)
     parts: list[Any] = [_drawn, recording.device]
     kinds.scan((kind, args, options), arrays := [], parts)
-    found, numbers = kinds.find(kind, (_drawn,), (kind, args, options), parts, arrays, recording.device, True)
+    found, numbers = kinds.find(kind, (_drawn,), (kind, args, options), parts, arrays, recording, True)
     return recording.add(found, arrays, numbers, words)
 
 

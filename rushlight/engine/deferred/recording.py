@@ -36,6 +36,9 @@ _SHIFT = 16  # a slot is the number of the call, and in these bits which of its 
 _MASK = (1 << _SHIFT) - 1
 
 
+_numbers = itertools.count()
+
+
 class Recording:
     """What one thread has asked of one device since its last program took off."""
 
@@ -46,6 +49,7 @@ class Recording:
         self._begin()
 
     def _begin(self) -> None:
+        self.number = next(_numbers)
         self.log: list[tuple] = []  # (kind, where its inputs come from, outputs, numbers, key's words) of each call
         self.inputs: list[Deferred] = []
         self.slots: dict[int, int] = {}  # id of an input that another recording holds too -> its slot here

@@ -162,6 +162,27 @@ def index_add(x, value, index):
     return jnp.asarray(x).at[index].add(value)
 
 
+def slice_part(x, *, axis, start, size, step=1):
+    """``x`` at ``size`` places along ``axis``; where that begins may be known only when the program runs."""
+    if isinstance(start, int):
+        return x[_along(axis, slice(start, start + size * step, step))]
+    span = builtins.max((size - 1) * step + 1, 0)
+    return jax.lax.dynamic_slice_in_dim(x, start, span, axis)[_along(axis, slice(None, None, step))]
+
+
+def put_slice(x, value, *, axis, start, size, step=1):
+    if isinstance(start, int):
+        return index_put(x, value, _along(axis, slice(start, start + size * step, step)))
+    if step != 1:
+        return index_put(x, value, _along(axis, start + step * jnp.arange(size)))
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    return jax.lax.dynamic_update_slice_in_dim(x, jnp.broadcast_to(jnp.asarray(value, x.dtype), shape), start, axis)
+
+
+def _along(axis, index):
+    return (slice(None),) * axis + (index,)
+
+
 # -- element-wise ------------------------------------------------------------------------------------------------------
 
 
@@ -416,6 +437,8 @@ BODIES["normalized"], BACKWARD["normalized"] = _norms.normalized, _norms.normali
 BODIES["gelu"], BACKWARD["gelu"] = _activations.gelu, _activations.gelu_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 BACKWARD["max_pool"] = _max_windows_backward
+BODIES["slice_part"] = lambda xp, x, **static: slice_part(x, **static)
+BODIES["put_slice"] = lambda xp, x, value, **static: put_slice(x, value, **static)
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 
 
