@@ -106,9 +106,9 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             else:
                 static = {**defaults, **static}
                 if xp.DEFERS:
-                    arrays = [operand(a) if a.__class__ is int else a for a in arrays]
+                    arrays = [operand(xp, a) if a.__class__ is int else a for a in arrays]
                     if position is not None:
-                        static[position] = operand(static[position])
+                        static[position] = operand(xp, static[position])
                 kept = needs if residuals and state.grad else 0
                 out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
         except (ValueError, TypeError) as error:

@@ -139,7 +139,7 @@ class OpNode(Node):
     def _apply_once(self, xp, g, keep):
         """All of ``apply``, and the fitting of gradients to inputs, as one call that the engine records."""
         details, saved = self.details, self._unpacked(self.saved)
-        arrays = tuple([operand(v) if v.__class__ is int else _arrays(v) for v in saved])
+        arrays = tuple([operand(xp, v) if v.__class__ is int else _arrays(v) for v in saved])
         residuals = compute = outputs = None
         if details is not None:
             residuals, compute = self._unpacked(details.residuals), details.compute

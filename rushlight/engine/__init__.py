@@ -32,9 +32,10 @@ class Number(int):
     """A Python integer that is an operand, not a size or an axis: a recording may take it as an input."""
 
 
-def operand(value):
-    """``value``, as a ``Number`` if it is an integer that an array can hold."""
-    return Number(value) if value.__class__ is int and -(2**63) <= value < 2**63 else value
+def operand(xp, value):
+    """``value``, as a ``Number`` if it is an integer that an array can hold and ``xp`` records."""
+    fits = value.__class__ is int and -(2**63) <= value < 2**63
+    return Number(value) if fits and xp is _deferred.namespace else value
 
 
 def namespace_of(array):
