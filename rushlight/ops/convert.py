@@ -62,16 +62,16 @@ def _to_arguments(args, kwargs):
     given = {**dict(zip(names, args)), **kwargs, **given}
     device = None if given.get("device") is None else resolve(given["device"], "to")
     dtype = dtypes.argument(given.get("dtype"), "to")
-    return device, dtype, given.get("copy", False), given.get("memory_format") or preserve_format
+    return device, dtype, given.get("copy", False), given.get("memory_format")
 
 
 def _type_word(value) -> str:
     return {"dtype": "torch.dtype", "device": "torch.device"}.get(type(value).__name__, type(value).__name__)
 
 
-def _converted(t, device, dtype, copy=False, form=preserve_format):
-    if form is not preserve_format:
-        _check_format(form)
+def _converted(t, device, dtype, copy=False, form=None):
+    form = preserve_format if form is None else form
+    _check_format(form)
     recast = dtype is not None and dtype.numpy != t._array.dtype
     moved = device is not None and not _same_place(t.device, device)
     relaid = form is not preserve_format and not _has_format(t, form)
@@ -160,7 +160,7 @@ def type_as(self, other):
 
 def _cast_method(name, dtype):
     def cast(self, memory_format=preserve_format):
-        return _converted(self, None, dtype, form=memory_format or preserve_format)
+        return _converted(self, None, dtype, form=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"This tensor as {dtype!r}."

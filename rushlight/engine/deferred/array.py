@@ -37,7 +37,8 @@ class Deferred(Operators):
     """
 
     __slots__ = (
-        "__weakref__", "aval", "dtype", "flight", "owned", "place", "recording", "shape", "slot", "value",
+        "__weakref__", "aval", "dtype", "flight", "owned", "place", "recording", "seat", "shape", "slot",
+        "value",
     )  # fmt: skip
     flags = base = None  # what only arrays with memory of their own have
 

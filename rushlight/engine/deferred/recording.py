@@ -109,8 +109,8 @@ class Recording:
                     free = _given_away(self.inputs, [outputs[i] for i in wanted])
                     self.leaving = Flight(_program(self, wanted, free), self, outputs)
             if self.leaving is not None:
-                for i in self.leaving.program.live:
-                    outputs[i].flight = self.leaving
+                for place, i in enumerate(self.leaving.program.live):
+                    outputs[i].flight, outputs[i].seat = self.leaving, place
                 _start_worker()
                 _last[:] = [self.leaving]
                 _queue.put(self.leaving)
@@ -150,11 +150,12 @@ class Flight:
         self.program = program
         self.numbers = [n for call in recording.log for n in call[3]]
         self.keys = [call[4] for call in recording.log if call[4] is not None]
-        # Values where there are any, for an array held here is one that somebody holds.
-        self.inputs = [a if a.value is None else a.value for a in recording.inputs]
+        self.inputs = [_ticket(a) for a in recording.inputs]
+        self.handed_on: dict[int, Any] = {}  # results that later programs wait for, by seat
         self.targets = [weakref.ref(outputs[i]) for i in program.live]
         self.error: BaseException | None = None
         self.landed = False
+        self.gate = threading.Lock()  # between handing results out and asking for one to be handed on
         self._flying = threading.Lock()  # not an Event: an interrupt in its ``wait`` can come out as another error
         self._flying.acquire()
 
@@ -167,14 +168,16 @@ class Flight:
             self.inputs = []
             results = self.program(values, self.numbers, self.keys)
             _spent.append(values)
+        except BaseException as error:
+            self.error, results = error, []
+        self.inputs, self.numbers, self.keys = [], [], []
+        with self.gate:
             for target, value in zip(self.targets, results):
                 a = target()
                 if a is not None:
                     a.value, a.flight = value, None
-        except BaseException as error:
-            self.error = error
-        self.inputs, self.numbers, self.keys = [], [], []
-        self.landed = True
+            self.handed_on = {seat: results[seat] for seat in self.handed_on} if results else {}
+            self.landed = True
         self._flying.release()
 
     def wait(self) -> None:
@@ -186,13 +189,33 @@ class Flight:
                 _start_worker()
 
 
-def _value(a):
-    if a.__class__ is not Deferred:
-        return a
+def _ticket(a: Deferred):
+    """What a flight keeps of an input: its value, or the flight and the seat it comes with.
+
+    Not the array itself. Who holds an array decides whether it gives its memory, hence which program runs, and that
+    must not depend on how far the other thread has come.
+    """
     flight = a.flight
-    if a.value is None and flight is not None and flight.error is not None:
+    if flight is None:
+        return a.value
+    with flight.gate:
+        if a.value is not None:
+            return a.value
+        flight.handed_on.setdefault(a.seat)
+        return _Ticket((flight, a.seat))
+
+
+class _Ticket(tuple):
+    """(a flight, a seat): one of its results, when it has landed."""
+
+
+def _value(given):
+    if given.__class__ is not _Ticket:
+        return given
+    flight, seat = given
+    if flight.error is not None:
         raise flight.error
-    return a.value
+    return flight.handed_on[seat]
 
 
 _queue: queue.SimpleQueue = queue.SimpleQueue()
