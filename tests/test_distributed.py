@@ -6,7 +6,6 @@ import datetime
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -53,12 +52,14 @@ def test_a_store(store):
 
 
 def test_a_store_lets_its_readers_wait(store):
-    threading.Timer(0.2, store.set, ("late", "here")).start() if not isinstance(store, dist.TCPStore) else None
+    other = store
     if isinstance(store, dist.TCPStore):  # a connection serves one caller at a time
         other = dist.TCPStore("127.0.0.1", store.port, None, False, LONG)
-        threading.Timer(0.2, other.set, ("late", "here")).start()
+    late = threading.Timer(0.2, other.set, ("late", "here"))
+    late.start()
     store.set_timeout(LONG)
     assert store.get("late") == b"here"
+    late.join()
 
 
 def test_a_store_of_another_world_is_not_joined():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import collections
 import gc
 import itertools
+import os
 import queue
 import sys
 import threading
@@ -104,9 +105,10 @@ class Recording:
                 return
             outputs = list(itertools.chain.from_iterable(map(itemgetter(2), self.log)))
             if self.leaving is None:
-                wanted = tuple([i for i, n in enumerate(_holders(outputs)) if n > _FREE + 1])
-                if wanted:
+                with _gate:
+                    wanted = tuple([i for i, n in enumerate(_holders(outputs)) if n > _FREE + 1])
                     free = _given_away(self.inputs, [outputs[i] for i in wanted])
+                if wanted:
                     self.leaving = Flight(_program(self, wanted, free), self, outputs)
             if self.leaving is not None:
                 for place, i in enumerate(self.leaving.program.live):
@@ -121,6 +123,9 @@ class Recording:
 
 
 _new = object.__new__
+# Taken while results are handed out, and while somebody looks at who holds or waits for them.
+_gate = threading.RLock()  # a signal handler may come here again
+os.register_at_fork(after_in_child=_gate._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def _holders(objects: list) -> list[int]:
@@ -155,7 +160,6 @@ class Flight:
         self.targets = [weakref.ref(outputs[i]) for i in program.live]
         self.error: BaseException | None = None
         self.landed = False
-        self.gate = threading.Lock()  # between handing results out and asking for one to be handed on
         self._flying = threading.Lock()  # not an Event: an interrupt in its ``wait`` can come out as another error
         self._flying.acquire()
 
@@ -171,7 +175,7 @@ class Flight:
         except BaseException as error:
             self.error, results = error, []
         self.inputs, self.numbers, self.keys = [], [], []
-        with self.gate:
+        with _gate:
             for target, value in zip(self.targets, results):
                 a = target()
                 if a is not None:
@@ -198,7 +202,7 @@ def _ticket(a: Deferred):
     flight = a.flight
     if flight is None:
         return a.value
-    with flight.gate:
+    with _gate:
         if a.value is not None:
             return a.value
         flight.handed_on.setdefault(a.seat)
