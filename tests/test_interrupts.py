@@ -31,6 +31,9 @@ pytestmark = [
 ]
 
 
+SPARSE = torch.eye(2).to_sparse()  # works by ``__torch_function__``, which backward leaves out for its own length
+
+
 def interrupted(work, seconds: float) -> bool:
     """Run ``work`` and raise KeyboardInterrupt in it after ``seconds``; was it early enough?"""
 
@@ -65,6 +68,7 @@ def often(work, check, count: int, seed: int) -> collections.Counter:
         hit = interrupted(work, generator.uniform(0, length))
         length *= 1.05 if hit else 0.8  # about as long as the work takes on this machine, now
         tally[hit] += 1
+        assert SPARSE.to_dense().tolist() == [[1, 0], [0, 1]]
         check()
     return tally
 

@@ -37,11 +37,20 @@ state = _State()
 
 def disabled(func, types, args=(), kwargs=None):
     """A ``__torch_function__`` for subclasses that do not want one: they behave as Tensor does."""
-    with DisableTorchFunctionSubclass():
-        return func(*args, **(kwargs or {}))
+    return unasked(func, *args, **(kwargs or {}))
 
 
 disabled.__name__ = disabled.__qualname__ = "_disabled_torch_function_impl"
+
+
+def unasked(function, *args, **kwargs):
+    """Call a function without asking subclasses."""
+    outer = state.subclasses
+    try:  # no ``with``: an interrupt at the first line of its ``__exit__`` would leave them unasked for good
+        state.subclasses = False
+        return function(*args, **kwargs)
+    finally:
+        state.subclasses = outer
 
 
 class DisableTorchFunctionSubclass:
@@ -112,8 +121,7 @@ def ask(public, plain, args, kwargs):
         return answer(public, overriding(args, kwargs), args, kwargs)
     if state.subclasses:
         if getattr(public, "__name__", None) in FACTORIES:
-            with DisableTorchFunctionSubclass():
-                return plain(*args, **kwargs)
+            return unasked(plain, *args, **kwargs)
         found = overriding(args, kwargs)
         if found:
             return answer(public, found, args, kwargs)

@@ -303,10 +303,8 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     ``tensors``, gradients are given, travel and are returned as Tensors.
     """
     if overriding.watching and overriding.state.subclasses:  # gradient rules are nobody's to override
-        with overriding.DisableTorchFunctionSubclass():
-            return run_backward(
-                roots, gradients, retain=retain, graph=graph, wanted=wanted, accumulate=accumulate, tensors=tensors
-            )
+        options = {"retain": retain, "graph": graph, "wanted": wanted, "accumulate": accumulate, "tensors": tensors}
+        return overriding.unasked(run_backward, roots, gradients, **options)
     recorded, graph = graph, graph or tensors
     waiting = _count_waiting(roots)
     useful = None if wanted is None else _paths_to(roots, wanted)
