@@ -49,26 +49,8 @@ from .registry import differentiable
 __all__ = ["check_broadcast", "differentiable", "op", "operator", "variant"]
 
 
-def op(
-    _forward=None,
-    *,
-    node=None,
-    promote=None,
-    keep=(),
-    check=None,
-    view=False,
-    write=None,
-    position=None,
-    exact=False,
-    wide=False,
-    derive=False,
-    aux=None,
-    residuals=False,
-    uses=None,
-    takes=None,
-    **rules,
-):
-    """Declare an operator; see the module's text.
+def op(_forward=None, **options):
+    """Declare an operator; see the module's text. The options, beside a rule for each array:
 
     node:     the graph node's name; ``MulBackward0`` for an op called ``mul`` if not given.
     promote:  ``"common"`` casts all arrays to PyTorch's result dtype first, ``"float"`` makes integers float too.
@@ -84,23 +66,7 @@ def op(
     """
 
     def declare(forward):
-        declared = Op(
-            forward,
-            node,
-            promote,
-            keep,
-            check or _refusal(forward, takes),
-            view,
-            write,
-            position,
-            exact,
-            wide,
-            derive,
-            aux,
-            residuals,
-            uses,
-            rules,
-        )
+        declared = Op(forward, **options)
         call = caller(declared)
         call.op, call.__name__, call.__qualname__, call.__doc__ = (
             declared,
@@ -123,20 +89,22 @@ class Op:
     def __init__(
         self,
         forward,
-        node,
-        promote,
-        keep,
-        check,
-        view,
-        write,
-        position,
-        exact,
-        wide,
-        derive,
-        aux,
-        residuals,
-        uses,
-        rules,
+        *,
+        node=None,
+        promote=None,
+        keep=(),
+        check=None,
+        takes=None,
+        view=False,
+        write=None,
+        position=None,
+        exact=False,
+        wide=False,
+        derive=False,
+        aux=None,
+        residuals=False,
+        uses=None,
+        **rules,
     ):
         self.name = forward.__name__.strip("_")
         self.forward = forward
@@ -152,7 +120,7 @@ class Op:
         )
         self.arrays, self.variadic, self.static = _parameters(forward)
         self.label = self.name  # what error messages call it: PyTorch's name, where that is another
-        self.check, self.keep = check, tuple(self.arrays.index(name) for name in keep)
+        self.check, self.keep = check or _refusal(forward, takes), tuple(self.arrays.index(name) for name in keep)
         self.aux_names = names_of(aux)[1:] if aux else ()
         self.derive, self.residuals, self.uses = derive, residuals, uses
         if derive:

@@ -16,7 +16,7 @@ from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
 from ..autograd.views import read
 from ..engine import namespace_of
-from ..engine.xla.devices import KEY_WORDS, checking, compiling_for, tracing
+from ..engine.xla.devices import KEY_WORDS, NEEDS_VALUE, checking, compiling_for, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from .commit import insist
@@ -24,14 +24,6 @@ from .discover import Watch
 from .guards import CompileError, Place, Unguardable, World
 from .tree import flatten
 
-_NEEDS_VALUE = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.NonConcreteBooleanIndexError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerBoolConversionError,
-    jax.errors.TracerIntegerConversionError,
-    ValuesNeeded,
-)
 _LIBRARIES = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
     *(os.path.dirname(str(library.__file__)) + os.sep for library in (jax, np)),
@@ -158,7 +150,7 @@ def trace(
             learned.jaxpr = jax.make_jaxpr(body)(like, hyper, jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32))
         finally:
             journal.restore()
-    except _NEEDS_VALUE as error:
+    except NEEDS_VALUE as error:
         raise CompileError(_explain(error)) from error
     except Unguardable as error:
         raise CompileError(f"compile: this function cannot be compiled: {error}") from error

@@ -26,26 +26,12 @@ class MultivariateNormal(Distribution):
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        matrices = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-        if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
-        if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+        name, matrix = _only_matrix(ValueError, covariance_matrix, precision_matrix, scale_tril)
         batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(torch.Size(batch_shape) + loc.shape[-1:])
         setattr(self, name, matrix.expand(torch.Size(batch_shape) + matrix.shape[-2:]))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
-        self._tril = scale_tril if scale_tril is not None else self._factor(name, matrix)
-
-    @staticmethod
-    def _factor(name, matrix):
-        return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_tril(matrix)
+        self._tril = _factor(name, matrix)
 
     def expand(self, batch_shape, _instance=None):
         new = super().expand(batch_shape, _instance)
@@ -94,6 +80,29 @@ class MultivariateNormal(Distribution):
 def squared_distance(tril, difference):
     """Mahalanobis' distance, squared: differences measured by a covariance of Cholesky factor ``tril``."""
     return torch.linalg.solve_triangular(tril, difference.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+
+
+def _only_matrix(error: type, covariance_matrix, precision_matrix, scale_tril):
+    """The one that is given, and its name; ``error`` if there are none or several."""
+    matrices = {
+        "covariance_matrix": covariance_matrix,
+        "precision_matrix": precision_matrix,
+        "scale_tril": scale_tril,
+    }
+    given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
+    if len(given) != 1:
+        raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+    ((name, matrix),) = given.items()
+    if matrix.dim() < 2:
+        raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+    return name, matrix
+
+
+def _factor(name: str, matrix):
+    """The Cholesky factor of the covariance, from any of the three matrices."""
+    if name == "scale_tril":
+        return matrix
+    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_tril(matrix)
 
 
 def _precision_to_tril(precision):

@@ -8,7 +8,7 @@ import rushlight as torch
 from . import constraints
 from .chi2 import Chi2
 from .distribution import ExponentialFamily
-from .multivariate_normal import _precision_to_tril
+from .multivariate_normal import _factor, _only_matrix
 from .utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -28,17 +28,7 @@ class Wishart(ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
-        matrices = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-        if len(given) != 1:
-            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
-        if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+        name, matrix = _only_matrix(AssertionError, covariance_matrix, precision_matrix, scale_tril)
         df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device) if isinstance(df, (int, float)) else df
         batch_shape = torch.Size(torch.broadcast_shapes(df.shape, matrix.shape[:-2]))
         event_shape = matrix.shape[-2:]
@@ -52,10 +42,7 @@ class Wishart(ExponentialFamily):
                 "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
                 stacklevel=2,
             )
-        if name == "scale_tril":
-            self._tril = matrix
-        else:
-            self._tril = torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_tril(matrix)
+        self._tril = _factor(name, matrix)
         count = torch.arange(event_shape[-1], dtype=matrix.dtype, device=matrix.device)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - count.expand(batch_shape + (-1,)))
 

@@ -20,17 +20,9 @@ import numpy as np
 
 from ...errors import ValuesNeeded
 from .. import Number
-from ..xla.devices import KEY_WORDS, check_room, compiling_for
+from ..xla.devices import KEY_WORDS, NEEDS_VALUE, check_room, compiling_for
 from .array import Deferred, aval_of
 
-NEEDS_VALUE = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.NonConcreteBooleanIndexError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerBoolConversionError,
-    jax.errors.TracerIntegerConversionError,
-    ValuesNeeded,
-)
 by_id: list[Kind] = []  # Kind.id -> Kind; what a recording's numbers refer to
 
 

@@ -48,7 +48,7 @@ def once(name: str, function, constants: tuple, *args):
     key += (recording.name, backends.cudnn.allow_tf32)  # what bodies look at besides their arguments
     try:
         kind, numbers = kinds.find(name, (function, xla, *constants), args, key, promised, recording)
-    except kinds.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on
+    except devices.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on
         return _wrapped(function(xla, *constants, *_now(args)))
     return recording.add(kind, promised, numbers)
 

@@ -20,7 +20,17 @@ import numpy as np
 
 from ... import config
 from ...device import device
-from ...errors import OutOfMemoryError
+from ...errors import OutOfMemoryError, ValuesNeeded
+
+# What JAX, and the engine itself, raise in a trace where a value is needed.
+NEEDS_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+    ValuesNeeded,
+)
 
 jax.config.update("jax_enable_x64", True)
 

@@ -8,7 +8,7 @@ import rushlight as torch
 from ... import nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
-from .mobilenetv2 import _divisible
+from .mobilenetv2 import _divisible, initialize
 from .weights import without_weights
 
 __all__ = [
@@ -74,21 +74,15 @@ class EfficientNet(nn.Module):
         layers.append(Conv2dNormActivation(last, 4 * last, kernel_size=1, norm_layer=norm, activation_layer=nn.SiLU))
         self.features, self.avgpool = nn.Sequential(*layers), nn.AdaptiveAvgPool2d(1)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(4 * last, num_classes))
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out")
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.BatchNorm2d):
-                nn.init.ones_(module.weight)
-                nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Linear):
-                bound = 1.0 / math.sqrt(module.out_features)
-                nn.init.uniform_(module.weight, -bound, bound)
-                nn.init.zeros_(module.bias)
+        initialize(self, _uniform)
 
     def forward(self, x):
         return self.classifier(torch.flatten(self.avgpool(self.features(x)), 1))
+
+
+def _uniform(layer: nn.Linear) -> None:
+    bound = 1.0 / math.sqrt(layer.out_features)
+    nn.init.uniform_(layer.weight, -bound, bound)
 
 
 def _model(name: str, width: float, depth: float, dropout: float, small_eps: bool = False):

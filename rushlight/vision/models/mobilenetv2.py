@@ -78,21 +78,26 @@ class MobileNetV2(nn.Module):
         features.append(Conv2dNormActivation(channels, self.last_channel, kernel_size=1, norm_layer=norm_layer))
         self.features = nn.Sequential(*features)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out")
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.BatchNorm2d | nn.GroupNorm):
-                nn.init.ones_(module.weight)
-                nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, 0, 0.01)
-                nn.init.zeros_(module.bias)
+        initialize(self)
 
     def forward(self, x):
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))
         return self.classifier(flatten(x, 1))
+
+
+def initialize(model: nn.Module, linear=lambda layer: nn.init.normal_(layer.weight, 0, 0.01)) -> None:
+    """Fresh weights for the mobile networks and their kin, which differ in what they do with ``linear`` layers."""
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out")
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm2d | nn.GroupNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Linear):
+            linear(module)
+            nn.init.zeros_(module.bias)
 
 
 def _divisible(value: float, divisor: int) -> int:
