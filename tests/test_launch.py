@@ -62,7 +62,7 @@ def test_a_failed_world_is_started_again(tmp_path):
 
 def test_what_processes_are_told(tmp_path):
     names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK ROLE_NAME TORCHELASTIC_RUN_ID OMP_NUM_THREADS"
-    code = f"import os; print(*[os.environ[n] for n in {names.split()}])"
+    code = f"import os; os.write(1, (' '.join(os.environ[n] for n in {names.split()}) + chr(10)).encode())"
     done = launch(
         tmp_path, "--nproc-per-node", 3, "--rdzv-id", "mine", "--no-python", sys.executable, "-c", code,
     )  # fmt: skip

@@ -197,6 +197,36 @@ def test_a_closure_runs_with_gradients_on():
     assert w.item() == pytest.approx(0.8)
 
 
+def test_an_interrupted_search_forgets_what_it_was_going_by():
+    """The memory of an L-BFGS step that did not end would pair one step with another's change of the gradient."""
+
+    def problem():
+        point = rushlight.tensor([3.0, -2.0], requires_grad=True)
+        return point, optim.LBFGS([point], lr=0.1, max_iter=4)
+
+    def closure(point, optimizer, left):
+        def evaluate():
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+            optimizer.zero_grad()
+            loss = (point**4).sum() + point.prod()
+            loss.backward()
+            return loss
+
+        return evaluate
+
+    point, optimizer = problem()
+    optimizer.step(closure(point, optimizer, [0]))
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.step(closure(point, optimizer, [3]))
+    again, fresh = problem()
+    again.data.copy_(point.data)
+    for where, by in [(point, optimizer), (again, fresh)]:
+        by.step(closure(where, by, [0]))
+    assert rushlight.equal(point, again)
+
+
 def test_a_step_counts_as_a_write():
     w = rushlight.ones(2, requires_grad=True)
     y = (w * w).sum()

@@ -56,14 +56,15 @@ class LBFGS(Optimizer):
         if self._small(gradient):
             return first_loss
         memory = _Memory(state, group["history_size"])
+        count, state["n_iter"] = state["n_iter"], 0  # until all is saved: after an interrupted step memory starts anew
         iteration = 0
         while iteration < group["max_iter"]:
             iteration += 1
-            state["n_iter"] += 1
-            direction = memory.direction(xp, gradient, fresh=state["n_iter"] == 1)
+            count += 1
+            direction = memory.direction(xp, gradient, fresh=count == 1)
             memory.previous_gradient, previous_loss = gradient, loss
             t = float(group["lr"])
-            if state["n_iter"] == 1:
+            if count == 1:
                 t = min(1.0, 1.0 / float(xp.sum(xp.abs(gradient)))) * t
             slope = float(xp.dot(gradient, direction))
             memory.t = t
@@ -93,6 +94,7 @@ class LBFGS(Optimizer):
                 break
         memory.save(xp, state, group["lr"])
         state["prev_loss"] = previous_loss
+        state["n_iter"] = count
         return first_loss
 
     def _small(self, gradient) -> bool:
