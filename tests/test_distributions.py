@@ -49,6 +49,26 @@ def test_gamma_slope_is_the_derivative_of_its_place():
     np.testing.assert_allclose(gamma_slope(a, x), expected, rtol=1e-4, atol=1e-12)
 
 
+def test_dirichlet_slope_is_the_derivative_of_its_place():
+    from scipy.special import betainc, betaincinv
+
+    a, b, place = (g.ravel() for g in np.meshgrid([0.3, 1.0, 7.0, 400.0], [2.0, 5.0, 900.0], [0.001, 0.3, 0.7, 0.999]))
+    x = betaincinv(a, b, place)
+    h = 1e-6 * a
+    expected = (betaincinv(a + h, b, betainc(a, b, x)) - betaincinv(a - h, b, betainc(a, b, x))) / (2 * h) / (1 - x)
+    for device in ("cpu", "xla"):
+        three = (T(v, device=device) for v in (x, a, a + b))
+        np.testing.assert_allclose(torch._dirichlet_grad(*three).cpu().numpy(), expected, rtol=1e-5)
+
+
+def test_shares_move_with_their_concentrations():
+    """The mean of a share is its part of the concentrations, whose slopes are known."""
+    torch.manual_seed(0)
+    a = T([0.5, 2.0, 4.0], dtype=torch.float64, requires_grad=True)
+    d.Dirichlet(a.expand(4000, 3)).rsample()[:, 0].mean().backward()
+    np.testing.assert_allclose(a.grad.numpy(), (np.array([6.5, 0, 0]) - 0.5 * np.array([1, 1, 1])) / 6.5**2, atol=0.006)
+
+
 def test_a_transform_that_remembers_goes_back_exactly():
     policy = d.TransformedDistribution(d.Normal(T(8.0), T(1.0)), d.TanhTransform(cache_size=1))
     torch.manual_seed(0)

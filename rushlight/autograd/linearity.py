@@ -13,18 +13,18 @@ def _words(text: str) -> frozenset:
 
 # An element of the result is a function of the same element of each array, after broadcasting.
 POINTWISE = _words(
-    "abs add add_scaled addcdiv addcmul angle airy_ai arccos arccosh arcsin arcsinh arctan arctan2 arctanh "
+    "abs add add_scaled addcdiv addcmul airy_ai angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh "
     "bernoulli_of bessel_j0 bessel_j1 bessel_y0 bessel_y1 binomial_of bitwise_and bitwise_or bitwise_xor ceil clip "
-    "compared copied copysign cos cosh deg2rad digamma divide divide_rounded elu entr equal erf erfc erfcx erfinv exp "
-    "exp2 expm1 filled floor floor_divide fmax fmin fmod frac gamma_of gamma_slope gcd gelu greater greater_equal "
-    "hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 i0e i1 i1e igamma igammac invert isclose isfinite "
-    "isinf isnan isneginf isposinf isreal lcm ldexp leaky_relu left_shift lerp less less_equal lgamma log log10 log1p "
-    "log2 log_ndtr log_sigmoid logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit masked_fill "
-    "maximum minimum mish modified_bessel_k0 modified_bessel_k1 mse_each multiply mvlgamma nan_to_num native_dropped "
-    "ndtri negative nextafter normal_of not_equal overwritten poisson_of polygamma power prelu_kernel rad2deg "
-    "reciprocal relu remainder right_shift round rrelu_with_noise rsqrt rsub scaled_modified_bessel_k0 "
-    "scaled_modified_bessel_k1 sigmoid sign signbit silu sin sinc sinh softplus softshrink spherical_bessel_j0 sqrt "
-    "subtract subtract_scaled tan tanh threshold trunc where xlog1py xlogy zeta"
+    "compared copied copysign cos cosh deg2rad digamma dirichlet_slope divide divide_rounded elu entr equal erf erfc "
+    "erfcx erfinv exp exp2 expm1 filled floor floor_divide fmax fmin fmod frac gamma_of gamma_slope gcd gelu greater "
+    "greater_equal hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0 i0e i1 i1e igamma igammac invert "
+    "isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp leaky_relu left_shift lerp less less_equal lgamma "
+    "log log10 log1p log2 log_ndtr log_sigmoid logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
+    "logit masked_fill maximum minimum mish modified_bessel_k0 modified_bessel_k1 mse_each multiply mvlgamma "
+    "nan_to_num native_dropped ndtri negative nextafter normal_of not_equal overwritten poisson_of polygamma power "
+    "prelu_kernel rad2deg reciprocal relu remainder right_shift round rrelu_with_noise rsqrt rsub "
+    "scaled_modified_bessel_k0 scaled_modified_bessel_k1 sigmoid sign signbit silu sin sinc sinh softplus softshrink "
+    "spherical_bessel_j0 sqrt subtract subtract_scaled tan tanh threshold trunc where xlog1py xlogy zeta"
 )
 
 # Linear in all arrays that have gradients, taken together. Views are too; they need no entry.

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import rushlight as torch
-from rushlight.ops.random import standard_gamma
+from rushlight.ops.random import sample_dirichlet
 
 from . import constraints
 from .distribution import ExponentialFamily
@@ -10,10 +10,7 @@ __all__ = ["Dirichlet"]
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that sum to 1, of the given ``concentration``.
-
-    Differs from PyTorch: ``rsample``'s gradient is that of the gamma variates it is made of, as unbiased.
-    """
+    """Shares that sum to 1, of the given ``concentration``."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -42,8 +39,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape=()):
-        parts = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return parts / parts.sum(-1, keepdim=True)
+        return sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         if self._validate_args:

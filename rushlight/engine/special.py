@@ -302,6 +302,38 @@ def gamma_slope(a, x):
     return -x * total
 
 
+def dirichlet_slope(xp, x, a, total):
+    """How a share x of a Dirichlet draw moves with its concentration a, its place in the distribution kept, over 1 - x.
+
+    The share's distribution is Beta(a, b), b = total - a, so this is -(dI/da) / (dI/dx) / (1 - x) of the incomplete
+    beta function I. With F(p, z) = sum of z**n (total)_n / (p+1)_n, which has only positive terms, I is
+    x**a (1-x)**b F(a, x) / (a B(a, b)) and 1 - I is x**a (1-x)**b F(b, 1-x) / (b B(a, b)). One of them is
+    differentiated by a, term by term: that whose terms have one sign, or that of few terms where little cancels.
+    """
+    inside = (x > 0) & (a > 0) & (total > a)
+    x, a, total = (xp.where(inside, v, otherwise) for v, otherwise in ((x, 0.5), (a, 1.0), (total, 2.0)))
+    b, logarithm = total - a, xp.log(x)
+    mean = xp.digamma(a) - xp.digamma(total)  # of log x
+    low = xp.where(x < 0.5, (logarithm < mean + 1 / a) | (total * x < 8), (logarithm < mean) & (total * (1 - x) > 8))
+    start, z = xp.where(low, a, b), xp.where(low, x, 1 - x)
+    sign = xp.where(low, -1.0, 1.0)
+    offset = sign * (logarithm - mean) + xp.where(low, 1 / a, 0.0)
+
+    def step(n, state):
+        term, offset, sum = state
+        change = term * offset
+        offset = offset + sign / (total + n) + xp.where(low, 1 / (a + 1 + n), 0.0)
+        return term * z * (total + n) / (start + 1 + n), offset, sum + change
+
+    def unfinished(n, state):
+        term, offset, sum = state
+        gap = start + 1 + n - z * (total + n)  # the terms left are less than a geometric series of this one
+        return (n < 4) | xp.any(term * xp.abs(offset) * (start + 1 + n) > 1e-17 * xp.abs(sum) * gap)
+
+    sum = xp.iterate(step, unfinished, (xp.ones_like(x), offset, xp.zeros_like(x)), 200_000)[2]
+    return xp.where(inside, x / start * sum, 0.0)
+
+
 def _upper_fraction(a, x):
     """Legendre's continued fraction, by Lentz's method."""
     b = x + 1 - a

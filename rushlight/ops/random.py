@@ -343,7 +343,26 @@ def standard_gamma(shape: Tensor, generator=None) -> Tensor:
     return xp_.gamma_of(shape, drawn.clamp(min=dtypes.finfo(shape.dtype).tiny))
 
 
-PUBLIC["_standard_gamma"] = standard_gamma
+def _dirichlet_rule(xp, g, y, a):
+    """A share that moves takes from the others, in their proportions."""
+    slope = xp.dirichlet_slope(y, a, xp.sum(a, axis=-1, keepdims=True))
+    return slope * (g - xp.sum(y * g, axis=-1, keepdims=True))
+
+
+@op(node="_DirichletBackward", a=_dirichlet_rule)
+def dirichlet_of(xp, a, drawn):
+    return drawn
+
+
+def sample_dirichlet(concentration: Tensor, generator=None) -> Tensor:
+    """Shares that sum to 1 along the last dimension; a gradient says how they move with their concentrations."""
+    refuse("dirichlet", lambda d: d.itemsize == 2 or not d.is_floating_point, concentration)
+    return xp_.dirichlet_of(concentration, wrap(_drawn_from("dirichlet", generator, concentration)))
+
+
+PUBLIC["_standard_gamma"], PUBLIC["_sample_dirichlet"] = standard_gamma, sample_dirichlet
+PUBLIC["_standard_gamma_grad"] = lambda input, output: xp_.gamma_slope(input, output)
+PUBLIC["_dirichlet_grad"] = lambda x, alpha, total: xp_.dirichlet_slope(x, alpha, total)
 
 
 @op(count=_no_gradient, prob=_no_gradient)

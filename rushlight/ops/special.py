@@ -163,6 +163,11 @@ def gamma_slope(xp, a, x):
     return xp.gamma_slope(a, x)
 
 
+@op(**dict.fromkeys(("x", "a", "total"), no_gradient("dirichlet_slope")))
+def dirichlet_slope(xp, x, a, total):
+    return xp.dirichlet_slope(x, a, total)
+
+
 @op(promote="float", x=lambda xp, g, x, p: g * sum(xp.digamma(x - j / 2) for j in range(p)))
 def mvlgamma_(xp, x, *, p):
     return sum(xp.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)

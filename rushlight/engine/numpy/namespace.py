@@ -493,6 +493,20 @@ def recurrence(step, first, second, n):
     return result
 
 
+def iterate(step, unfinished, state, most):
+    """``state = step(n, state)`` for n from 0, while ``unfinished(n, state)``, ``most`` times at most."""
+    for n in range(most):
+        if not unfinished(n, state):
+            break
+        state = step(n, state)
+    return state
+
+
+@special.blocked
+def dirichlet_slope(x, a, total):
+    return special.dirichlet_slope(sys.modules[__name__], x, a, total)
+
+
 def make_complex(x, w):
     out = np.empty(np.broadcast_shapes(x.shape, w.shape), np.result_type(x, np.complex64))
     out.real, out.imag = x, w

@@ -218,6 +218,13 @@ def gamma(generator, shapes: np.ndarray) -> np.ndarray:
     return drawn
 
 
+def dirichlet(generator, shapes: np.ndarray) -> np.ndarray:
+    parts = np.maximum(gamma(generator, shapes).reshape(shapes.shape), np.finfo(np.float64).tiny)
+    shares = (parts / parts.sum(axis=-1, keepdims=True, initial=0)).astype(shapes.dtype)
+    limits = np.finfo(shapes.dtype)
+    return np.clip(shares, limits.tiny, 1 - limits.epsneg)
+
+
 def _gamma(u, normal, shape, number) -> float:
     """Marsaglia and Tsang (2000), https://doi.org/10.1145/358407.358414; ``number`` is the type of ``shape``."""
     scale = 1.0

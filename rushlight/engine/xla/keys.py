@@ -69,6 +69,11 @@ def gamma(generator, shapes):
     return jax.random.gamma(generator.next_key(), shapes, dtype=shapes.dtype)
 
 
+def dirichlet(generator, shapes):
+    limits = np.finfo(shapes.dtype)
+    return jax.random.dirichlet(generator.next_key(), shapes, dtype=shapes.dtype).clip(limits.tiny, 1 - limits.epsneg)
+
+
 def _threefry(generator):
     """JAX draws Poisson numbers with this kind of key only."""
     return jax.random.wrap_key_data(jax.random.bits(generator.next_key(), (2,), np.uint32), impl="threefry2x32")

@@ -298,6 +298,20 @@ def recurrence(step, first, second, n):
     return jax.lax.while_loop(lambda state: state[0] < top, advance, begin)[3]
 
 
+def iterate(step, unfinished, state, most):
+    """``state = step(n, state)`` for n from 0, while ``unfinished(n, state)``, ``most`` times at most."""
+
+    def going(carried):
+        return (carried[0] < most) & unfinished(*carried)
+
+    return jax.lax.while_loop(going, lambda carried: (carried[0] + 1, step(*carried)), (0, state))[1]
+
+
+def dirichlet_slope(x, a, total):
+    double = [jnp.asarray(v, np.float64) for v in jnp.broadcast_arrays(x, a, total)]
+    return special.dirichlet_slope(sys.modules[__name__], *double).astype(x.dtype)
+
+
 def make_complex(x, w):
     return jax.lax.complex(*jnp.broadcast_arrays(x, w))
 
