@@ -5,6 +5,10 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import os
+import platform
+import subprocess
+import sys
 
 import pytest
 
@@ -183,3 +187,29 @@ def test_parametrized_modules_share_a_class_by_what_they_compute():
     parametrize.remove_parametrizations(first, "weight")
     assert type(first) is nn.Linear and parametrize.is_parametrized(other, "bias")
     assert other(torch.ones(1, 3)).shape == (1, 3)
+
+
+FAULTS = """
+import resource, numpy, rushlight
+
+def step(size):
+    for array in [numpy.empty(size, numpy.uint8) for _ in range(20)]:
+        array[::4096] = 1
+
+def faults(size):
+    step(size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    step(size)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / (20 * size / 4096)
+
+print(faults(1 << 20) < 0.2, rushlight.engine.numpy.memory.keep())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
+@pytest.mark.parametrize(("variables", "printed"), [({}, "True True"), ({"MALLOC_TOP_PAD_": "0"}, "False False")])
+def test_freed_memory_is_kept_for_the_next_step(variables, printed):
+    """Unless the user has told glibc something else."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
+    done = subprocess.run([sys.executable, "-c", FAULTS], env={**ours, **variables}, capture_output=True, text=True)
+    assert done.stdout.strip() == printed, done.stderr
