@@ -16,6 +16,7 @@ from . import dtypes, storage
 from .config import epoch
 from .device import cpu, device
 from .engine import namespace_of
+from .engine.open_size import is_open
 from .errors import warn_once
 from .layout import contiguous_format, dense_strides, is_dense, memory_order, stride_order, strided
 
@@ -559,7 +560,7 @@ class Size(tuple):
     def __new__(cls, values=()):
         values = tuple(values)
         for i, v in enumerate(values):
-            if not hasattr(v, "__index__"):
+            if not hasattr(v, "__index__") and not is_open(v):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(v).__name__}')")
         return tuple.__new__(cls, values)
 

@@ -779,3 +779,29 @@ def test_memory_that_nobody_holds_any_more_is_the_programs_again():
     (entries,) = compiled._entries.values()
     compiled(x, y)
     assert not entries[0].program._lent
+
+
+# -- beside other tools ----------------------------------------------------------------------------------------------
+
+
+def test_under_a_profiler():
+    import cProfile
+
+    double, profile = torch.compile(lambda x: x * 2), cProfile.Profile()
+    profile.enable()
+    results = [double(torch.ones(1)).item() for _ in range(3)]
+    len(results)
+    profile.disable()
+    assert results == [2.0] * 3
+    assert any(getattr(entry.code, "co_name", "") == "__call__" for entry in profile.getstats())
+    assert "<built-in method builtins.len>" in [entry.code for entry in profile.getstats()]  # it went on
+
+
+def test_an_operand_of_a_foreign_type_answers_itself():
+    class Twice:
+        def __rmul__(self, other):
+            return other + other
+
+    twice, double = Twice(), torch.compile(lambda x: x * twice)
+    assert [double(torch.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert double.compilations == 1

@@ -198,9 +198,13 @@ def test_a_change_between_calls(change, mode):
 
 
 def random_program(seed, wrap):
-    """A training program with random changes between its calls."""
+    """A training program with random changes between its calls.
+
+    In double precision: some are so badly conditioned that in single precision the order of a sum shows in the end.
+    """
     global SCALE
     draw = random.Random(seed)
+    torch.set_default_dtype(torch.float64)
     s, out = Setup(wrap), []
     s.handles = []
     names = [n for n in CHANGES if n not in ("default dtype", "parameter group added")]
@@ -220,6 +224,7 @@ def random_program(seed, wrap):
         SCALE = 1.0
         for handle in s.handles:
             handle.remove()
+        torch.set_default_dtype(torch.float32)
         torch.use_deterministic_algorithms(False)
         torch.set_float32_matmul_precision("highest")
     return out, s.state()
@@ -238,7 +243,7 @@ def check_random(a, b):
         for x, y in zip(a, b):
             check_random(x, y)
     elif isinstance(a, float) and isinstance(b, float):
-        np.testing.assert_allclose(a, b, rtol=5e-3, atol=5e-4)
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
     else:
         assert a == b
 

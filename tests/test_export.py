@@ -132,7 +132,38 @@ def test_a_user_without_a_home(tmp_path):
 
 # -- sizes that stay open --------------------------------------------------------------------------------------------
 
+
+class Recurrent(nn.Module):
+    """An LSTM that starts from zeros of the batch's size."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 6, 2, bidirectional=True, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0][:, -1]
+
+
+class Tokens(nn.Module):
+    """Sizes in sums and products, as sizes of new tensors, as places: what vision transformers do with a batch's."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(1, 1, 4))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        x = torch.cat([self.token.expand(batch, -1, -1), x, torch.ones(1, 1, 4).expand(batch, 1, width)], 1)
+        heads = x.view(batch, length + 2, 2, width // 2).transpose(1, 2).reshape(batch * 2, -1)
+        best = heads.argmax(1).gather(0, torch.arange(batch * 2))
+        picked = heads[torch.arange(2 * batch), best].view(batch, 2) + torch.zeros(batch, 2)
+        return picked / x.numel() * x.size(0) + torch.einsum("bij,bkj->bi", x, x)[:, :2]
+
+
 OPEN = {
+    "attention": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (5, 8)),
+    "recurrent": (Recurrent, (5, 4)),
+    "tokens": (Tokens, (3, 4)),
     "perceptron": (lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2), nn.Softmax(-1)), (4,)),
     "convolutions": (
         lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 2)),
@@ -171,4 +202,4 @@ def test_the_same_name_is_the_same_size():
 def test_a_size_that_cannot_stay_open_is_told():
     names = {"x": {0: torch.export.Dim("batch")}}
     with pytest.raises(RuntimeError, match="the sizes batch cannot stay open"):
-        torch.export.export(lambda x: torch.zeros(x.shape[0]) + x, (torch.ones(2),), dynamic_shapes=names)
+        torch.export.export(lambda x: x * len(x), (torch.ones(2),), dynamic_shapes=names)

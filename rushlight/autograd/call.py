@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import dtypes
-from ..engine import joint, namespace_of, operand
+from ..engine import accelerated, joint, namespace_of, operand
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
+from ..engine.open_size import has_open, is_open
 from ..errors import type_name
-from ..tensor import Storage, Tensor
+from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding, shortcuts
 from .mode import state
 from .overriding import PLAIN
@@ -152,6 +153,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
 
 def _stranger(o, call, args, static, operator):
     """What an operand of a foreign type answers, if it overrides functions; Python itself refuses for an operator."""
+    if has_open(args):
+        return call(*[wrap(accelerated().asarray(a)) if is_open(a) else a for a in args], **static)
     if not any(overriding.overrides(type(a)) for a in args):
         return NotImplemented
     try:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import namespace_of
+from ..engine.open_size import example, has_open
 from ..tensor import Storage, Tensor, wrap
 from . import mode
 from .mode import state
@@ -84,10 +85,13 @@ def layout(t: Tensor) -> np.ndarray:
         return t._array
     view = t._view
     if view is None:
-        return np.empty(t._array.shape, np.int8)
+        return np.empty(example(t._array.shape), np.int8)
     from ..engine.numpy import namespace as numpy
 
-    return read(numpy, np.empty(view.base._array.shape, np.int8), view.path)
+    shape, path = view.base._array.shape, view.path
+    if has_open(shape) or has_open(t._array.shape):
+        shape, path = example(shape), [(op, example(static), index) for op, static, index in path]
+    return read(numpy, np.empty(shape, np.int8), path)
 
 
 def refresh(t: Tensor, for_graph: bool | str = True) -> None:

@@ -45,7 +45,7 @@ class Watch:
                 self.note(a)
         result = call(*args, **static)
         made = result if result.__class__ is tuple else (result,)
-        self._made += [weakref.ref(t) for t in made if not any(t is a for a in args)]
+        self._made += [weakref.ref(t) for t in made if isinstance(t, Tensor) and not any(t is a for a in args)]
         return result
 
     def made(self) -> set[int]:

@@ -91,7 +91,11 @@ class Executed:
         return self
 
     def __exit__(self, *_):
-        sys.setprofile(self._outer)
+        if self._outer is None or callable(self._outer):
+            sys.setprofile(self._outer)
+        else:  # cProfile's own object, which sets itself
+            sys.setprofile(None)
+            self._outer.enable()
 
     def _note(self, frame, name: str) -> None:
         if frame is not None and not _made_by_library(frame.f_code, frame.f_globals):

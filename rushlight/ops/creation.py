@@ -18,6 +18,7 @@ from ..autograd.mode import state
 from ..device import device as Device
 from ..engine import accelerated, meta, namespace_of
 from ..engine.numpy import layouts
+from ..engine.open_size import has_open, is_open
 from ..errors import type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
@@ -370,6 +371,8 @@ def arange(*args, dtype, device, start=0, end=None, step=1):
         dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in bounds) else dtypes.int64
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.word}'")
+    if has_open(bounds):
+        return accelerated().arange(start, end, step, dtype=dtype.numpy)
     return on_device(_arange(start, end, step, dtype), device)
 
 
@@ -677,6 +680,8 @@ def _filled(shape, value, dtype, device):
     if device.type != "cpu":
         xp = engine_of(device)
         return xp.full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy, device=xp.place_of(device))
+    if has_open(shape):
+        return accelerated().full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy)
     if value is None:
         return np.empty(shape, dtype.numpy)
     if value.__class__ is int and value == 0:
@@ -721,15 +726,15 @@ def sizes(function: str, args, keywords=None) -> tuple[int, ...]:
                 f"{function}(): argument 'size' failed to unpack the object at pos {i + 1} with error "
                 f'"type must be tuple of ints,but got {type(n).__name__}"'
             )
-        shape.append(operator.index(n))
-    if math.prod(shape) >= 1 << 60:  # NumPy's error for such a shape is another
+        shape.append(n if n.__class__ is int or is_open(n) else operator.index(n))
+    if not has_open(shape) and math.prod(shape) >= 1 << 60:  # NumPy's error for such a shape is another
         raise RuntimeError(f"Storage size calculation overflowed with sizes={shape}")
     return tuple(shape)
 
 
 def number(function: str, name: str, position: int, value):
     """A Python number from a number or a 0-dim tensor."""
-    if type(value) in (int, float, bool, complex):
+    if type(value) in (int, float, bool, complex) or is_open(value):
         return value
     if isinstance(value, Tensor) and value.ndim == 0:
         return value.item()
@@ -743,7 +748,7 @@ def _is_int(value) -> bool:
         return True
     if isinstance(value, Tensor):
         return value.ndim == 0 and value._array.dtype.kind in "iu"
-    return not isinstance(value, bool) and isinstance(value, (int, np.integer))
+    return not isinstance(value, bool) and (isinstance(value, (int, np.integer)) or is_open(value))
 
 
 def _ints(values) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 
+from ..engine.open_size import is_open
 from ..tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def wrap_dims(dims, ndim: int) -> tuple:
 def is_int(value) -> bool:
     if isinstance(value, (int, Tensor)):
         return True
-    return not isinstance(value, (list, tuple, float)) and hasattr(value, "__index__")
+    return not isinstance(value, (list, tuple, float)) and (hasattr(value, "__index__") or is_open(value))
 
 
 def as_int(value, name: str) -> int:
@@ -39,7 +40,7 @@ def as_int(value, name: str) -> int:
             return operator.index(value)
     except TypeError:
         pass
-    if type(value).__name__ == "_DimExpr":  # JAX's word for a size that stays open in an exported program
+    if is_open(value):
         return value
     raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}")
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import expect
+from ..engine.open_size import places
 from ..tensor import Tensor, wrap
 from .common import dtype_of, type_word
 from .dims import numel, wrap_dim
@@ -23,7 +24,7 @@ def _grid(index, axis) -> tuple:
     """``index`` for one axis, and for the others the place that each of its elements has."""
     grid = []
     for d, n in enumerate(index.shape):
-        steps = np.arange(n).reshape([-1 if i == d else 1 for i in range(index.ndim)])
+        steps = places(n).reshape([-1 if i == d else 1 for i in range(index.ndim)])
         grid.append(index if d == axis else steps)
     return tuple(grid)
 

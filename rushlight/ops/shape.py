@@ -9,7 +9,9 @@ import numpy as np
 from ..autograd import views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
-from ..tensor import Tensor
+from ..engine import accelerated
+from ..engine.open_size import example, has_open
+from ..tensor import Tensor, wrap
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import public
 
@@ -58,7 +60,7 @@ def _viewable(x: Tensor, shape) -> bool:
     if _plainly_viewable(x):
         return True
     try:
-        np.reshape(views.layout(x), shape, copy=False)
+        np.reshape(views.layout(x), example(shape), copy=False)
     except ValueError:
         return False
     return True
@@ -457,9 +459,10 @@ def expand(self, *sizes_, size=None, implicit=False):
     >>> rushlight.zeros(3, 1).expand(2, 3, 4).shape
     torch.Size([2, 3, 4])
     """
-    return broadcast_to_(
-        self, shape=_expanded(self._array.shape, sizes(sizes_ if size is None else (size,)), f"torch.{self.dtype.char}")
-    )
+    shape = _expanded(self._array.shape, sizes(sizes_ if size is None else (size,)), f"torch.{self.dtype.char}")
+    if self._array.__class__ is _ndarray and has_open(shape):  # a constant of the trace becomes part of it
+        self = wrap(accelerated().asarray(self._array))
+    return broadcast_to_(self, shape=shape)
 
 
 @public
