@@ -93,7 +93,7 @@ globals().update(ops.PUBLIC)
 if TYPE_CHECKING:  # to type checkers the names above are Any, but for this one, which is a module of ours too
     from .ops.creation import tensor
 
-from . import __future__, aliases, linalg
+from . import __future__, aliases, checks, linalg
 
 globals().update(ops.PUBLIC)  # again: these have added names
 
@@ -169,6 +169,7 @@ _INSIDE = {
     "TYPE_CHECKING",
     "absent",
     "aliases",
+    "checks",
     "cli",
     "compat",
     "config",

@@ -68,8 +68,13 @@ def get_dir() -> str:
     """Where fetched files are kept."""
     if _dir is not None:
         return _dir
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """Where PyTorch keeps files: ``$TORCH_HOME`` or ``~/.cache/torch``."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike) -> None:

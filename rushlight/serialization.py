@@ -24,6 +24,7 @@ __all__ = [
     "get_unsafe_globals_in_checkpoint",
     "load",
     "location_tag",
+    "normalize_storage_type",
     "register_package",
     "safe_globals",
     "save",
@@ -171,6 +172,13 @@ def default_restore_location(storage, location: str):
     from .io import locations
 
     return locations.default_restore_location(storage, location)
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """The storage class of that name: ``torch.FloatStorage`` for one that was loaded from elsewhere."""
+    from . import storage
+
+    return getattr(storage, storage_type.__name__)
 
 
 def location_tag(storage) -> str:

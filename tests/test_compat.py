@@ -154,6 +154,18 @@ def test_guards_answer():
     assert rushlight.__config__.show().startswith("rushlight")
 
 
+def test_descriptions_can_be_made():
+    """Packages make some when they are imported; only what would use them is not here."""
+    from rushlight.distributed.tensor import Placement, Replicate, Shard
+
+    assert Shard(0) == rushlight.distributed.tensor.placement_types.Shard(dim=0) != Shard(1)
+    assert isinstance(Replicate(), Placement) and repr(Shard(-1)) == "Shard(dim=-1)"
+    with pytest.raises(NotImplementedError, match="distribute_tensor is only a name here"):
+        rushlight.distributed.tensor.distribute_tensor(rushlight.ones(2), None, [Shard(0)])
+    assert rushlight.distributed.fsdp.StateDictType is not None
+    assert rushlight.distributed.fsdp.ShardingStrategy.FULL_SHARD.value == 1
+
+
 def test_annotations():
     assert str(rushlight.FloatTensor | None) == "typing.Optional[<class 'torch.FloatTensor'>]"
     assert (None | rushlight.LongTensor) and (rushlight.SymInt | int) and rushlight.jit.Final[int]

@@ -347,3 +347,34 @@ def test_compile_is_called_in_the_modules_place():
     assert m(1) == "compiled"
     assert m._call_impl(torch.ones(1)).item() == 2
     assert pickle.loads(pickle.dumps(m))(torch.ones(1)).item() == 2
+
+
+def test_a_getattr_of_ones_own_sees_members_too():
+    """Also where a class above has been read before, or only is later."""
+
+    class Above(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.child = nn.Parameter(torch.ones(2)), nn.ReLU()
+
+    class Asks(Above):
+        def __getattr__(self, name):
+            seen.append(name)
+            return super().__getattr__(name)
+
+    class Fixed(Asks):
+        child = property(lambda self: "mine")
+
+    seen = []
+    assert Above().weight is not None
+    for cls in (Asks, type("AsksToo", (Asks,), {}), Fixed):
+        m = cls()
+        seen.clear()
+        assert m.weight is m._parameters["weight"] and "weight" in seen
+    assert Fixed.child.fget(m) == "mine" and m.child is not None
+    above = Above()
+    above.later = nn.Parameter(torch.ones(1))
+    m = Asks()
+    m.later = nn.Parameter(torch.zeros(1))
+    seen.clear()
+    assert m.later.item() == 0 and "later" in seen and above.later.item() == 1

@@ -16,7 +16,7 @@ LAYERS = [
     "engine",
     "tensor random _printing futures",
     "autograd utils.hooks",
-    "ops linalg fft special signal func amp aliases types foreach overrides sparse",
+    "ops linalg fft special signal func amp aliases checks types foreach overrides sparse",
     "distributed",
     "nn",
     "optim io serialization hub utils multiprocessing fx vision",

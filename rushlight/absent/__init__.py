@@ -9,6 +9,7 @@ its entry is looked at.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import functools
 import importlib
@@ -157,8 +158,18 @@ def _blocks(name, part):
 
 
 def _classes(name, part):
-    bases = (Absent, _follow(part.base)) if part.base else (Absent,)
-    return type(name, bases, {"instead": part.instead, "__doc__": part.instead})
+    return type(name, (Absent,), {"instead": part.instead, "__doc__": part.instead})
+
+
+def _records(name, part):
+    """A value that describes something: it has fields, is compared by them, and does nothing."""
+    given = part.records[name].items()
+    fields = [(n, Any) if default is ... else (n, Any, default) for n, default in given]
+    return dataclasses.make_dataclass(name, fields, bases=(_follow(part.base),), frozen=True)
+
+
+def _enums(name, part):
+    return enum.Enum(name, part.enums[name])
 
 
 def _errors(name, part):
@@ -180,8 +191,9 @@ def _functions(name, part):
 
 _MAKERS = {
     "no": _no, "nothing": _nothing, "keeps": _keeps, "blocks": _blocks, "classes": _classes, "errors": _errors,
-    "functions": _functions, "dtypes": _dtypes,
+    "functions": _functions, "dtypes": _dtypes, "enums": _enums, "records": _records,
 }  # fmt: skip
+_TABLES = ("enums", "records", "values", "here")  # the words that are dicts; the others are lists of names
 
 
 def _make(path: str, name: str):
@@ -193,7 +205,7 @@ def _make(path: str, name: str):
         return _follow(part.here[name])
     if kind == "values":
         return part.values[name]
-    made = enum.Enum(name, part.enums[name]) if kind == "enums" else _MAKERS[kind](name, part)
+    made = _MAKERS[kind](name, part)
     if not isinstance(made, DtypeName):
         made.__module__ = torch_name(path)
     return made
@@ -205,8 +217,8 @@ def _kinds(path: str) -> dict[str, str]:
     part = parts().get(path)
     if part is None:
         return {}
-    listed = {name: kind for kind in _MAKERS for name in getattr(part, kind).split()}
-    return {**listed, **{name: kind for kind in ("enums", "values", "here") for name in getattr(part, kind)}}
+    listed = {name: kind for kind in _MAKERS if kind not in _TABLES for name in getattr(part, kind).split()}
+    return {**listed, **{name: kind for kind in _TABLES for name in getattr(part, kind)}}
 
 
 def _follow(path: str):

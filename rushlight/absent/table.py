@@ -26,7 +26,8 @@ class Part:
     enums: dict = field(default_factory=dict)
     values: dict = field(default_factory=dict)
     here: dict = field(default_factory=dict)  # what is here, under another name
-    base: str = ""  # what is here and the classes derive from
+    records: dict = field(default_factory=dict)  # values that only describe: name -> fields, with their defaults
+    base: str = ""  # the class that the records derive from
 
 
 class _Unpacked(typing.NamedTuple):
@@ -60,6 +61,25 @@ _NN_IN_C = """
     avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot scaled_dot_product_attention softplus
     softshrink
 """
+_PLACEMENTS = {
+    name: f"distributed.tensor.placement_types.{name}" for name in ("Shard", "Replicate", "Partial", "Placement")
+}
+_FSDP_CLASSES = """
+    CPUOffload MixedPrecision StateDictConfig FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig
+    ShardedOptimStateDictConfig LocalStateDictConfig LocalOptimStateDictConfig OptimStateDictConfig StateDictSettings
+"""
+_FSDP_ENUMS = {  # people name their members in defaults
+    "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
+    "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",
+    "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
+    "OptimStateKeyType": "PARAM_NAME PARAM_ID",
+}
+_RESULTS = """
+    aminmax cummax cummin frexp geqrf histogram histogramdd kthvalue linalg_cholesky_ex linalg_eig linalg_eigh
+    linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex
+    linalg_qr linalg_slogdet linalg_solve_ex linalg_svd lu_unpack max median min mode nanmedian qr slogdet sort svd topk
+    triangular_solve
+"""
 _FUNCTIONAL = """
     atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors cartesian_prod block_diag cdist chain_matmul
     einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index
@@ -71,7 +91,7 @@ PARTS = {
         nothing="_assert_async _sync",
         classes="PyTorchFileReader PyTorchFileWriter "
         "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
-        functions="quantize_per_tensor quantize_per_channel sym_not",
+        functions="quantize_per_tensor quantize_per_channel",
         keeps="_disable_dynamo",
         dtypes="complex32 chalf qint8 quint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
@@ -83,14 +103,16 @@ PARTS = {
         _INTERNAL,
         values={
             "_TensorMeta": type,
+            "_get_privateuse1_backend_name": lambda: "privateuseone",
             "_disabled_torch_function_impl": lambda func, types, args=(), kwargs=None: func(*args, **kwargs or {}),
         },
         blocks="DisableTorchFunctionSubclass DisableTorchFunction _DisableTorchDispatch",
         no="_is_tracing _are_functorch_transforms_active _has_mkldnn _cuda_isCurrentStreamCapturing "
-        "_is_any_autocast_enabled _get_cudnn_allow_tf32",
+        "_jit_can_fuse_on_cpu _jit_can_fuse_on_gpu _is_any_autocast_enabled _get_cudnn_allow_tf32",
         nothing="_log_api_usage_once _get_tracing_state _cuda_clearCublasWorkspaces _jit_set_profiling_mode "
         "_jit_set_profiling_executor _jit_override_can_fuse_on_gpu _jit_override_can_fuse_on_cpu "
-        "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _set_grad_enabled _dynamo_is_compiling",
+        "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _jit_set_nvfuser_guard_mode "
+        "_set_math_sdp_allow_fp16_bf16_reduction _set_grad_enabled _dynamo_is_compiling",
         classes="ScriptFunction ScriptModule Graph Node Value Type TensorType ListType Future _TensorBase "
         "PyTorchFileReader PyTorchFileWriter DispatchKey DispatchKeySet _VariableFunctions ScriptMethod",
         here={
@@ -106,6 +128,8 @@ PARTS = {
             "DisableTorchFunctionSubclass": "autograd.overriding.DisableTorchFunctionSubclass",
             "_disabled_torch_function_impl": "autograd.overriding.disabled",
             "_is_torch_function_mode_enabled": "overrides._is_torch_function_mode_enabled",
+            "_get_default_device": "checks._default_device",
+            "_get_accelerator": "checks._accelerator",
             "_has_torch_function": "overrides.has_torch_function",
             "_has_torch_function_unary": "overrides.has_torch_function_unary",
             "_has_torch_function_variadic": "overrides.has_torch_function_variadic",
@@ -120,18 +144,29 @@ PARTS = {
         },
     ),
     "_C._functorch": Part(
-        _INTERNAL, no="is_functorch_wrapped_tensor is_batchedtensor is_gradtrackingtensor", nothing="maybe_get_level"
+        _INTERNAL,
+        no="is_functorch_wrapped_tensor is_batchedtensor is_gradtrackingtensor is_legacy_batchedtensor",
+        nothing="maybe_get_level",
     ),
     "_C._autograd": Part(_INTERNAL, classes="DeviceType ProfilerActivity"),
-    "_C._distributed_c10d": Part(_ONE_PROCESS, classes="ProcessGroup ReduceOp Work Store"),
+    "_C._distributed_c10d": Part(
+        _ONE_PROCESS,
+        classes="Reducer",
+        here={name: f"distributed.{name}" for name in ("ProcessGroup", "ReduceOp", "Work", "Store")},
+    ),
     "_tensor": Part(_INTERNAL, here={"Tensor": "Tensor"}),
     "_tensor_str": Part(
         _INTERNAL,
         functions="_add_suffixes _str_intern _tensor_str",
         values={"PRINT_OPTS": _Settings()},
-        here={"set_printoptions": "set_printoptions", "_str": "Tensor.__repr__"},
+        here={
+            "set_printoptions": "set_printoptions",
+            "printoptions": "_printing.printoptions",
+            "_str": "Tensor.__repr__",
+        },
     ),
     "_utils": Part(_INTERNAL, no="is_compiling"),
+    "return_types": Part("", here={name: f"ops.returns.{name}" for name in _RESULTS.split()}),
     "_utils_internal": Part(_INTERNAL, nothing="log_torchscript_usage log_export_usage"),
     "_dynamo": Part(
         _TRACED,
@@ -360,7 +395,13 @@ PARTS = {
     "distributed.elastic.multiprocessing": Part(_ONE_PROCESS, classes="DefaultLogsSpecs Std"),
     "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, keeps="record", errors="ChildFailedError"),
     "distributed.rpc": Part(
-        _ONE_PROCESS, no="is_available", functions="init_rpc shutdown rpc_sync rpc_async remote", classes="RRef"
+        _ONE_PROCESS,
+        no="is_available",
+        functions="init_rpc shutdown rpc_sync rpc_async remote",
+        classes="RRef TensorPipeRpcBackendOptions",
+    ),
+    "distributed.rpc.api": Part(
+        _ONE_PROCESS, keeps="_require_initialized", functions="init_rpc shutdown rpc_sync rpc_async remote"
     ),
     "distributed.autograd": Part(_ONE_PROCESS, classes="context"),
     "distributed.optim": Part(
@@ -369,11 +410,25 @@ PARTS = {
     "distributed.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
     "distributed.tensor": Part(
         _ONE_PROCESS,
-        classes="DTensor Shard Replicate Partial Placement",
+        classes="DTensor",
         functions="distribute_tensor distribute_module ones zeros empty full rand randn",
+        here=_PLACEMENTS,
     ),
-    "distributed.tensor.placement_types": Part(_ONE_PROCESS, classes="Shard Replicate Partial Placement"),
+    "distributed.tensor.placement_types": Part(
+        _ONE_PROCESS,
+        classes="Placement _MaskPartial",
+        records={
+            "Shard": {"dim": ...},
+            "_StridedShard": {"dim": ..., "split_factor": ...},
+            "Replicate": {},
+            "Partial": {"reduce_op": "sum"},
+        },
+        base="distributed.tensor.placement_types.Placement",
+    ),
     "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="local_map context_parallel implicit_replication"),
+    "distributed.tensor.experimental._attention": Part(
+        _ONE_PROCESS, functions="context_parallel context_parallel_unshard set_rotate_method"
+    ),
     "distributed.tensor._utils": Part(_ONE_PROCESS, functions="compute_local_shape_and_global_offset"),
     "distributed.tensor.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
     "distributed.tensor._dtensor_spec": Part(_ONE_PROCESS, classes="DTensorSpec TensorMeta"),
@@ -384,7 +439,7 @@ PARTS = {
         "PrepareModuleInputOutput",
     ),
     "distributed._tensor": Part(
-        _ONE_PROCESS, classes="DTensor Shard Replicate Partial Placement DeviceMesh", functions="distribute_tensor"
+        _ONE_PROCESS, classes="DTensor DeviceMesh", functions="distribute_tensor", here=_PLACEMENTS
     ),
     "distributed._composable": Part(_ONE_PROCESS, functions="fully_shard replicate checkpoint"),
     "distributed._composable.fsdp": Part(
@@ -394,20 +449,16 @@ PARTS = {
     "distributed._shard.sharded_tensor": Part(_ONE_PROCESS, classes="ShardedTensor Shard"),
     "distributed.fsdp": Part(
         _ONE_PROCESS,
-        classes="FullyShardedDataParallel BackwardPrefetch CPUOffload MixedPrecision ShardingStrategy StateDictType "
-        "StateDictConfig FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig "
-        "ShardedOptimStateDictConfig LocalStateDictConfig OptimStateDictConfig StateDictSettings OptimStateKeyType "
-        "FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy UnshardHandle",
+        classes=f"FullyShardedDataParallel {_FSDP_CLASSES} FSDPModule MixedPrecisionPolicy CPUOffloadPolicy "
+        "OffloadPolicy UnshardHandle FlatParameter",
         functions="fully_shard register_fsdp_forward_method",
+        enums=_FSDP_ENUMS,
     ),
     "distributed.fsdp.fully_sharded_data_parallel": Part(
-        _ONE_PROCESS,
-        classes="FullyShardedDataParallel BackwardPrefetch CPUOffload MixedPrecision ShardingStrategy "
-        "StateDictType FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig OptimStateKeyType",
+        _ONE_PROCESS, classes=f"FullyShardedDataParallel {_FSDP_CLASSES} FlatParameter", enums=_FSDP_ENUMS
     ),
-    "distributed.fsdp.api": Part(
-        _ONE_PROCESS, classes="ShardingStrategy BackwardPrefetch MixedPrecision CPUOffload StateDictType"
-    ),
+    "distributed.fsdp.api": Part(_ONE_PROCESS, classes=_FSDP_CLASSES, enums=_FSDP_ENUMS),
+    "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
     "distributed.fsdp._fully_shard": Part(_ONE_PROCESS, classes="FSDPModule"),
     "distributed.fsdp.wrap": Part(
         _ONE_PROCESS,
@@ -432,8 +483,9 @@ PARTS = {
     "distributed.algorithms._checkpoint": Part(_ONE_PROCESS),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": Part(
         _ONE_PROCESS,
-        classes="CheckpointImpl CheckpointWrapper OffloadWrapper",
-        functions="checkpoint_wrapper apply_activation_checkpointing",
+        classes="CheckpointWrapper OffloadWrapper ActivationWrapper",
+        functions="checkpoint_wrapper offload_wrapper apply_activation_checkpointing",
+        enums={"CheckpointImpl": "REENTRANT NO_REENTRANT"},
     ),
     "distributed.checkpoint": Part(
         _ONE_PROCESS,
@@ -448,7 +500,15 @@ PARTS = {
         "get_state_dict set_state_dict",
     ),
     "distributed.checkpoint.format_utils": Part(
-        _ONE_PROCESS, functions="dcp_to_torch_save torch_save_to_dcp", classes="_EmptyStateDictLoadPlanner"
+        _ONE_PROCESS,
+        functions="dcp_to_torch_save torch_save_to_dcp _load_state_dict",
+        classes="_EmptyStateDictLoadPlanner",
+    ),
+    "distributed.checkpoint.hf_storage": Part(
+        _ONE_PROCESS, classes="HuggingFaceStorageReader HuggingFaceStorageWriter"
+    ),
+    "distributed.checkpoint._consolidate_hf_safetensors": Part(
+        _ONE_PROCESS, functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank"
     ),
     "distributed.checkpoint.default_planner": Part(
         _ONE_PROCESS, classes="DefaultSavePlanner DefaultLoadPlanner _EmptyStateDictLoadPlanner"
@@ -459,7 +519,10 @@ PARTS = {
     "distributed.checkpoint.stateful": Part(_ONE_PROCESS, classes="Stateful"),
     "distributed.checkpoint.state_dict_loader": Part(_ONE_PROCESS, functions="_load_state_dict load"),
     "distributed.pipelining": Part(
-        _ONE_PROCESS, classes="PipelineStage Schedule1F1B ScheduleGPipe SplitPoint", functions="pipeline pipe_split"
+        _ONE_PROCESS,
+        classes="PipelineStage Schedule1F1B ScheduleGPipe",
+        functions="pipeline pipe_split",
+        enums={"SplitPoint": "BEGINNING END"},
     ),
     "nn.attention.flex_attention": Part(
         "use nn.functional.scaled_dot_product_attention with a mask",

@@ -6,9 +6,12 @@ from ..ops.public import PUBLIC
 from ..tensor import Tensor
 from . import collectives
 from .reduce_op import ReduceOp
-from .world import get_world_size
+from .world import get_rank, get_world_size
 
-__all__ = ["all_gather_tensor", "all_reduce", "all_to_all_single", "broadcast", "reduce_scatter_tensor", "wait_tensor"]
+__all__ = [
+    "all_gather_tensor", "all_reduce", "all_to_all_single", "all_to_all_single_autograd", "broadcast", "permute_tensor",
+    "reduce_scatter_tensor", "wait_tensor",
+]  # fmt: skip
 
 AsyncCollectiveTensor = type("AsyncCollectiveTensor", (Tensor,), {"__doc__": "No tensor is one: they are done."})
 
@@ -43,7 +46,28 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group=None, tag
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group=None, tag: str = ""):
-    rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
-    out = self.new_empty((rows, *self.shape[1:]))
+    out = _rows_to_come(self, output_split_sizes)
     collectives.all_to_all_single(out, self.contiguous(), output_split_sizes, input_split_sizes, group)
     return out
+
+
+def all_to_all_single_autograd(self, output_split_sizes, input_split_sizes, group=None, tag: str = ""):
+    """``all_to_all_single`` whose gradient goes the way back."""
+    from .nn import functional
+
+    out = _rows_to_come(self, output_split_sizes)
+    return functional.all_to_all_single(out, self.contiguous(), output_split_sizes, input_split_sizes, group)
+
+
+def permute_tensor(self, src_dst: list[int], group=None, tag: str = ""):
+    """Process i sends its tensor to process ``src_dst[i]``; all are of one shape."""
+    rank, size = get_rank(group), get_world_size(group)
+    count = self.numel()
+    sent = [count if i == src_dst[rank] else 0 for i in range(size)]
+    come = [count if src_dst[i] == rank else 0 for i in range(size)]
+    return all_to_all_single(self.flatten(), come, sent, group).view(self.shape)
+
+
+def _rows_to_come(self, output_split_sizes):
+    rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
+    return self.new_empty((rows, *self.shape[1:]))

@@ -35,6 +35,7 @@ class Backend(str):
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
+    default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo", "hpu": "fake"}
 
     def __new__(cls, name: str):
         if not isinstance(name, str):

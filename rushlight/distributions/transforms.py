@@ -54,7 +54,7 @@ class Transform:
         return found
 
     def _inverted(self):
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def __getstate__(self):
         return {**self.__dict__, "_other": None}
@@ -110,7 +110,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform: Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
@@ -128,7 +128,7 @@ class _Inverse(Transform):
         return self._inv.with_cache(cache_size).inv
 
     def __eq__(self, other):
-        return isinstance(other, _Inverse) and self._inv == other._inv
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
 
     __hash__ = object.__hash__
 

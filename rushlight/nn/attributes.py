@@ -34,16 +34,48 @@ class Reader:
             raise AttributeError(self.name) from None  # on to __getattr__
 
 
+class Unread(Reader):
+    """Hides the reader of a base from a class whose own ``__getattr__`` wants to see every name."""
+
+    __slots__ = ()
+
+    def __get__(self, module, owner=None):
+        raise AttributeError(self.name)
+
+
 def read_fast(cls: type[Module], table: str, name: str) -> None:
     """Give ``cls`` a reader for ``name``, unless the class has something under that name, or its names are data."""
     if name in cls.__dict__ or not cls._names_are_code or not name.isidentifier():
         return
     if not any(name in base.__dict__ for base in cls.__mro__):
         setattr(cls, name, Reader(table, name))
+        for derived in _all_derived(cls):
+            hide_readers(derived)
+
+
+def hide_readers(cls: type[Module]) -> None:
+    """If ``cls`` has a ``__getattr__`` of its own, it is asked for members too, as in PyTorch."""
+    from .module import Module
+
+    if cls.__getattr__ is Module.__getattr__:  # type: ignore[attr-defined]
+        return
+    cls._names_are_code = False
+    found: dict = {}  # what each name of the class is, the nearest base first
+    for base in cls.__mro__:
+        found = {**vars(base), **found}
+    for name, value in found.items():
+        if type(value) is Reader:
+            setattr(cls, name, Unread(value.table, name))
+
+
+def _all_derived(cls: type):
+    for derived in cls.__subclasses__():
+        yield derived
+        yield from _all_derived(derived)
 
 
 def class_names(cls: type):
-    return (name for base in cls.__mro__ for name, value in vars(base).items() if type(value) is not Reader)
+    return (name for base in cls.__mro__ for name, value in vars(base).items() if not isinstance(value, Reader))
 
 
 def remove(name: str, *tables) -> None:

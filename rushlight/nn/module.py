@@ -20,7 +20,16 @@ from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle, epoch
 from . import conversion, saving
 from . import hooks as hooking
-from .attributes import cannot_assign, check_name, class_names, read_fast, remove, typename, unexpected_arguments
+from .attributes import (
+    cannot_assign,
+    check_name,
+    class_names,
+    hide_readers,
+    read_fast,
+    remove,
+    typename,
+    unexpected_arguments,
+)
 from .hooks import (
     Hooks,
     everyone,
@@ -98,6 +107,7 @@ class Module:
         # The short cut in __call__ would pass an overridden _call_impl by.
         if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
             cls.__call__ = _call_through_impl  # type: ignore[method-assign]
+        hide_readers(cls)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 

@@ -99,11 +99,11 @@ def spmm(input, mat2):
     return PUBLIC["mm"](input, mat2)
 
 
-def _later(name: str):
+def _later(name: str, place: str = "creation"):
     def make(*args, **kwargs):
-        from ..sparse import creation
+        from .. import sparse
 
-        return getattr(creation, name)(*args, **kwargs)
+        return getattr(getattr(sparse, f"_{place}"), name)(*args, **kwargs)
 
     make.__name__ = make.__qualname__ = name
     return make
@@ -113,3 +113,5 @@ for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sp
     PUBLIC[_name] = _later(_name)
 for _name in ("sparse_bsr_tensor", "sparse_bsc_tensor"):
     PUBLIC[_name] = _later("refuse_blocks")
+for _name in ("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"):
+    PUBLIC[_name] = _later(_name, "operators")

@@ -16,10 +16,10 @@ __all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "samp
 
 
 def mm(mat1, mat2, reduce="sum"):
-    """The product of two matrices of which at least one is sparse."""
-    if reduce != "sum":
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not built here; only 'sum' is")
-    return _operators.sparse_mm(mat1, mat2)
+    """The product of two matrices of which at least one is sparse; a CSR matrix may ``reduce`` by mean, amax, amin."""
+    if reduce == "sum":
+        return _operators.sparse_mm(mat1, mat2)
+    return _operators.mm_reduce(mat1, mat2, reduce)
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):

@@ -82,9 +82,33 @@ def places(s: SparseTensor) -> Tensor:
     if s._form is sparse_coo:
         return s._index[0]
     starts, other = s._index
-    lines = PUBLIC["repeat_interleave"](PUBLIC["arange"](starts.shape[0] - 1), starts.diff(), output_size=_nnz(s))
+    lines = _lines(starts, _nnz(s))
     pair = (lines, other.long()) if s._form is sparse_csr else (other.long(), lines)
     return PUBLIC["stack"](pair)
+
+
+def _lines(starts: Tensor, count: int) -> Tensor:
+    """The line of each element, from where the lines start."""
+    return PUBLIC["repeat_interleave"](PUBLIC["arange"](starts.shape[0] - 1), starts.diff(), output_size=count)
+
+
+def _starts(lines: Tensor, count: int) -> Tensor:
+    """Where each of ``count`` lines starts, from the line of each element."""
+    counts = PUBLIC["bincount"](lines, minlength=count)
+    return PUBLIC["cat"]([PUBLIC["zeros"](1, dtype=counts.dtype, device=counts.device), counts.cumsum(0)])
+
+
+def _convert_indices_from_coo_to_csr(input, size: int, *, out_int32: bool = False):
+    """Where each row starts, from the sorted row of each element."""
+    starts = _starts(input, size)
+    return starts.int() if out_int32 else starts
+
+
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: bool = False, transpose: bool = False):
+    """(2, n): row and column of each element; ``transpose``, column and row."""
+    pair = [_lines(crow_indices, col_indices.shape[0]), col_indices.long()]
+    made = PUBLIC["stack"](pair[::-1] if transpose else pair)
+    return made.int() if out_int32 else made
 
 
 def _nnz(s: SparseTensor) -> int:
@@ -279,9 +303,7 @@ def compressed(s: SparseTensor, form) -> SparseTensor:
         order = PUBLIC["argsort"](_flat(index.flip(0), s._size[::-1]))
         index, elements = index[:, order].flip(0), elements[order]
     lines = s._size[0 if form is sparse_csr else 1]
-    counts = PUBLIC["bincount"](index[0], minlength=lines)
-    starts = PUBLIC["cat"]([PUBLIC["zeros"](1, dtype=counts.dtype, device=counts.device), counts.cumsum(0)])
-    return SparseTensor(form, (starts, index[1]), elements, s._size)
+    return SparseTensor(form, (_starts(index[0], lines), index[1]), elements, s._size)
 
 
 def refuse_blocks(self, *_, **__):
@@ -638,6 +660,20 @@ def matmul(self, other, *, node=_MM):
 def sparse_mm(mat1, mat2):
     """``torch.sparse.mm``: the same product, by another name in the graph."""
     return matmul(mat1, mat2, node=_SPARSE_MM)
+
+
+def mm_reduce(a: SparseTensor, b: Tensor, reduce: str) -> Tensor:
+    """Element (i, j) is the mean, or the extreme, of a[i, k] · b[k, j] over the elements of row i; 0 if it has none."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if not isinstance(a, SparseTensor) or a._form is not sparse_csr:
+        raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {word(a)}")
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    row, col = places(a)
+    products = a._values_.unsqueeze(1) * xp.embedding(b, col)
+    empty = PUBLIC["zeros"](a._size[0], products.shape[1], dtype=products.dtype, device=products.device)
+    return empty.scatter_reduce(0, row.unsqueeze(1).expand(products.shape), products, reduce, include_self=False)
 
 
 def _times_dense(a: SparseTensor, b: Tensor, node=_MM) -> Tensor:

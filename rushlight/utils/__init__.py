@@ -3,7 +3,7 @@
 from ..compat import missing as _missing
 from . import checkpoint, hooks
 
-__all__ = ["checkpoint", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard"]
+__all__ = ["checkpoint", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "swap_tensors", "tensorboard"]
 
 
 def __dir__():
@@ -14,6 +14,10 @@ _LATER = ("_pytree", "data", "dlpack", "flop_counter", "model_zoo", "tensorboard
 
 
 def _later(name):
+    if name == "swap_tensors":
+        from .swapping import swap_tensors
+
+        return swap_tensors
     if name in _LATER:
         import importlib
 

@@ -68,6 +68,14 @@ CALLS = {
     "mm": lambda m, s, d: repr(m.mm(s, d.t())),
     "spmm": lambda m, s, d: repr(m.spmm(s, d.t())),
     "sparse mm": lambda m, s, d: repr(m.sparse.mm(s, s.t())),
+    "sparse mm mean": lambda m, s, d: repr(m.sparse.mm(s.to_sparse_csr(), d.t(), "mean")),
+    "sparse mm of columns": lambda m, s, d: repr(m.sparse.mm(s.to_sparse_csc(), d.t(), "mean")),
+    "sparse mm prod": lambda m, s, d: repr(m.sparse.mm(s.to_sparse_csr(), d.t(), "prod")),
+    "sparse mm by another word": lambda m, s, d: repr(m.sparse.mm(s.to_sparse_csr(), d.t(), "most")),
+    "starts of rows": lambda m, s, d: repr(m._convert_indices_from_coo_to_csr(m.tensor([0, 0, 2, 3]), 5)),
+    "rows from starts": lambda m, s, d: repr(
+        m._convert_indices_from_csr_to_coo(m.tensor([0, 2, 2, 3]), m.tensor([1, 2, 0]), transpose=True, out_int32=True)
+    ),
     "mv": lambda m, s, d: repr(m.mv(s, d[0])),
     "addmm": lambda m, s, d: repr(m.sparse.addmm(m.ones(4, 4), s, d.t(), beta=0.5, alpha=2)),
     "bmm": lambda m, s, d: repr(m.bmm(m.stack([s, s * 2]), d.t().expand(2, 3, 4))),
@@ -128,6 +136,10 @@ GRADIENTS = {
     "to_dense": lambda m, s, d: s.to_dense().pow(2).sum(),
     "matmul": lambda m, s, d: (s @ d.t()).pow(2).sum(),
     "sparse mm": lambda m, s, d: m.sparse.mm(s, d.t()).pow(2).sum(),
+    **{
+        f"sparse mm {how}": lambda m, s, d, how=how: m.sparse.mm(s.coalesce().to_sparse_csr(), d.t(), how).pow(2).sum()
+        for how in ("mean", "amax", "amin")
+    },
     "addmm": lambda m, s, d: m.sparse.addmm(d @ d.t(), s, d.t()).pow(2).sum(),
     "scaled": lambda m, s, d: (s * 3).to_dense().mul(d).sum(),
     "sum": lambda m, s, d: m.sparse.sum(s) * 2,

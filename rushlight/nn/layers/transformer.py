@@ -211,7 +211,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation) if isinstance(activation, str) else activation
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x = self.self_attn(
@@ -300,7 +300,7 @@ def _copies(layer, n) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(n)])
 
 
-def _activation(name):
+def _get_activation_fn(name):
     if name not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {name}")
     return getattr(functional, name)

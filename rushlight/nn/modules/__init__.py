@@ -42,6 +42,7 @@ def _link_layers() -> None:
     prefix = layers.__name__ + "."
     for full in [m for m in sys.modules if m.startswith(prefix)]:
         _link(full.removeprefix(prefix), "." + full.removeprefix(layers.__name__.removesuffix("layers")))
+    _link("utils", ".modules.utils")  # not nn.utils
     globals()["activation"].MultiheadAttention = layers.attention.MultiheadAttention  # where PyTorch has it
 
 

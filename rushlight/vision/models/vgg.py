@@ -40,15 +40,22 @@ _BLOCKS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2
 
 
 def _features(depth: int, batch_norm: bool):
+    blocks = zip(_BLOCKS[depth], (64, 128, 256, 512, 512))
+    return make_layers([part for count, width in blocks for part in [*[width] * count, "M"]], batch_norm)
+
+
+def make_layers(cfg: list[int | str], batch_norm: bool = False):
+    """A convolution for each width in ``cfg``, a pooling layer for each ``"M"``."""
     layers: list[nn.Module] = []
     channels = 3
-    for count, width in zip(_BLOCKS[depth], (64, 128, 256, 512, 512)):
-        for _ in range(count):
-            layers.append(nn.Conv2d(channels, width, 3, padding=1))
-            layers += [nn.BatchNorm2d(width)] if batch_norm else []
-            layers.append(nn.ReLU(inplace=True))
-            channels = width
-        layers.append(nn.MaxPool2d(2, stride=2))
+    for width in cfg:
+        if width == "M":
+            layers.append(nn.MaxPool2d(2, stride=2))
+            continue
+        layers.append(nn.Conv2d(channels, width, 3, padding=1))
+        layers += [nn.BatchNorm2d(width)] if batch_norm else []
+        layers.append(nn.ReLU(inplace=True))
+        channels = width
     return nn.Sequential(*layers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import re
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ....tensor import Tensor, wrap
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # the dtypes of arrays that no tensor can hold
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
