@@ -101,8 +101,8 @@ def sym_ite(b, t, f):
     return t if b else f
 
 
-def _named(name: str, *given):
-    function = functools.partial(*given)
+def _named(name: str, check, error_type: type):
+    function = functools.partial(check, error_type)
     function.__name__ = function.__qualname__ = name  # type: ignore[attr-defined]
     return function
 

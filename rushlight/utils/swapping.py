@@ -63,7 +63,8 @@ def _take_node_over(t: Tensor) -> None:
     node = _read(t, "_node")
     if isinstance(node, AccumulateGrad):
         fresh = AccumulateGrad(t)
-        fresh.hooks, node.hooks, node._variable = node.hooks, None, _poisoned
+        fresh.hooks, node.hooks = node.hooks, None
+        node._variable = _poisoned  # type: ignore[assignment]  # raises where it is called
         object.__setattr__(t, "_node", fresh)
     elif node is not None and _kept_for(node) is not None:
         node.hooks.retain = weakref.ref(t)

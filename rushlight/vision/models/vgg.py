@@ -40,8 +40,10 @@ _BLOCKS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2
 
 
 def _features(depth: int, batch_norm: bool):
-    blocks = zip(_BLOCKS[depth], (64, 128, 256, 512, 512))
-    return make_layers([part for count, width in blocks for part in [*[width] * count, "M"]], batch_norm)
+    parts: list[int | str] = []
+    for count, width in zip(_BLOCKS[depth], (64, 128, 256, 512, 512)):
+        parts += [*[width] * count, "M"]
+    return make_layers(parts, batch_norm)
 
 
 def make_layers(cfg: list[int | str], batch_norm: bool = False):
@@ -49,7 +51,7 @@ def make_layers(cfg: list[int | str], batch_norm: bool = False):
     layers: list[nn.Module] = []
     channels = 3
     for width in cfg:
-        if width == "M":
+        if isinstance(width, str):
             layers.append(nn.MaxPool2d(2, stride=2))
             continue
         layers.append(nn.Conv2d(channels, width, 3, padding=1))
