@@ -75,20 +75,26 @@ class _Cudnn(_WithGpu):
 
 
 class _Cuda(_WithGpu):
-    """Which attention is used is XLA's choice: asking for one is accepted, and all count as enabled."""
+    """Which kernel computes attention is chosen by itself. The switches say only which of PyTorch's may be named."""
 
-    def _accept(self, enabled: bool) -> None:
-        pass
-
-    def _yes(self) -> bool:
-        return True
-
-    enable_flash_sdp = enable_math_sdp = enable_mem_efficient_sdp = enable_cudnn_sdp = _accept
-    flash_sdp_enabled = math_sdp_enabled = mem_efficient_sdp_enabled = cudnn_sdp_enabled = _yes
+    def __getattr__(self, name: str):
+        switch = name.removeprefix("enable_").removesuffix("_enabled").removesuffix("_sdp")
+        if not name.endswith(("_sdp", "_sdp_enabled")) or switch not in self.attention:
+            raise AttributeError(f"torch.backends.cuda has no attribute {name!r}")
+        if name.startswith("enable_"):
+            return lambda enabled: self.attention.update({switch: bool(enabled)})
+        return lambda: self.attention[switch]
 
     @contextlib.contextmanager
     def sdp_kernel(self, enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
-        yield
+        before = dict(self.attention)
+        self.attention.update(
+            flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+        )
+        try:
+            yield {}
+        finally:
+            self.attention.update(before)
 
     def preferred_linalg_library(self, backend=None) -> str:
         return "default"
@@ -113,6 +119,7 @@ class _Matmul(_Switches):
 
 cuda = _Cuda(
     "cuda",
+    attention=dict.fromkeys(("flash", "mem_efficient", "math", "cudnn", "overrideable"), True),
     matmul=_Matmul(
         "cuda.matmul",
         allow_fp16_reduced_precision_reduction=True,

@@ -162,3 +162,25 @@ def test_a_compiled_transformer_step():
         step = rushlight.compile(step) if compiled else step
         losses.append([step(src, tgt).item() for _ in range(5)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+
+
+def test_flexible_attention_compiles_and_has_gradients():
+    from rushlight.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    q, k, v = (rushlight.randn(2, 4, 24, 8, requires_grad=True) for _ in range(3))
+    bias, cotangent = rushlight.zeros(4, 48, requires_grad=True), rushlight.randn(2, 4, 24, 8)
+    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 24, 24, BLOCK_SIZE=8)
+
+    def run(q, k, v):
+        return flex_attention(q, k, v, lambda score, b, h, i, j: score + bias[h, i - j + 24], mask)
+
+    compiled = rushlight.compile(run)
+    plain = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    expected = [plain, *rushlight.autograd.grad(plain, (q, k, v), cotangent)]
+    moved = rushlight.autograd.grad(run(q, k, v), bias, cotangent)[0]
+    assert moved.abs().sum() > 0
+    for function in (run, compiled, compiled, compiled):
+        y = function(q, k, v)
+        *found, slope = rushlight.autograd.grad(y, (q, k, v, bias), cotangent)
+        for a, b in zip([y, *found, slope], [*expected, moved], strict=True):
+            np.testing.assert_allclose(array(a), array(b), rtol=1e-4, atol=1e-5)

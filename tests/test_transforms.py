@@ -365,3 +365,20 @@ def test_a_batch_of_gradients_is_one_backward_pass():
     assert rushlight.autograd.gradcheck(
         lambda x: x.tanh(), point, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True
     )
+
+
+def test_compiled_vmap_knows_what_it_captures():
+    weight, places = rushlight.randn(4, requires_grad=True), rushlight.tensor([1, 2])
+    x = rushlight.randn(2, requires_grad=True)
+
+    def mapped(x):
+        return rushlight.vmap(lambda a, i: a * weight[i].exp() + (weight * a).sum())(x, places)
+
+    compiled = rushlight.compile(mapped)
+    for _ in range(3):
+        expected = rushlight.autograd.grad(mapped(x).sum(), (x, weight))
+        found = rushlight.autograd.grad(compiled(x).sum(), (x, weight))
+        for a, b in zip(found, expected, strict=True):
+            assert _same(a, b)
+        with rushlight.no_grad():
+            weight.mul_(0.5)

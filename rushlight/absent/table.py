@@ -246,7 +246,9 @@ PARTS = {
     "_guards": Part(_TRACED, classes="Source TracingContext"),
     "_higher_order_ops": Part(_TRACED, functions="cond while_loop scan map"),
     "_higher_order_ops.associative_scan": Part(_TRACED, functions="associative_scan"),
-    "_higher_order_ops.flex_attention": Part(_TRACED, functions="flex_attention"),
+    "_higher_order_ops.flex_attention": Part(
+        _TRACED, here={"flex_attention": "nn.attention.flex_attention.flex_attention"}
+    ),
     "_functorch": Part(_TRACED),
     "_functorch.config": Part("", values={"activation_memory_budget": 1.0, "donated_buffer": False}),
     "_functorch.aot_autograd": Part(_TRACED, functions="aot_function aot_module"),
@@ -525,15 +527,12 @@ PARTS = {
         enums={"SplitPoint": "BEGINNING END"},
     ),
     "nn.attention.flex_attention": Part(
-        "use nn.functional.scaled_dot_product_attention with a mask",
-        classes="BlockMask AuxRequest AuxOutput",
-        functions="flex_attention create_block_mask create_mask create_nested_block_mask and_masks or_masks noop_mask",
-        values={"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+        "nested tensors have no block mask here; pad them", functions="create_nested_block_mask"
     ),
-    "nn.attention.bias": Part(
-        "use nn.functional.scaled_dot_product_attention with a mask",
-        classes="CausalBias CausalVariant",
-        functions="causal_lower_right causal_upper_left",
+    "nn.attention": Part(
+        "which kernel computes attention is chosen here by itself",
+        functions="register_flash_attention_impl activate_flash_attention_impl list_flash_attention_impls "
+        "current_flash_attention_impl restore_flash_attention_impl",
     ),
     "utils._python_dispatch": Part(
         "tensor subclasses do not take over operators here",

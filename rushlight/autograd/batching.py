@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from ..config import epoch
 from ..engine import batched_engine, namespace_of
 from ..tensor import Tensor, wrap
 from . import mode, tangents
@@ -53,6 +54,8 @@ class Vmap(mode.Mapping):
 
     def lift(self, t: Tensor) -> Tensor:
         """``t`` as a tensor of this level."""
+        if epoch.readers:
+            epoch.tell(t)  # what comes from outside hides behind what is made of it here
         t._sync()
         if self.holds(t._array):
             return t
@@ -70,6 +73,8 @@ class Vmap(mode.Mapping):
 
     def enter(self, t: Tensor, dim: int) -> Tensor:
         """``t`` as each example sees it: without dimension ``dim``."""
+        if epoch.readers:
+            epoch.tell(t)
         t._sync()
         made = _recorded(t, self._split(t._array, dim), Entered, self, dim)
         return tangents.moved(t, made, lambda tangent: self.enter(tangent, dim))

@@ -14,6 +14,7 @@ import weakref
 from ..autograd import mode
 from ..autograd.tape import AccumulateGrad
 from ..config import epoch
+from ..engine import is_batched
 from ..nn.hooks import everyone
 from ..tensor import Tensor
 from .guards import Unguardable
@@ -33,7 +34,7 @@ class Watch:
     def note(self, t: Tensor) -> None:
         key = id(t)
         known = self._tensors.get(key)
-        if known is None or known() is not t:
+        if (known is None or known() is not t) and not is_batched(t._array):
             self._tensors[key] = weakref.ref(t)
             if self._tell is not None:
                 self._tell(t)

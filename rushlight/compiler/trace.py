@@ -15,7 +15,7 @@ import numpy as np
 from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
 from ..autograd.views import read
-from ..engine import namespace_of
+from ..engine import is_batched, namespace_of
 from ..engine.xla.devices import KEY_WORDS, NEEDS_VALUE, checking, compiling_for, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
@@ -372,6 +372,8 @@ def _places(owner, name: str, value, path=()):
         return [slot for i, v in enumerate(value) for slot in _places(owner, name, v, (*path, i))]
     if isinstance(value, Tensor):
         return _places(value, "_array", value._array)
+    if is_batched(value):
+        return _places(value, "inner", value.inner)
     if not isinstance(value, jax.core.Tracer):
         return []
     return [(partial(_get, owner, name, path), partial(_set, owner, name, path))]

@@ -93,6 +93,11 @@ def batched_engine():
     return _batched.namespace
 
 
+def is_batched(array) -> bool:
+    """Is it of a ``vmap``, with a dimension that its tensor does not show?"""
+    return array.__class__ is _batched.array
+
+
 def joint(xp, array):
     """The engine for an array of engine ``xp``, which is not NumPy's, and another: one with a hidden axis decides."""
     return xp if xp is _batched.namespace and xp is not None else namespace_of(array)

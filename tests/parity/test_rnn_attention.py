@@ -316,3 +316,149 @@ def _outcome(text, package):
 def test_where_rushlight_says_it_in_its_own_words(text):
     theirs, ours = (_outcome(text, package)[0].split(":")[0] for package in (torch, rushlight))
     assert theirs == ours == "RuntimeError"
+
+
+# -- flexible attention ----------------------------------------------------------------------------------------------
+
+
+SHAPES = {
+    "heads": [(2, 4, 5, 6), (2, 4, 7, 6), (2, 4, 7, 6)],
+    "wide values": [(2, 4, 5, 6), (2, 4, 7, 6), (2, 4, 7, 9)],
+    "no batch": [(3, 5, 6), (3, 7, 6), (3, 7, 6)],
+    "a matrix": [(5, 6), (7, 6), (7, 6)],
+    "groups": [(2, 4, 5, 6), (2, 2, 7, 6), (2, 2, 7, 6)],
+    "one group": [(2, 4, 5, 6), (2, 1, 7, 6), (2, 1, 7, 6)],
+    "shared": [(2, 4, 5, 6), (1, 4, 7, 6), (1, 1, 7, 6)],
+}
+MASKS = ["none", "causal", "bool", "float", "own", "row", "nowhere", "both", "number", "long", "learned"]
+
+
+def _attended(t, shapes, mask, dtype, grouped):
+    rng = np.random.default_rng(0)
+    q, k, v = (t.tensor(rng.standard_normal(s)).to(getattr(t, dtype)).requires_grad_() for s in shapes)
+    scores = rng.standard_normal((*q.shape[:-1], k.shape[-2]))
+    made = {
+        "bool": lambda: t.tensor(scores > 0),
+        "both": lambda: t.tensor(scores > 0),
+        "float": lambda: t.tensor(scores).float(),
+        "own": lambda: t.tensor(scores).to(q.dtype),
+        "learned": lambda: t.tensor(scores).to(q.dtype).requires_grad_(),
+        "row": lambda: t.tensor(scores[..., :1, :] > 0),
+        "nowhere": lambda: t.tensor(scores > 9),
+        "number": lambda: t.tensor(scores > 0).long(),
+        "long": lambda: t.tensor(scores[None] > 0),
+    }
+    m = made[mask]() if mask in made else None
+    y = t.nn.functional.scaled_dot_product_attention(
+        q, k, v, m, is_causal=mask in ("causal", "both"), enable_gqa=grouped
+    )
+    leaves = [leaf for leaf in (q, k, v, m) if leaf is not None and leaf.requires_grad]
+    return [y, *t.autograd.grad(y, leaves, t.ones_like(y) * t.arange(y.shape[-1]).to(y.dtype))], y.grad_fn.name()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_mask(name, dtype):
+    """Values, gradients and nodes of the fused and the composed path, or the same refusal."""
+    rtol = {"float32": 1e-4, "float64": 1e-9, "bfloat16": 0.06, "float16": 0.01}[dtype]
+    for mask in MASKS:
+        found = []
+        for t in (rushlight, torch):
+            try:
+                found.append(_attended(t, SHAPES[name], mask, dtype, "group" in name))
+            except (RuntimeError, IndexError) as error:
+                found.append((type(error), str(error)))
+        ours, theirs = found
+        if isinstance(theirs[0], type):
+            assert ours == theirs, mask
+            continue
+        for one, other in zip(ours[0], theirs[0], strict=True):
+            np.testing.assert_allclose(one.double().detach().numpy(), other.double().detach().numpy(), rtol, 3 * rtol)
+        assert ours[1] == theirs[1], mask
+
+
+def test_kernels_can_be_switched_off():
+    for t in (rushlight, torch):
+        q = t.randn(1, 2, 3, 4, requires_grad=True)
+        attend, kinds = t.nn.functional.scaled_dot_product_attention, t.nn.attention.SDPBackend
+        with t.nn.attention.sdpa_kernel(kinds.MATH):
+            assert attend(q, q, q).grad_fn.name() == "UnsafeViewBackward0"
+            assert t.backends.cuda.math_sdp_enabled() and not t.backends.cuda.flash_sdp_enabled()
+        with t.nn.attention.sdpa_kernel([kinds.FLASH_ATTENTION]), pytest.raises(RuntimeError, match="No available"):
+            attend(q[0], q[0], q[0])
+        with t.nn.attention.sdpa_kernel(kinds.EFFICIENT_ATTENTION), pytest.raises(RuntimeError, match="No viable"):
+            attend(q, q, q)
+        with pytest.raises(AssertionError, match="got tuple"), t.nn.attention.sdpa_kernel((kinds.MATH,)):
+            pass
+        assert attend(q, q, q).grad_fn.name() == "ScaledDotProductFlashAttentionForCpuBackward0"
+
+
+def test_causal_biases():
+    import torch.nn.attention.bias as theirs
+
+    import rushlight.nn.attention.bias as ours
+
+    for t, kind in ((rushlight, ours), (torch, theirs)):
+        q, k = t.randn(1, 2, 3, 8), t.randn(1, 2, 4, 8)
+        mask = kind.causal_lower_right(3, 4)
+        attend = t.nn.functional.scaled_dot_product_attention
+        assert t.allclose(attend(q, k, k, mask), attend(q, k, k, mask._materialize("cpu")))
+        with pytest.raises(ValueError, match="causal=True"):
+            attend(q, k, k, mask, is_causal=True)
+    assert repr(ours.causal_upper_left(3, 4)) == repr(theirs.causal_upper_left(3, 4))
+
+
+FLEXIBLE = ["", "alibi", "bias", "/causal", "/window", "/either", "softcap/documents", "first/nowhere",
+            "grouped alibi/causal"]  # fmt: skip
+
+
+def _flexible(t, flex, name):
+    """(output, logarithm of the sum, the block mask) of a scores' function and a mask by name."""
+    rng, (batch, heads, length, source, width) = np.random.default_rng(0), (2, 4, 37, 50, 8)
+    groups = 2 if name.startswith("grouped ") else heads
+    score, _, mask = name.removeprefix("grouped ").partition("/")
+    shapes = (batch, heads, length, width), (batch, groups, source, width), (batch, groups, source, width)
+    q, k, v = (t.tensor(rng.standard_normal(s).astype("f")) for s in shapes)
+    bias = t.tensor(rng.standard_normal((heads, length + source)).astype("f"))
+    document = t.tensor(np.sort(rng.integers(0, 3, 64)))
+    scores = {
+        "": None,
+        "alibi": lambda s, b, h, i, j: s - 2.0 ** (-(h + 1)) * (i - j).abs(),
+        "softcap": lambda s, b, h, i, j: 20 * t.tanh(s / 20),
+        "bias": lambda s, b, h, i, j: s + bias[h, i - j + source],
+        "first": lambda s, b, h, i, j: t.where(b == 0, s, s * 2),
+    }
+    masks = {
+        "causal": lambda b, h, i, j: i >= j,
+        "window": flex.and_masks(lambda b, h, i, j: i >= j, lambda b, h, i, j: i - j < 5),
+        "either": flex.or_masks(lambda b, h, i, j: i == j, lambda b, h, i, j: j < 5),
+        "documents": lambda b, h, i, j: document[i] == document[j],
+        "nowhere": lambda b, h, i, j: (i > 3) & (j < h * 10),
+    }
+    made = (
+        flex.create_block_mask(masks[mask], batch, heads, length, source, device="cpu", BLOCK_SIZE=16) if mask else None
+    )
+    wanted = flex.AuxRequest(lse=True)
+    out, more = flex.flex_attention(q, k, v, scores[score], made, enable_gqa=groups != heads, return_aux=wanted)
+    return out, more.lse, made
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("name", FLEXIBLE)
+def test_flex_attention(name):
+    import torch.nn.attention.flex_attention as theirs
+
+    import rushlight.nn.attention.flex_attention as ours
+
+    (out, lse, mask), (wanted, wanted_lse, wanted_mask) = (
+        _flexible(rushlight, ours, name),
+        _flexible(torch, theirs, name),
+    )
+    same([out, lse], [wanted, wanted_lse])
+    if mask is not None:
+        for one, other in zip(mask.as_tuple(), wanted_mask.as_tuple()):
+            if isinstance(other, torch.Tensor):
+                assert one.tolist() == other.tolist() and str(one.dtype) == str(other.dtype)
+        for change in (lambda m: m, lambda m: m[0, -1], lambda m: m._adjust(20, 40), lambda m: m[:, :, 1:]):
+            assert str(change(mask)) == str(change(wanted_mask))
+        assert repr(mask) == repr(wanted_mask) and mask.to_string((2, 3), 9) == wanted_mask.to_string((2, 3), 9)

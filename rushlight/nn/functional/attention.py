@@ -7,19 +7,23 @@ import warnings
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...backends import cuda
 from ...dtypes import bool_
 from ...ops import PUBLIC
 from ...ops.common import check_tensor
 from ...tensor import Tensor
+from ..attention.bias import CausalBias
 from .activation import softmax
 from .dropout import dropout
 from .linear import linear
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
-_composed = variant(
-    xp.attention, "UnsafeViewBackward0"
-)  # where PyTorch has no fused kernel, the last node is a product's
+_KERNELS = cuda.attention
+# Where PyTorch has no fused kernel, the last node is a product's, or a cast back to half precision.
+_composed, _composed_matrix, _composed_half = (
+    variant(xp.attention, node) for node in ("UnsafeViewBackward0", "MmBackward0", "ToCopyBackward0")
+)
 
 
 def scaled_dot_product_attention(
@@ -34,24 +38,67 @@ def scaled_dot_product_attention(
     torch.Size([1, 2, 3, 4])
     """
     check_tensor("scaled_dot_product_attention", query, "query")
-    _check_attention(query, key, value, attn_mask, dropout_p, is_causal)
+    _check_attention(query, key, value, attn_mask, dropout_p)
+    fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
+    if not (_KERNELS["flash"] and _KERNELS["math"]):
+        fused = _allowed(fused)
+    if is_causal and isinstance(attn_mask, CausalBias):
+        raise ValueError("CausalBias should not be used with causal=True")
+    if attn_mask is not None and is_causal and not fused:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
     for other in (key, value):
         _check_broadcast(query.shape[:-2], other.shape[:-2])
+    if attn_mask is not None:
+        _check_mask(query, key, attn_mask, fused)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
     noise = None
     if dropout_p:
         shape = PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2])
         noise = dropout(query.new_ones((*shape, query.shape[-2], key.shape[-2])), dropout_p)
-    fused = query.dim() == 4 and noise is None and not (attn_mask is not None and attn_mask.requires_grad)
-    return (xp.attention if fused else _composed)(
-        query, key, value, attn_mask, noise, scale=float(scale), causal=bool(is_causal)
+    call = xp.attention if fused else _composition(query, key)
+    return call(query, key, value, attn_mask, noise, scale=float(scale), causal=bool(is_causal))
+
+
+def _composition(query, key):
+    if query.dtype.itemsize == 2:
+        return _composed_half
+    return _composed_matrix if query.dim() == key.dim() == 2 else _composed
+
+
+def _allowed(fused) -> bool:
+    """The same under ``sdpa_kernel``: its fused kernel or its composition may be switched off."""
+    if not (_KERNELS["flash"] or _KERNELS["math"]):
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the "
+            "math kernel and the fused kernels."
+        )
+    if not fused and not _KERNELS["math"]:
+        raise RuntimeError("No available kernel.  Aborting execution.")
+    return fused and _KERNELS["flash"]
+
+
+def _is_fused(query, key, value, mask, dropout_p, grouped) -> bool:
+    """Would PyTorch's fused kernel take these? What it allows differs a little from what its composition does."""
+    return (
+        query.dim() == key.dim() == value.dim() == 4
+        and not dropout_p
+        and not (mask is not None and mask.requires_grad)
+        and query.shape[-1] == value.shape[-1]
+        and query.shape[0] == key.shape[0] == value.shape[0]
+        and (grouped or query.shape[1] == key.shape[1])
+        and key.shape[1] == value.shape[1]
     )
 
 
 def _repeated_heads(query, key, value):
+    for t in (query, key, value):
+        if t.dim() < 3:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{t.dim()}, {t.dim() - 1}], but got -3)"
+            )
     heads = [t.shape[-3] for t in (query, key, value)]
     if heads[0] % heads[1] or heads[0] % heads[2]:
         raise RuntimeError(
@@ -63,7 +110,7 @@ def _repeated_heads(query, key, value):
     )
 
 
-def _check_attention(query, key, value, attn_mask, dropout_p, is_causal) -> None:
+def _check_attention(query, key, value, attn_mask, dropout_p) -> None:
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -82,14 +129,26 @@ def _check_attention(query, key, value, attn_mask, dropout_p, is_causal) -> None
                 f"Expected {name} and key to agree in dimension {-1 if name == 'query' else -2}, but got "
                 f"{name}.shape: {list((query if name == 'query' else value).shape)} and key.shape: {list(key.shape)}."
             )
-    if attn_mask is None:
-        return
-    if is_causal:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if attn_mask.dtype not in (bool_, query.dtype) and _word(attn_mask) != "float":
+    if query.dtype.is_complex:
+        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{query.dtype.word}'")
+    if not query.dtype.is_floating_point:
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.word}")
+    if attn_mask is not None and attn_mask.dtype not in (bool_, query.dtype) and _word(attn_mask) != "float":
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
+        )
+
+
+def _check_mask(query, key, attn_mask, fused) -> None:
+    if fused and attn_mask.dim() < 2:
+        last = attn_mask.dim() - 1
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-last - 1}, {last}], but got -2)")
+    scores = (*PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2]), query.shape[-2], key.shape[-2])
+    if attn_mask.dim() > len(scores) and not attn_mask.requires_grad:
+        raise RuntimeError(
+            f"output with shape {list(scores)} doesn't match the broadcast shape "
+            f"{list(PUBLIC['broadcast_shapes'](scores, attn_mask.shape))}"
         )
     _check_broadcast((*query.shape[:-1], key.shape[-2]), attn_mask.shape)
 
