@@ -178,6 +178,7 @@ _INSIDE = {
     "errors",
     "foreach",
     "io",
+    "sys",
     "warnings",
 }
 

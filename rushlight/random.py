@@ -57,7 +57,7 @@ class Generator:
     tensor([0.4963, 0.7682])
     """
 
-    def __init__(self, device=cpu):
+    def __init__(self, device=cpu) -> None:
         self.device = Device(device)
         self.lock = threading.RLock()  # held for the whole of a draw
         _all.add(self)

@@ -32,7 +32,7 @@ class UntypedStorage:
     filename: str | None = None
     is_sparse = is_sparse_csr = False
 
-    def __init__(self, data=0, device=cpu):
+    def __init__(self, data=0, device=cpu) -> None:
         """``data``: how many bytes, their values, or memory to share (a one-dimensional array of uint8)."""
         if isinstance(data, int):
             data = np.zeros(data, np.uint8)
@@ -377,7 +377,7 @@ def _holders(tensor) -> int:
 class _Probe:
     """Something that holds an array as a tensor does."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._array = np.zeros(1)
 
 

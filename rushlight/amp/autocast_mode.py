@@ -140,7 +140,7 @@ def _is_loss(name: str) -> bool:
 
 
 class _Active(threading.local):
-    def __init__(self):
+    def __init__(self) -> None:
         self.stack: list[autocast] = []
 
 

@@ -50,7 +50,7 @@ class GradScaler:
         self._growth_interval, self._growth_tracker = growth_interval, 0
         self._optimizers: dict[int, _PerOptimizer] = {}
 
-    def scale(self, outputs):
+    def scale(self, outputs: Any) -> Any:
         """A tensor, or tensors in lists and tuples, times the scale."""
         if not self._enabled:
             return outputs
@@ -64,7 +64,7 @@ class GradScaler:
             return map(self.scale, outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def unscale_(self, optimizer) -> None:
+    def unscale_(self, optimizer: Any) -> None:
         """Divide the optimizer's gradients by the scale now, before they are clipped or looked at."""
         if not self._enabled:
             return
@@ -78,7 +78,7 @@ class GradScaler:
             found = [self._divide(p._grad) for g in optimizer.param_groups for p in g["params"] if p._grad is not None]
         per.unscaled, per.found_inf = True, any(found) if found else None
 
-    def step(self, optimizer, *args, **kwargs):
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step()``, unless a gradient is inf or nan."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -96,7 +96,7 @@ class GradScaler:
         per.stepped = True
         return result
 
-    def update(self, new_scale=None) -> None:
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """Shrink the scale after an overflow, let it grow after enough steps without one, or set it."""
         if not self._enabled:
             return
@@ -195,6 +195,6 @@ class _PerOptimizer:
 
     __slots__ = ("found_inf", "stepped", "unscaled")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.unscaled = self.stepped = False
         self.found_inf = None

@@ -6,6 +6,7 @@ import functools
 import inspect
 import warnings
 import weakref
+from typing import Any
 
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
@@ -31,7 +32,7 @@ class FunctionCtx:
         self._saved_for_forward, self._forward = (), False
 
     @property
-    def saved_tensors(self):
+    def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` kept; in ``jvp``, what ``save_for_forward`` did."""
         if self._forward:
             return self._saved_for_forward
@@ -39,11 +40,11 @@ class FunctionCtx:
             raise RuntimeError(_TWICE)
         return tuple(None if s is None else s.tensor(self._node()) for s in self._saved)
 
-    def save_for_backward(self, *tensors) -> None:
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (or None) until backward; a later in-place change of one is then noticed."""
         self.to_save = tensors
 
-    def save_for_forward(self, *tensors) -> None:
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (or None) until ``jvp``, which follows at once."""
         self._saved_for_forward = tensors
 
@@ -60,11 +61,11 @@ class FunctionCtx:
         finally:
             self._forward = False
 
-    def mark_dirty(self, *tensors) -> None:
+    def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward changed in place; forward must return them."""
         self.dirty_tensors = tensors
 
-    def mark_non_differentiable(self, *tensors) -> None:
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs never need a gradient."""
         self.non_differentiable = tensors
 
@@ -93,13 +94,13 @@ class Function:
     _context_cls: type
     _backward_cls: type
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__name__ + "Backward"
         cls._context_cls = type(name, (FunctionCtx,), {"_forward_cls": cls})
         cls._backward_cls = type(name, (FunctionNode,), {"_forward_cls": cls})
 
-    def __init__(self, *_, **__):
+    def __init__(self, *_, **__) -> None:
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
@@ -117,18 +118,18 @@ class Function:
         )
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         """``forward(ctx, *args)``, or ``forward(*args)`` beside a ``setup_context``."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
         """``setup_context(ctx, inputs, output)``: keep for backward what a ``forward`` without ctx could not."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
-        """One gradient (or None) per argument of forward."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """``backward(ctx, *grad_outputs)``: one gradient (or None) per argument of forward."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -137,13 +138,13 @@ class Function:
     vjp = backward
 
     @staticmethod
-    def jvp(ctx, *grad_inputs):
+    def jvp(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
         separate = cls.setup_context is not Function.setup_context
         if separate:

@@ -114,7 +114,7 @@ def _first_of(fn, lock):
 class _Handles:
     """One handle for several registrations."""
 
-    def __init__(self, handles):
+    def __init__(self, handles) -> None:
         self.handles = tuple(handles)
 
     def remove(self) -> None:
@@ -140,7 +140,7 @@ class saved_tensors_hooks:
     >>> y.backward()
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook, unpack_hook) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
         self._pushed = []
 

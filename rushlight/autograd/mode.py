@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 __all__ = [
     "enable_grad",
@@ -34,6 +36,7 @@ class _State(threading.local):
 
 
 state = _State()
+F = TypeVar("F", bound=Callable[..., Any])
 
 # How many threads' states hold anything beyond the grad switch. Ops test this one number before they look further.
 active = 0
@@ -42,9 +45,18 @@ active = 0
 class _Switch:
     """A context manager that also decorates functions and generator functions."""
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
+        return self._decorated(function)
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *_: object) -> None:
+        raise NotImplementedError
+
+    def _decorated(self, function):
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)
+            function.__init__ = self._decorated(function.__init__)
             return function
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
@@ -86,11 +98,11 @@ class _Switch:
 class _GradSwitch(_Switch):
     value: bool
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._outer = state.grad
         state.grad = self.value
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         state.grad = self._outer
 
 
@@ -111,6 +123,10 @@ class no_grad(_GradSwitch):
 
     value = False
 
+    @overload
+    def __new__(cls) -> no_grad: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]  # ``@no_grad`` without a call
     def __new__(cls, function=None):
         self = object.__new__(cls)
         return self if function is None else self(function)
@@ -132,10 +148,10 @@ class set_grad_enabled(_GradSwitch):
         self._outer = state.grad
         state.grad = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         state.grad = self.value
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         state.grad = self._outer  # used as a decorator: undo the switch that __init__ made
         return super().__call__(function)
 
@@ -146,6 +162,10 @@ class set_grad_enabled(_GradSwitch):
 class inference_mode(_Switch):
     """``no_grad`` whose tensors may never enter a graph; also ``inference_mode(False)``."""
 
+    @overload
+    def __new__(cls, mode: bool = True) -> inference_mode: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]  # ``@inference_mode`` without a call
     def __new__(cls, mode=True):
         self = object.__new__(cls)
         if isinstance(mode, bool):
@@ -156,14 +176,14 @@ class inference_mode(_Switch):
     def __init__(self, mode: bool = True):
         self.value = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         global active
         self._outer = state.grad, state.inference
         state.inference = self.value
         state.grad = not self.value
         active += 1
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         global active
         state.grad, state.inference = self._outer
         active -= 1

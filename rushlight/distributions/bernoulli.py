@@ -17,7 +17,7 @@ class Bernoulli(ByProbsOrLogits, ExponentialFamily):
     support = constraints.boolean
     has_enumerate_support = True
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs=None, logits=None, validate_args=None) -> None:
         (given,) = broadcast_all(self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)

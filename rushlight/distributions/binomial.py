@@ -19,7 +19,7 @@ class Binomial(ByProbsOrLogits, Distribution):
     }
     has_enumerate_support = True
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None) -> None:
         self.total_count, given = _counts(total_count, self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)

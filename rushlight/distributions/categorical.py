@@ -22,7 +22,7 @@ class Categorical(ByProbsOrLogits, Distribution):
     has_enumerate_support = True
     _binary = False
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs=None, logits=None, validate_args=None) -> None:
         given = self._given(probs, logits)
         if given.dim() < 1:
             raise ValueError(f"`{'probs' if self._by_probs else 'logits'}` parameter must be at least one-dimensional.")

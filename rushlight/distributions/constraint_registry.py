@@ -10,7 +10,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 class ConstraintRegistry:
     """Kinds of constraints -> what makes a transform of one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._registry: dict = {}
 
     def register(self, constraint, factory=None):

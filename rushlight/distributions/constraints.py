@@ -33,7 +33,7 @@ class Constraint:
 class _Dependent(Constraint):
     """It depends on other parameters: known for an instance only."""
 
-    def __init__(self, *, is_discrete=False, event_dim=0):
+    def __init__(self, *, is_discrete=False, event_dim=0) -> None:
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
     def __call__(self, *, is_discrete=None, event_dim=None):
@@ -49,7 +49,7 @@ class _Dependent(Constraint):
 class _DependentProperty(property, _Dependent):
     """A property whose value on an instance is a constraint; on the class it stands for one that is not known yet."""
 
-    def __init__(self, function=None, *, is_discrete=False, event_dim=0):
+    def __init__(self, function=None, *, is_discrete=False, event_dim=0) -> None:
         property.__init__(self, function)
         _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
@@ -84,7 +84,7 @@ class _Independent(Constraint):
 class _Bounded(Constraint):
     """A region with bounds, which it prints."""
 
-    def __init__(self, lower_bound=None, upper_bound=None):
+    def __init__(self, lower_bound=None, upper_bound=None) -> None:
         self.bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
@@ -108,7 +108,7 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound) -> None:
         super().__init__(None, upper_bound)
 
     def check(self, value):
@@ -170,7 +170,7 @@ class _Simplex(_Vector):
 class _Multinomial(_Vector):
     is_discrete = True
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound) -> None:
         self.upper_bound = upper_bound
 
     def check(self, value):

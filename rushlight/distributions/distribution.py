@@ -25,7 +25,7 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+    def __init__(self, batch_shape=(), event_shape=(), validate_args=None) -> None:
         self._batch_shape, self._event_shape = torch.Size(batch_shape), torch.Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args

@@ -16,7 +16,7 @@ class Exponential(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, rate, validate_args=None):
+    def __init__(self, rate, validate_args=None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 

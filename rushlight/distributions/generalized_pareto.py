@@ -17,7 +17,7 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc, scale, concentration, validate_args=None):
+    def __init__(self, loc, scale, concentration, validate_args=None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         numbers = all(isinstance(v, (int, float)) for v in (loc, scale, concentration))
         super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)

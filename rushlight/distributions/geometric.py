@@ -16,7 +16,7 @@ class Geometric(ByProbsOrLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs=None, logits=None, validate_args=None) -> None:
         (given,) = broadcast_all(self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)

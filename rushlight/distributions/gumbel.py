@@ -21,7 +21,7 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(self, loc, scale, validate_args=None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = torch.finfo(self.loc.dtype)
         low, high = torch.full_like(self.loc, info.tiny), torch.full_like(self.loc, 1 - info.eps)

@@ -17,7 +17,7 @@ class Half(TransformedDistribution):
     has_rsample = True
     centred: type
 
-    def __init__(self, scale, validate_args=None):
+    def __init__(self, scale, validate_args=None) -> None:
         super().__init__(self.centred(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     @property

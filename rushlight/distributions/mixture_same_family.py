@@ -12,7 +12,7 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """Values of one of several distributions of a kind, the last dimension of a batch, chosen by a ``Categorical``."""
 
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
+    def __init__(self, mixture_distribution, component_distribution, validate_args=None) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
@@ -92,7 +92,7 @@ class MixtureSameFamily(Distribution):
 class _OfComponents(constraints.Constraint):
     """Holds where it holds for every component."""
 
-    def __init__(self, base):
+    def __init__(self, base) -> None:
         self.base, self.event_dim, self.is_discrete = base, base.event_dim, base.is_discrete
 
     def check(self, value):

@@ -22,7 +22,7 @@ class NegativeBinomial(ByProbsOrLogits, Distribution):
     }
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count, probs=None, logits=None, validate_args=None) -> None:
         self.total_count, given = _counts(total_count, self._given(probs, logits))
         self._keep(given)
         super().__init__(given.shape, validate_args=validate_args)

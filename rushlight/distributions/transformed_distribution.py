@@ -19,7 +19,7 @@ class TransformedDistribution(Distribution):
     tensor(-0.9189)
     """
 
-    def __init__(self, base_distribution, transforms, validate_args=None):
+    def __init__(self, base_distribution, transforms, validate_args=None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(

@@ -564,7 +564,7 @@ class CorrCholeskyTransform(Transform):
 class _Several(Transform):
     """Transforms side by side along a dimension: each has its parts of the value."""
 
-    def __init__(self, parts, dim, cache_size):
+    def __init__(self, parts, dim, cache_size) -> None:
         if not all(isinstance(t, Transform) for t in parts):
             raise AssertionError("All elements must be Transform instances")
         super().__init__(cache_size)

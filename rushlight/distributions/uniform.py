@@ -14,7 +14,7 @@ class Uniform(Distribution):
 
     has_rsample = True
 
-    def __init__(self, low, high, validate_args=None):
+    def __init__(self, low, high, validate_args=None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 

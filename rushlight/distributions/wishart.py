@@ -27,7 +27,7 @@ class Wishart(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None) -> None:
         name, matrix = _only_matrix(AssertionError, covariance_matrix, precision_matrix, scale_tril)
         df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device) if isinstance(df, (int, float)) else df
         batch_shape = torch.Size(torch.broadcast_shapes(df.shape, matrix.shape[:-2]))

@@ -19,7 +19,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 class Container(Module):
     """Deprecated: a Module with the given children."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs) -> None:
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
@@ -94,7 +94,7 @@ class Sequential(_Numbered):
     )
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             for name, module in args[0].items():
@@ -285,7 +285,7 @@ class ParameterDict(Module):
 
     _names_are_code = False
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters=None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:

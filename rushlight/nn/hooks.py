@@ -40,7 +40,7 @@ class Hooks:
     # What Module.compile made; it is called in the module's place.
     compiled: Callable | None = None
 
-    def __init__(self):
+    def __init__(self) -> None:
         for name in TABLES:
             setattr(self, name, OrderedDict())
 
@@ -103,7 +103,7 @@ class Everyone(Hooks):
 
     __slots__ = ("buffer_registration", "module_registration", "observers", "parameter_registration", "present")
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.parameter_registration, self.buffer_registration = OrderedDict(), OrderedDict()
         self.module_registration, self.present = OrderedDict(), False
@@ -302,7 +302,7 @@ def _all_tensors(values) -> bool:
 class WithModule:
     """A hook that also gets the module, held weakly: the module owns the hook. Copies follow the module's copy."""
 
-    def __init__(self, hook, module=None):
+    def __init__(self, hook, module=None) -> None:
         self.hook = hook
         self.reference = None if module is None else weakref.ref(module)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..device import device as Device
 from ..tensor import Tensor
@@ -89,7 +89,7 @@ class Module:
     _non_persistent_buffers_set: set[str]
     _modules: dict[str, Module | None]
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
             raise unexpected_arguments(type(self), args, kwargs)
         # Straight into the dict: __setattr__ would ask of each whether it is a parameter.
@@ -111,7 +111,7 @@ class Module:
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None and not everyone.present:
             return self.forward(*args, **kwargs)
         compiled = self._compiled_call_impl
@@ -131,7 +131,7 @@ class Module:
     forward: Callable[..., Any] = _forward_unimplemented
     del _forward_unimplemented
 
-    def compile(self, *args, **kwargs) -> None:
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         """From now on call ``rushlight.compile(self)`` in this module's place, hooks included."""
         from ..compiler import compile
 
@@ -419,14 +419,14 @@ class Module:
 
     # -- changing all of it ------------------------------------------------------------------------------------------
 
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call ``fn`` on every module below, then on this one: ``model.apply(init_weights)``."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set ``training`` here and below: what dropout and batch norm go by."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -435,11 +435,11 @@ class Module:
             module.train(mode)
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """The same as ``train(False)``."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Freeze or unfreeze all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -466,7 +466,7 @@ class Module:
                     grad.detach_()
                 grad.requires_grad_(False).zero_()
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace every tensor of the module by ``fn`` of it. Parameters stay the objects they are."""
         if recurse:
             for module in self.children():
@@ -480,87 +480,89 @@ class Module:
         epoch.value += 1
         return self
 
-    def to(self, *args, **kwargs) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """``to(device)``, ``to(dtype)``, ``to(tensor)``, ``to(memory_format=…)``: move or convert, in place.
 
         Only floating-point parameters and buffers change dtype.
         """
         return self._apply(conversion.converter(*args, **kwargs))
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device: int | Device | None = None) -> Module:
+    def cuda(self, device: int | Device | None = None) -> Self:
         return self._apply(lambda t: t.cuda(device))
 
-    def ipu(self, device: int | Device | None = None) -> Module:
+    def ipu(self, device: int | Device | None = None) -> Self:
         return self._apply(lambda t: conversion.no_device("ipu"))
 
-    def xpu(self, device: int | Device | None = None) -> Module:
+    def xpu(self, device: int | Device | None = None) -> Self:
         return self._apply(lambda t: conversion.no_device("xpu"))
 
-    def mtia(self, device: int | Device | None = None) -> Module:
+    def mtia(self, device: int | Device | None = None) -> Self:
         return self._apply(lambda t: conversion.no_device("mtia"))
 
-    def type(self, dst_type) -> Module:
+    def type(self, dst_type) -> Self:
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def to_empty(self, *, device, recurse: bool = True) -> Module:
+    def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Move to ``device`` without copying any values."""
         from ..ops import empty_like
 
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
-    def share_memory(self) -> Module:
+    def share_memory(self) -> Self:
         """Put all tensors into memory that processes started from here see and change too."""
         return self._apply(lambda t: t.share_memory_())
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
-    def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """``hook(module, args) -> None | args`` before forward; see ``nn/hooks.py`` for the order of all hooks."""
         return self._own_hooks().add_forward_pre(hook, prepend, with_kwargs)
 
     def register_forward_hook(
-        self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """``hook(module, args, output) -> None | output`` after forward; ``always_call``: also when forward raised."""
         return self._own_hooks().add_forward(hook, prepend, with_kwargs, always_call)
 
-    def register_full_backward_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """``hook(module, grad_output) -> None | grad_output`` before the gradients of the inputs are computed."""
         return self._own_hooks().add("backward_pre_hooks", hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """``hook(module, grad_input, grad_output) -> None | grad_input`` when the inputs' gradients are computed."""
         return self._own_hooks().add_backward(hook, True, "on a single Module", prepend)
 
-    def register_backward_hook(self, hook) -> RemovableHandle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Deprecated: sees only the last node of forward; use ``register_full_backward_hook``."""
         return self._own_hooks().add_backward(hook, False, "on a single Module")
 
-    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """``hook(module, prefix, keep_vars)`` before ``state_dict`` collects."""
         return self._own_hooks().add("state_dict_pre_hooks", hook)
 
-    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata) -> None`` after ``state_dict`` collected."""
-        hook._from_public_api = True
+        hook._from_public_api = True  # type: ignore[attr-defined]
         return self._own_hooks().add("state_dict_hooks", hook)
 
-    def _register_state_dict_hook(self, hook) -> RemovableHandle:
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """As the public one, but what the hook returns becomes the state dict."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
@@ -569,15 +571,17 @@ class Module:
             )
         return self._own_hooks().add("state_dict_hooks", hook)
 
-    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
         wrapped = hooking.WithModule(hook, self if with_module else None)
         return self._own_hooks().add("load_state_dict_pre_hooks", wrapped)
 
-    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """``hook(module, incompatible_keys) -> None`` after loading; it may edit the lists of keys."""
         return self._own_hooks().add("load_state_dict_post_hooks", hook)
 
@@ -599,7 +603,7 @@ class Module:
 
     # -- state dict --------------------------------------------------------------------------------------------------
 
-    def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """All parameters and persistent buffers by path: detached, but sharing memory; ``keep_vars``: as they are."""
         if args:
             destination, prefix, keep_vars = saving.positional(args, destination, prefix, keep_vars)

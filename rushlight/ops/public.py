@@ -75,7 +75,7 @@ def _with_out(f, numpy_names):
         result = f(*args, **kwargs)
         return result if out is None else write_out(out, result, f.__name__.rstrip("_"))
 
-    called.asks = True
+    called.asks = called.takes_out = True
     return called
 
 

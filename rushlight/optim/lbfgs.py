@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from ..autograd.mode import enable_grad, without_grad
 from ..autograd.views import put
@@ -39,7 +41,7 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
 
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # as PyTorch's
         """Up to ``max_iter`` iterations."""
         return without_grad(self._iterate, closure)
 
@@ -137,7 +139,7 @@ class LBFGS(Optimizer):
 class _Memory:
     """The last steps and changes of the gradient: what approximates the inverse Hessian."""
 
-    def __init__(self, state, size):
+    def __init__(self, state, size) -> None:
         def arrays(name):
             return [t._array for t in state.get(name) or []]
 
@@ -194,7 +196,7 @@ class _Point:
 
     __slots__ = ("gradient", "slope", "t", "value")
 
-    def __init__(self, t, value, gradient, slope):
+    def __init__(self, t, value, gradient, slope) -> None:
         self.t, self.value, self.gradient, self.slope = t, value, gradient, slope
 
 

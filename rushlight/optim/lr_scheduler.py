@@ -155,7 +155,7 @@ _LRScheduler = LRScheduler
 class _Functions(LRScheduler):
     """What schedulers with one function per group share."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1) -> None:
         _check_optimizer(optimizer)
         count = len(optimizer.param_groups)
         if isinstance(lr_lambda, (list, tuple)):
@@ -680,7 +680,7 @@ class SequentialLR(LRScheduler):
 class ChainedScheduler(LRScheduler):
     """Several schedulers at once, each changing what the one before it left."""
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers, optimizer=None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."

@@ -6,6 +6,8 @@ import copy
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -59,10 +61,10 @@ class Optimizer:
     _traced_hyper: list | None = None  # while compile traces: what to read instead of the dynamic options
     _lockstep = False  # while compile traces: all parameters have made the same number of steps
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.step)
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __new__(cls, *args, **kwargs):
         """Wrappers of other optimizers are subclasses that never call ``__init__``: their hooks begin here."""
@@ -97,7 +99,7 @@ class Optimizer:
 
     # -- stepping ----------------------------------------------------------------------------------------------------
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all parameters that have a gradient; ``closure`` computes the loss again where given."""
         raise NotImplementedError
 
@@ -378,7 +380,7 @@ class PureOptimizer(Optimizer):
         """The update of the rows that a sparse gradient has, in place; most optimizers have none."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all parameters that have a gradient."""
         loss = self._evaluate(closure)
         self._common_step = None

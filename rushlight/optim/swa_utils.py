@@ -66,7 +66,7 @@ class AveragedModel(Module):
 
     n_averaged: Tensor
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -132,7 +132,7 @@ def update_bn(loader, model, device=None) -> None:
 class SWALR(LRScheduler):
     """Anneals each group's rate to ``swa_lr`` in ``anneal_epochs`` epochs and keeps it there."""
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1) -> None:
         for group, rate in zip(optimizer.param_groups, _per_group("swa_lr", optimizer, swa_lr)):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):

@@ -123,7 +123,7 @@ def _in_order(functions):
 class _Frame:
     """One checkpointed call: how many tensors it saved, and those tensors again once backward asked for one."""
 
-    def __init__(self, function, args, kwargs, preserve, context, early_stop, determinism_check):
+    def __init__(self, function, args, kwargs, preserve, context, early_stop, determinism_check) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.context, self.early_stop, self.determinism_check = context, early_stop, determinism_check
         self.random = _random_state() if preserve else None

@@ -95,7 +95,7 @@ class BackwardHookFunctionBackward(Node):
     __slots__ = ("_like", "outputs")
     aliases_inputs = True
 
-    def __init__(self, tensors):
+    def __init__(self, tensors) -> None:
         xp = namespace_of(tensors[0]._array)
         super().__init__([t._node for t in tensors], None, None, xp)
         self._like = [(t._array.shape, t._array.dtype) for t in tensors]
@@ -138,7 +138,7 @@ class BackwardHook:
     calls them.
     """
 
-    def __init__(self, module, user_hooks, user_pre_hooks):
+    def __init__(self, module, user_hooks, user_pre_hooks) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
         self.grad_outputs = None
         self.n_inputs = self.n_outputs = -1

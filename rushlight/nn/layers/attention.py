@@ -41,7 +41,7 @@ class MultiheadAttention(Module):
         batch_first=False,
         device=None,
         dtype=None,
-    ):
+    ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "

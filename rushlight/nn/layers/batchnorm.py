@@ -23,8 +23,8 @@ class _NormBase(Module):
 
     _version = 2  # 2: num_batches_tracked
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
-    weight: Parameter | None
-    bias: Parameter | None
+    weight: Parameter  # None without ``affine``
+    bias: Parameter
     running_mean: Tensor
     running_var: Tensor
     num_batches_tracked: Tensor
@@ -133,7 +133,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         dtype=None,
         *,
         bias=True,
-    ):
+    ) -> None:
         # Nothing is allocated here: the sizes are not known.
         super().__init__(0, eps, momentum, affine=False, track_running_stats=False, bias=bias)
         where = {"device": device, "dtype": dtype}

@@ -45,7 +45,7 @@ class _ConvNd(Module):
         padding_mode,
         device=None,
         dtype=None,
-    ):
+    ) -> None:
         super().__init__()
         _check(in_channels, out_channels, groups, stride, padding, padding_mode)
         self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel_size

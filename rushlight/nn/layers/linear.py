@@ -16,7 +16,7 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 class Identity(Module):
     """Returns its input; takes any arguments, so that it can stand in for another layer."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__()
 
     def forward(self, input):
@@ -32,7 +32,7 @@ class Linear(Module):
 
     __constants__ = ["in_features", "out_features"]
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter  # None with ``bias=False``; PyTorch's type, which lets people initialize it
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__()
@@ -68,7 +68,7 @@ class Bilinear(Module):
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter  # None with ``bias=False``; PyTorch's type, which lets people initialize it
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None
@@ -106,7 +106,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
     weight: UninitializedParameter
-    bias: UninitializedParameter | None
+    bias: UninitializedParameter
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__(0, 0, False)

@@ -39,8 +39,8 @@ class CrossMapLRN2d(LocalResponseNorm):
 class _Affine(Module):
     """A layer with a weight of ones and, maybe, a bias of zeros."""
 
-    weight: Parameter | None
-    bias: Parameter | None
+    weight: Parameter  # None without ``elementwise_affine``
+    bias: Parameter
 
     def _make_affine(self, shape, weight, bias, device, dtype):
         for name, wanted in (("weight", weight), ("bias", bias)):

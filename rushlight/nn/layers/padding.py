@@ -19,7 +19,7 @@ class _PadNd(Module):
     dims: int
     mode: str
 
-    def __init__(self, padding):
+    def __init__(self, padding) -> None:
         super().__init__()
         self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
 
@@ -63,7 +63,7 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 class _ZeroPad(_ConstantPadNd):
-    def __init__(self, padding):
+    def __init__(self, padding) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

@@ -80,7 +80,7 @@ class _MaxUnpoolNd(Module):
     dims: int
     _unpool: Callable
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size, stride=None, padding=0) -> None:
         super().__init__()
         self.kernel_size = _tuple(kernel_size, self.dims)
         self.stride = _tuple(kernel_size if stride is None else stride, self.dims)
@@ -186,7 +186,7 @@ class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
     _pool: Callable
 
-    def __init__(self, output_size):
+    def __init__(self, output_size) -> None:
         super().__init__()
         self.output_size = output_size
 

@@ -48,7 +48,7 @@ class RNNBase(Module):
         proj_size=0,
         device=None,
         dtype=None,
-    ):
+    ) -> None:
         super().__init__()
         _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in _MODES:
@@ -245,7 +245,7 @@ class RNN(RNNBase):
     (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", *args, **kwargs):
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", *args, **kwargs) -> None:
         _only_lstm_projects(kwargs)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
@@ -262,14 +262,14 @@ class LSTM(RNNBase):
     (torch.Size([5, 3, 40]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
 
 class GRU(RNNBase):
     """Gated recurrent units."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         _only_lstm_projects(kwargs)
         super().__init__("GRU", *args, **kwargs)
 
@@ -365,7 +365,7 @@ class RNNCell(RNNCellBase):
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
@@ -380,7 +380,7 @@ class LSTMCell(RNNCellBase):
 
     function, states = "lstm_cell", 2
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
 
@@ -389,5 +389,5 @@ class GRUCell(RNNCellBase):
 
     function = "gru_cell"
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)

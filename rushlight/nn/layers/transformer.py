@@ -47,7 +47,7 @@ class Transformer(Module):
         bias=True,
         device=None,
         dtype=None,
-    ):
+    ) -> None:
         super().__init__()
         options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
         place = {"device": device, "dtype": dtype}
@@ -63,8 +63,7 @@ class Transformer(Module):
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
-            layer = TransformerDecoderLayer(*options, **place)
-            self.decoder = TransformerDecoder(layer, num_decoder_layers, norm())
+            self.decoder = TransformerDecoder(TransformerDecoderLayer(*options, **place), num_decoder_layers, norm())
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -121,7 +120,7 @@ class TransformerEncoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True) -> None:
         super().__init__()
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -146,7 +145,7 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer, num_layers, norm=None):
+    def __init__(self, decoder_layer, num_layers, norm=None) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -196,7 +195,7 @@ class _Layer(Module):
         bias=True,
         device=None,
         dtype=None,
-    ):
+    ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
         for name in self.attentions:

@@ -103,12 +103,12 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """An image enlarged by repeating pixels."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """An image enlarged by linear interpolation, its corners kept."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

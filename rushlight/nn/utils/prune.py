@@ -126,7 +126,7 @@ def _combined(module, existing, method):
 class PruningContainer(BasePruningMethod):
     """Several methods on one tensor, the later ones on what the earlier left."""
 
-    def __init__(self, *args):
+    def __init__(self, *args) -> None:
         self._pruning_methods: tuple = ()
         if len(args) == 1 and isinstance(args[0], BasePruningMethod):
             self._tensor_name = args[0]._tensor_name
@@ -190,7 +190,7 @@ class Identity(BasePruningMethod):
 class _Amount(BasePruningMethod):
     """Methods that prune an amount: a fraction (float), or a number (int) of elements or channels."""
 
-    def __init__(self, amount):
+    def __init__(self, amount) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
@@ -231,7 +231,7 @@ class _Structured(_Amount):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, dim=-1):
+    def __init__(self, amount, dim=-1) -> None:
         super().__init__(amount)
         self.dim = dim
 
@@ -265,7 +265,7 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the channels of the smallest norm of order ``n``."""
 
-    def __init__(self, amount, n, dim=-1):
+    def __init__(self, amount, n, dim=-1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
@@ -282,7 +282,7 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask):
+    def __init__(self, mask) -> None:
         self.mask = mask
 
     def compute_mask(self, t, default_mask):

@@ -11,9 +11,9 @@ import os
 import signal
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from multiprocessing import connection as connections
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
@@ -111,7 +111,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:

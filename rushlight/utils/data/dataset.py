@@ -12,12 +12,12 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ...ops.random import randperm
-from ...random import default_generator
+from ...random import Generator, default_generator
 from ...tensor import Tensor, wrap
 
 __all__ = [
@@ -45,7 +45,7 @@ class Dataset(Generic[T_co]):
     1
     """
 
-    def __getitem__(self, index) -> T_co:
+    def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
@@ -218,15 +218,17 @@ class Subset(Dataset[T_co]):
         return gather(self.dataset, [self.indices[i] for i in indices])
 
 
-def random_split(dataset, lengths: Sequence[int | float], generator=default_generator) -> list[Subset]:
+def random_split(
+    dataset: Dataset[T], lengths: Sequence[int | float], generator: Generator | None = default_generator
+) -> list[Subset[T]]:
     """Subsets of the given lengths (or fractions that sum to 1), drawn without overlap.
 
     >>> [len(part) for part in rushlight.utils.data.random_split(range(10), [0.75, 0.25])]
     [8, 2]
     """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        lengths = _lengths_of_fractions(len(dataset), lengths)
-    if sum(lengths) != len(dataset):
+        lengths = _lengths_of_fractions(len(dataset), lengths)  # type: ignore[arg-type]
+    if sum(lengths) != len(dataset):  # type: ignore[arg-type]
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = randperm(int(sum(lengths)), generator=generator, device="cpu").tolist()
     ends = itertools.accumulate(lengths)

@@ -10,7 +10,7 @@ __all__ = ["MobileNetV2", "mobilenet_v2"]
 class Conv2dNormActivation(nn.Sequential):
     """Convolution, batch normalization, relu6."""
 
-    def __init__(self, in_channels, out_channels, kernel_size=3, stride=1, groups=1, norm_layer=nn.BatchNorm2d):
+    def __init__(self, in_channels, out_channels, kernel_size=3, stride=1, groups=1, norm_layer=nn.BatchNorm2d) -> None:
         super().__init__(
             nn.Conv2d(
                 in_channels, out_channels, kernel_size, stride, (kernel_size - 1) // 2, groups=groups, bias=False

@@ -52,7 +52,7 @@ __all__ = [
 class _Several:
     """What transforms made of transforms share: their printed form."""
 
-    def __init__(self, transforms):
+    def __init__(self, transforms) -> None:
         self.transforms = transforms
 
     def __repr__(self) -> str:
