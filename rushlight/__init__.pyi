@@ -360,7 +360,7 @@ def detach(self: _Tensor) -> _Tensor:
     """The same memory, outside the graph."""
 def detach_(self: _Tensor) -> _Tensor:
     """Leave the graph, in place."""
-def detach_copy(input: _Tensor, *, out: Any = None) -> Any: ...
+def detach_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
 from rushlight.device import device as device
 def diag(input: _Tensor, diagonal: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """A vector as a matrix's diagonal, or a matrix's diagonal as a vector."""
@@ -985,7 +985,7 @@ def scatter_add(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src:
     """`out[index[i][j]][j] += src[i][j]` (for dim 0)."""
 def scatter_reduce(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor, reduce: Any, *, include_self: _bool = True, out: _Tensor | None = None) -> _Tensor:
     """`scatter_add` with a choice of 'sum', 'prod', 'mean', 'amax', 'amin'."""
-def searchsorted(sorted_sequence: _Tensor, self: _Tensor | None = None, *, input: _Tensor | None = None, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: _Tensor | None = None, out: _Tensor | None = None) -> _Tensor:
+def searchsorted(sorted_sequence: _Tensor, input: _Tensor | _Number, *, out_int32: _bool=False, right: _bool=False, side: _str | None=None, sorter: _Tensor | None=None, out: _Tensor | None=None) -> _Tensor:
     """Where each value would go into `sorted_sequence` (row by row if that has rows) to keep it sorted."""
 def seed() -> _int:
     """Seed the default generator from the operating system; returns the seed."""
@@ -1225,14 +1225,14 @@ def vdot(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None
 from rushlight import version as version
 def view_as_complex(input: _Tensor) -> _Tensor:
     """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
-def view_as_complex_copy(input: _Tensor, *, out: Any = None) -> Any: ...
+def view_as_complex_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
 def view_as_real(input: _Tensor) -> _Tensor:
     """A complex tensor as a real one with a last dimension of 2, sharing memory."""
-def view_as_real_copy(input: _Tensor, *, out: Any = None) -> Any: ...
+def view_as_real_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
 def view_copy(input: _Tensor, *shape: _int | Sequence[_int]) -> _Tensor:
     """`view` as a copy."""
 from rushlight import vision as vision
-def vmap(func: Callable[..., Any], in_dims: _float = 0, out_dims: _float = 0, randomness: _str = 'error', *, chunk_size: Any = None) -> Any:
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: Any = None) -> Any:
     """A function that maps `func` over a dimension of its arguments and stacks the results."""
 def vsplit(input: _Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
     """`tensor_split` along dimension 0."""

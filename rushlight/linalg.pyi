@@ -59,7 +59,7 @@ def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: _bool = Fa
     """X with `A X = B` from A's packed `L D L.T`."""
 def lstsq(A: _Tensor, B: _Tensor, rcond: Any = None, *, driver: Any = None, out: Any = None) -> _returns.linalg_lstsq:
     """The X that makes `A X - B` smallest; with residuals, rank and singular values where the driver gives them."""
-def lu(A: _Tensor, pivot: _bool=True, get_infos: _bool=False) -> Any:
+def lu(A: _Tensor, *, pivot: _bool = True, out: Any = None) -> _returns.linalg_lu:
     """P, L and U with `P L U = A`."""
 def lu_factor(A: _Tensor, *, pivot: _bool = True, out: Any = None) -> _returns.linalg_lu_factor:
     """LU packed into one matrix, and the pivots."""

@@ -1,8 +1,8 @@
 """What signatures do not tell ``tools/stubs.py``: overloads, arguments with several spellings, results of other types.
 
-A function stands for ``rushlight.name`` and, its first parameter being the tensor, for ``Tensor.name``; what is written in
-``class Tensor`` is a method only. ``Ints`` is ``int | Sequence[int]``, ``out: Out`` is ``out: Tensor | None = None``,
-``**made: Made`` are the keywords of functions that make tensors.
+A function stands for ``rushlight.name`` and, its first parameter being the tensor, for ``Tensor.name``; what is written
+in ``class Tensor`` is a method only. ``Ints`` is ``int | Sequence[int]``, ``out: Out`` is an optional tensor to write
+to, ``**made: Made`` are the keywords of functions that make tensors.
 """
 
 # ruff: noqa: F821, PYI (names are those that the stubs import)
@@ -216,6 +216,16 @@ def unique_consecutive(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any: ...
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | Number,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Out,
+) -> Tensor: ...
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any: ...
 def compile(
     model: Any = None, *, fallback: bool = False, options: dict[str, Any] | None = None, **torch_options: Any

@@ -27,8 +27,9 @@ from rushlight.ops import kinds, returns
 ROOT = Path(rushlight.__file__).parent
 # Namespaces of functions; with "Tensor" those whose results are tensors unless something else is said.
 TENSORS = ["", "nn.functional", "nn.init", "linalg", "fft", "special", "signal.windows"]
-OTHERS = ["autograd", "autograd.functional", "func", "nn.utils"]
+OTHERS = ["autograd", "autograd.functional", "func", "nn.utils", "utils"]
 
+DO_NOT_EDIT = "Made by tools/stubs.py; do not edit."
 HEADER = '''"""{doc}
 
 Made by tools/stubs.py; do not edit.
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, name the files that would change")
     stale = [path for path, text in stubs().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if parser.parse_args().check:
-        raise SystemExit("\n".join(f"{path.relative_to(ROOT.parent)} is out of step" for path in stale))
+        raise SystemExit("\n".join(f"{path.relative_to(ROOT.parent)} is out of step" for path in stale) or 0)
     for path in stale:
         path.write_text(stubs()[path], encoding="utf-8")
 
@@ -83,7 +84,7 @@ def stubs() -> dict[Path, str]:
 def module_stub(module: types.ModuleType, space: str) -> str:
     lines = [HEADER.format(doc=first_line(module))]
     for name in public_names(module):
-        value = getattr(module, name)
+        value = value_of(module, name)
         lines.append(entry(module, space, name, value))
     if space == "":
         lines += [f"{name}: Any" for name in sorted(only_names() - set(dir(module)))]
@@ -136,9 +137,7 @@ def member(name: str, value) -> str:
 
 def returns_stub() -> str:
     """The results with named parts, as tuples with properties."""
-    lines = [
-        f'"""{first_line(returns)}\n\nMade by tools/stubs.py; do not edit.\n"""\n\nfrom rushlight.tensor import Tensor\n'
-    ]
+    lines = [f'"""{first_line(returns)}\n\n{DO_NOT_EDIT}\n"""\n\nfrom rushlight.tensor import Tensor\n']
     for name, kind in sorted(vars(returns).items()):
         if inspect.isclass(kind) and kind.__module__ == returns.__name__ and kind.__match_args__:
             parts = kind.__match_args__
@@ -152,11 +151,10 @@ def returns_stub() -> str:
 
 def function(name: str, f: types.FunctionType, space: str) -> str:
     """``def name(parameters) -> result`` with its line of documentation; several where there are overloads."""
-    by_hand = exact("functional" if space == "nn.functional" else "Tensor" if space == "Tensor" else "")
     doc = first_line(f)
-    if name in by_hand:
-        return documented(by_hand[name], doc)
-    if space == "Tensor" and name in exact("") and name not in by_hand:
+    if space in ("", "Tensor", "nn.functional") and name in exact(space):
+        return documented(exact(space)[name], doc)
+    if space == "Tensor" and name in exact(""):
         return documented(as_method(exact("")[name]), doc)
     if space in ("", "Tensor") and is_in_place(name, f):
         return in_place(name, doc, space)
@@ -176,7 +174,7 @@ def with_marks(parameters, written: list[str]) -> list[str]:
     """The ``*`` before parameters that only go by name."""
     marked = []
     for p, text in zip(parameters, written):
-        before = [q for q in parameters[: parameters.index(p)]]
+        before = parameters[: parameters.index(p)]
         if p.kind is p.KEYWORD_ONLY and not any(q.kind in (q.KEYWORD_ONLY, q.VAR_POSITIONAL) for q in before):
             marked.append("*")
         marked.append(text)
@@ -207,7 +205,7 @@ def kind_of(p: inspect.Parameter, f) -> str:
         return "Any"
     if type(p.default) in (bool, str, float):
         return f"_{type(p.default).__name__}"
-    return "_float" if type(p.default) is int else "Any"
+    return "_float" if type(p.default) is int and makes_tensors(f) else "Any"
 
 
 def fits(default, kind: str) -> bool:
@@ -217,16 +215,17 @@ def fits(default, kind: str) -> bool:
 
 
 def result_of(name: str, f, space: str) -> str:
-    plain = name.removesuffix("_copy")
-    for kind, names in RESULTS.items():
-        if name in names or plain in names:
-            return kind
+    known = RESULT.get(name) or RESULT.get(name.removesuffix("_copy"))
+    if known:
+        return known
     named = f"linalg_{name}" if space == "linalg" else name
     if space in ("", "Tensor", "linalg") and named in vars(returns):
         return f"_returns.{named}"
-    made = f.__module__.startswith(("rushlight.ops", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft"))
-    made |= space in ("Tensor", "nn.init", "special", "signal.windows")
-    return "_Tensor" if made else "Any"
+    return "_Tensor" if makes_tensors(f) or space in ("Tensor", "special") else "Any"
+
+
+def makes_tensors(f) -> bool:
+    return f.__module__.startswith(tuple(f"rushlight.{part}" for part in ("ops", "signal", *TENSORS[1:])))
 
 
 def is_in_place(name: str, f) -> bool:
@@ -263,6 +262,7 @@ def documented(text: str, doc: str) -> str:
 def exact(owner: str) -> dict[str, str]:
     """The entries of ``tools/exact.pyi``: of the file itself, or of a class in it; overloads together."""
     tree = ast.parse((Path(__file__).parent / "exact.pyi").read_text(encoding="utf-8"))
+    owner = owner.split(".")[-1]
     body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == owner).body if owner else tree.body
     found: dict[str, str] = {}
     for node in body:
@@ -297,66 +297,111 @@ def as_method(text: str) -> str:
 
 # -- types -----------------------------------------------------------------------------------------------------------
 
-UNDERSCORED = set("int float bool complex str type dtype device layout memory_format returns Generator UntypedStorage Size "
-                  "Tensor RemovableHandle Number Device T".split())  # fmt: skip
+# Written with an underscore in the stubs: ``int``, ``dtype`` and their like are functions and methods there.
+UNDERSCORED = {
+    *(
+        "int",
+        "float",
+        "bool",
+        "complex",
+        "str",
+        "type",
+        "dtype",
+        "device",
+        "layout",
+        "memory_format",
+        "returns",
+        "Size",
+    ),
+    *("Tensor", "Generator", "UntypedStorage", "RemovableHandle", "Number", "Device", "T"),
+}
+KNOWN = {
+    *("None", "Any", "Callable", "Iterable", "Iterator", "Sequence", "Self", "object", "np"),
+    *("tuple", "list", "dict", "set"),
+}
 MADE = (
     "dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: bool = False, "
     "requires_grad: bool = False"
 )
 KIND = {"int": "_int", "bool": "_bool", "Number": "_Number", "Tensor": "_Tensor", "": "Any"}
 
+# What parameters of these names take, unless a default says otherwise.
 NAMES_OF_KINDS = {
-    "_Tensor": "input self tensor mat mat1 mat2 mat_a mat_b vec vec1 vec2 batch1 batch2 tensor1 tensor2 mask grid query key "
-    "x1 x2 input1 input2 A B L LU LD LU_data LU_pivots pivots tau theta the_template log_probs targets target anchor "
-    "positive negative logits index src hx w_ih w_hh sorted_sequence boundaries condition linear_weight end_points "
-    "in_proj_weight out_proj_weight condition count prob",
-    "_Tensor | None": "bias b_ih b_hh weights pos_weight running_mean running_var attn_mask sorter per_sample_weights offsets "
-    "key_padding_mask",
+    "_Tensor": """
+        input self tensor mat mat1 mat2 mat_a mat_b vec vec1 vec2 batch1 batch2 tensor1 tensor2 mask grid query key x1
+        x2 input1 input2 A B L LU LD LU_data LU_pivots pivots tau theta the_template log_probs targets target anchor
+        positive negative logits index src hx w_ih w_hh sorted_sequence boundaries condition linear_weight end_points
+        in_proj_weight out_proj_weight count prob
+    """,
+    "_Tensor | None": """
+        bias b_ih b_hh weights pos_weight running_mean running_var attn_mask sorter per_sample_weights offsets
+        key_padding_mask
+    """,
     "_Tensor | _Scalar": "other exponent q elements test_elements",
     "Sequence[_Tensor]": "tensors",
-    "_int": "dim0 dim1 dim2 axis0 axis1 start_dim end_dim n k chunks groups diagonal minlength bins num_samples num_groups "
-    "num_classes upscale_factor downscale_factor M ignore_index blank r n_fft edge_order padding_idx dimension step",
+    "_int": """
+        dim0 dim1 dim2 axis0 axis1 start_dim end_dim n k chunks groups diagonal minlength bins num_samples num_groups
+        num_classes upscale_factor downscale_factor M ignore_index blank r n_fft edge_order padding_idx dimension step
+    """,
     "_int | Sequence[_int]": "kernel_size stride padding dilation output_size output_padding normalized_shape dims",
     "Sequence[_int]": "pad split_sizes",
-    "_float": "eps p margin lambd negative_slope alpha_ momentum dropout_p rtol atol std mean gain a b norm_type maxnorm",
-    "_Number": "alpha beta value_ fill_value_",
+    "_float": """
+        eps p margin lambd negative_slope momentum dropout_p rtol atol std mean gain a b norm_type maxnorm
+    """,
+    "_Number": "alpha beta",
     "_dtype | None": "dtype out_dtype",
     "_Device": "device",
     "_layout | None": "layout",
     "_memory_format": "memory_format",
     "_Generator | None": "generator",
     "_str | None": "rounding_mode norm side",
-    "_bool | None": "size_average reduce_ align_corners antialias_ unbiased",
+    "_bool | None": "size_average align_corners unbiased",
     "object": "obj",
     "Callable[..., Any]": "func fn true_fn false_fn cond_fn body_fn",
-}  # fmt: skip
+}
 NAMED = {name: kind for kind, names in NAMES_OF_KINDS.items() for name in names.split()}
 NAMED |= {"size": "_int | Sequence[_int]", "dim": "_int | Sequence[_int]", "weight": "Any"}
 
+# What is returned where it is no Tensor.
 RESULTS = {
-    "_bool": "allclose equal is_complex is_conj is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_set_to "
-    "is_storage can_cast is_distributed is_coalesced is_pinned is_shared is_autocast_cache_enabled is_autocast_cpu_enabled "
-    "is_warn_always_enabled",
-    "_int": "numel get_device dense_dim sparse_dim const_data_ptr get_deterministic_debug_mode",
+    "_bool": """
+        allclose can_cast equal is_autocast_cache_enabled is_autocast_cpu_enabled is_coalesced is_complex is_conj
+        is_distributed is_floating_point is_inference is_neg is_nonzero is_pinned is_same_size is_set_to is_shared
+        is_signed is_storage is_warn_always_enabled
+    """,
+    "_int": "const_data_ptr dense_dim get_deterministic_debug_mode get_device numel sparse_dim",
     "_float": "calculate_gain",
     "_str": "typename",
-    "_dtype": "promote_types result_type get_autocast_cpu_dtype get_autocast_gpu_dtype get_autocast_dtype",
-    "None": "save set_printoptions clear_autocast_cache set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_gpu_dtype "
-    "set_autocast_cpu_enabled set_autocast_enabled set_anomaly_enabled set_default_tensor_type set_deterministic_debug_mode "
-    "set_warn_always record_stream",
-    "tuple[_Tensor, ...]": "chunk unbind gradient split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes unravel_index",
-    "tuple[_Tensor, _Tensor]": "var_mean std_mean lobpcg native_dropout lstm_cell gru rnn_tanh rnn_relu max_pool1d_with_indices "
-    "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
-    "adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices",
-    "tuple[_Tensor, _Tensor, _Tensor]": "svd_lowrank pca_lowrank lstm native_batch_norm native_group_norm native_layer_norm",
+    "_dtype": """
+        get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype promote_types result_type
+    """,
+    "None": """
+        clear_autocast_cache record_stream save set_anomaly_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+        set_autocast_cpu_enabled set_autocast_enabled set_autocast_gpu_dtype set_default_tensor_type
+        set_deterministic_debug_mode set_printoptions set_warn_always
+    """,
+    "tuple[_Tensor, ...]": """
+        chunk gradient split_with_sizes unbind unravel_index unsafe_chunk unsafe_split unsafe_split_with_sizes
+    """,
+    "tuple[_Tensor, _Tensor]": """
+        adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
+        fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices gru lobpcg lstm_cell
+        max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices native_dropout rnn_relu rnn_tanh
+        std_mean var_mean
+    """,
+    "tuple[_Tensor, _Tensor, _Tensor]": """
+        lstm native_batch_norm native_group_norm native_layer_norm pca_lowrank svd_lowrank
+    """,
     "tuple[_Tensor, _Tensor | None]": "multi_head_attention_forward",
-    "Any": "embedding_bag adaptive_max_pool1d storage_type storage __reduce_ex__",
-}  # fmt: skip
-RESULTS = {kind: set(names.split()) for kind, names in RESULTS.items()}
+    "Any": "__reduce_ex__ adaptive_max_pool1d embedding_bag storage storage_type",
+    "_Tensor": "detach_copy view_as_complex_copy view_as_real_copy",
+}
+RESULT = {name: kind for kind, names in RESULTS.items() for name in names.split()}
 
-ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
-SPECIAL = {f"__{side}{name}__" for name in ARITHMETIC for side in ("", "r", "i")}
-SPECIAL |= {f"__{name}__" for name in "neg pos abs invert lt le gt ge eq ne".split()}
+ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+COMPARING = "neg pos abs invert lt le gt ge eq ne"
+SPECIAL = {f"__{side}{name}__" for name in ARITHMETIC.split() for side in ("", "r", "i")}
+SPECIAL |= {f"__{name}__" for name in COMPARING.split()}
 
 SIZE = '''
 class Size(tuple[_int, ...]):
@@ -426,6 +471,14 @@ def literal(value) -> str:
 
 def public_names(module) -> list[str]:
     return [name for name in dir(module) if not name.startswith("_")]
+
+
+def value_of(module, name: str):
+    """What a public name stands for; a module that needs a package which is not installed, as an empty one."""
+    try:
+        return getattr(module, name)
+    except ImportError:
+        return types.ModuleType(name)
 
 
 def only_names() -> set[str]:

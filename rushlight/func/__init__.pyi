@@ -26,15 +26,15 @@ _T = TypeVar("_T")
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: _bool = True, strict: _bool = False) -> Any:
     """Call a module with some of its parameters and buffers replaced."""
-def grad(func: Callable[..., Any], argnums: _float = 0, has_aux: _bool = False) -> Any:
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: _bool = False) -> Any:
     """A function that computes the gradient of the scalar `func` with respect to its `argnums`-th argument(s)."""
-def grad_and_value(func: Callable[..., Any], argnums: _float = 0, has_aux: _bool = False) -> Any:
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: _bool = False) -> Any:
     """Like `grad`; the function returns `(gradient, value)`."""
-def hessian(func: Callable[..., Any], argnums: _float = 0) -> Any:
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Any:
     """A function that computes the Hessian of the scalar `func`: forward mode over a backward pass."""
-def jacfwd(func: Callable[..., Any], argnums: _float = 0, has_aux: _bool = False, *, chunk_size: Any = None, randomness: _str = 'error') -> Any:
+def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: _bool = False, *, chunk_size: Any = None, randomness: _str = 'error') -> Any:
     """A function that computes the Jacobian of `func` by its `argnums`-th argument(s), column by column."""
-def jacrev(func: Callable[..., Any], argnums: _float = 0, *, has_aux: _bool = False, chunk_size: Any = None, _preallocate_and_copy: _bool = False) -> Any:
+def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: _bool = False, chunk_size: Any = None, _preallocate_and_copy: _bool = False) -> Any:
     """A function that computes the Jacobian of `func` by its `argnums`-th argument(s), row by row."""
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: _bool = False, has_aux: _bool = False) -> Any:
     """`(func(*primals), J tangents)`, by forward mode."""
@@ -44,5 +44,5 @@ def stack_module_state(models: Any) -> Any:
     """The parameters, and the buffers, of several models of one class, each stacked along a new first dimension."""
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: _bool = False) -> Any:
     """`(func(*primals), f)` where `f(v)` is `vᵀ J` for each of the primals."""
-def vmap(func: Callable[..., Any], in_dims: _float = 0, out_dims: _float = 0, randomness: _str = 'error', *, chunk_size: Any = None) -> Any:
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: Any = None) -> Any:
     """A function that maps `func` over a dimension of its arguments and stacks the results."""

@@ -38,7 +38,7 @@ class _Numbered(Module):
         """The name of the child at ``index``, counted from the end if negative."""
         return next(islice(self._modules, _position(index, len(self)), None))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._modules[self._key(index)]
 
     def __setitem__(self, index, module: Module) -> None:
@@ -108,7 +108,7 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return super().__getitem__(index)
@@ -151,9 +151,9 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)(list(self._modules.values())[index])
+            return type(self)(list(self._modules.values())[index])  # type: ignore[arg-type]
         return super().__getitem__(index)
 
     def insert(self, index: int, module: Module) -> None:
@@ -242,7 +242,7 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
         return getattr(self, str(_position(index, len(self))))

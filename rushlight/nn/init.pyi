@@ -34,7 +34,7 @@ def dirac(tensor: _Tensor, groups: _int = 1) -> _Tensor:
     """Make a convolution's weight pass its input channels through, as many as it has."""
 def dirac_(tensor: _Tensor, groups: _int = 1) -> _Tensor:
     """Make a convolution's weight pass its input channels through, as many as it has."""
-def eye(n: _int, m: _int | None=None, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+def eye(tensor: _Tensor) -> _Tensor:
     """Make a matrix the identity, as far as it is square."""
 def eye_(tensor: _Tensor) -> _Tensor:
     """Make a matrix the identity, as far as it is square."""
@@ -46,12 +46,7 @@ def kaiming_uniform(tensor: _Tensor, a: _float = 0, mode: _str = 'fan_in', nonli
     """Uniform in ±gain·√(3 / fan): He et al., 2015."""
 def kaiming_uniform_(tensor: _Tensor, a: _float = 0, mode: _str = 'fan_in', nonlinearity: _str = 'leaky_relu', generator: _Generator | None = None) -> _Tensor:
     """Uniform in ±gain·√(3 / fan): He et al., 2015."""
-@overload
-def normal(mean: _Tensor, std: _Tensor | _float=1.0, *, generator: _Generator | None=None, out: _Tensor | None=None) -> _Tensor: ...
-@overload
-def normal(mean: _float, std: _Tensor, *, generator: _Generator | None=None, out: _Tensor | None=None) -> _Tensor: ...
-@overload
-def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: _Generator | None=None, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False) -> _Tensor:
+def normal(tensor: _Tensor, mean: _float = 0.0, std: _float = 1.0, generator: _Generator | None = None) -> _Tensor:
     """Fill with normal numbers."""
 def normal_(tensor: _Tensor, mean: _float = 0.0, std: _float = 1.0, generator: _Generator | None = None) -> _Tensor:
     """Fill with normal numbers."""

@@ -603,7 +603,9 @@ class Module:
 
     # -- state dict --------------------------------------------------------------------------------------------------
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """All parameters and persistent buffers by path: detached, but sharing memory; ``keep_vars``: as they are."""
         if args:
             destination, prefix, keep_vars = saving.positional(args, destination, prefix, keep_vars)

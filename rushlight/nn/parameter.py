@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Self
 
 import numpy as np
 
@@ -47,10 +48,10 @@ class Parameter(Tensor, metaclass=_ParameterType):
     _is_param = True
     __torch_function__ = overriding.disabled
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         if isinstance(data, Tensor) and data.__class__ is not Tensor and data.__class__ is not Parameter:
-            return _marked(data, requires_grad)
-        return _adopt(cls, _empty() if data is None else data.detach(), requires_grad)
+            return _marked(data, requires_grad)  # type: ignore[return-value]
+        return _adopt(cls, _empty() if data is None else data.detach(), requires_grad)  # type: ignore[return-value]
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:

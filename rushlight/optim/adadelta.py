@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .fused import by_kernel
 from .optimizer import PureOptimizer, scalar, zeros_like
 from .options import checked
@@ -17,7 +18,7 @@ class Adadelta(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1.0,
+        lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,

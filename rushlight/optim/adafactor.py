@@ -21,7 +21,7 @@ class Adafactor(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps=(None, 1e-3),
         d: float = 1.0,

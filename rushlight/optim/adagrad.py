@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine import namespace_of
-from ..tensor import wrap
+from ..tensor import Tensor, wrap
 from .fused import by_kernel
 from .optimizer import PureOptimizer, add_rows, double, rows_of, scalar
 from .options import check_fused, checked
@@ -19,7 +19,7 @@ class Adagrad(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,

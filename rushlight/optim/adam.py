@@ -23,7 +23,7 @@ class Adam(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: float | Tensor = 1e-3,
         betas=(0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -121,7 +121,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: float | Tensor = 1e-3,
         betas=(0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .optimizer import PureOptimizer, double, scalar, zeros_like
 from .options import checked
 
@@ -16,7 +17,7 @@ class Adamax(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=2e-3,
+        lr: float | Tensor = 2e-3,
         betas=(0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,

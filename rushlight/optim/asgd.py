@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine import namespace_of
-from ..tensor import wrap
+from ..tensor import Tensor, wrap
 from .optimizer import PureOptimizer, _step_dtype, double, scalar, zeros_like
 from .options import checked
 
@@ -18,7 +18,7 @@ class ASGD(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,

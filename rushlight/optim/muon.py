@@ -7,6 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 
+from ..tensor import Tensor
 from .optimizer import PureOptimizer, scalar, zeros_like
 from .options import check_one_element
 
@@ -23,7 +24,7 @@ class Muon(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: float | Tensor = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine import namespace_of
-from ..tensor import wrap
+from ..tensor import Tensor, wrap
 from .adam import _decayed, _moments
 from .optimizer import PureOptimizer, _step_dtype, double, scalar, zeros_like
 from .options import checked
@@ -19,7 +19,7 @@ class NAdam(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=2e-3,
+        lr: float | Tensor = 2e-3,
         betas=(0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .adam import _decayed, _moments
 from .optimizer import PureOptimizer, double, scalar, zeros_like
 from .options import checked
@@ -17,7 +18,7 @@ class RAdam(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: float | Tensor = 1e-3,
         betas=(0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,

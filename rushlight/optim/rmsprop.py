@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .fused import by_kernel
 from .optimizer import PureOptimizer, is_on, scalar, zeros_like
 from .options import check_not_negative, checked
@@ -18,7 +19,7 @@ class RMSprop(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine import namespace_of
-from ..tensor import wrap
+from ..tensor import Tensor, wrap
 from .optimizer import PureOptimizer, scalar, zeros_like
 from .options import checked
 
@@ -18,7 +18,7 @@ class Rprop(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: float | Tensor = 1e-2,
         etas=(0.5, 1.2),
         step_sizes=(1e-6, 50),
         *,

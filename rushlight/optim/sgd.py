@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..tensor import Tensor
 from .fused import SMALL, WORTH, Update, add_scaled, blend, constant, do, scratch
 from .optimizer import PureOptimizer, add_rows, is_on, rows_of, scalar
 from .options import check_fused, checked
@@ -31,7 +32,7 @@ class SGD(PureOptimizer):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,

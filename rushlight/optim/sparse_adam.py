@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..autograd.mode import without_grad
+from ..tensor import Tensor
 from .optimizer import Optimizer, add_rows, rows_of, zeros_like
 from .options import check_betas, check_one_element
 
@@ -14,7 +15,9 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Optimizer):
     """Adam that only touches the rows a sparse gradient has: their moments, and the rows themselves."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, maximize: bool = False):
+    def __init__(
+        self, params, lr: float | Tensor = 1e-3, betas=(0.9, 0.999), eps: float = 1e-8, maximize: bool = False
+    ):
         check_one_element(lr)
         if not lr > 0:
             raise ValueError(f"Invalid learning rate: {lr}")
