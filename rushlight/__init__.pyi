@@ -57,15 +57,19 @@ Storage: Any
 from rushlight.tensor import Tensor as Tensor
 from rushlight.storage import TypedStorage as TypedStorage
 from rushlight.storage import UntypedStorage as UntypedStorage
-def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """|x|."""
 def abs_(input: _Tensor) -> _Tensor:
     """In-place version of abs."""
-def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """|x|."""
 from rushlight import accelerator as accelerator
-def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose cosine is x."""
 def acos_(input: _Tensor) -> _Tensor:
     """In-place version of acos."""
-def acosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def acosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of cosh."""
 def acosh_(input: _Tensor) -> _Tensor:
     """In-place version of acosh."""
 def adaptive_avg_pool1d(input: _Tensor, output_size: _int | Sequence[_int]) -> _Tensor:
@@ -98,8 +102,10 @@ def all(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool
     """Whether all elements are true."""
 def allclose(input: _Tensor, other: _Tensor | _Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
     """Whether all elements are close; a Python bool."""
-def alpha_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
-def alpha_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
+def alpha_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """Where `train`, elements dropped with probability `p`, as SELU wants it."""
+def alpha_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """`alpha_dropout`, in place."""
 def amax(input: _Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """The largest elements over `dim`; ties share the gradient."""
 def amin(input: _Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -107,33 +113,43 @@ def amin(input: _Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False
 def aminmax(input: _Tensor, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Any = None) -> _returns.aminmax:
     """The smallest and the largest elements at once."""
 from rushlight import amp as amp
-def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle of each complex number, in radians; π for negative real ones."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Whether any element is true."""
 @overload
 def arange(start: _Number, end: _Number, step: _Number=1, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
 @overload
-def arange(end: _Number, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def arange(end: _Number, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """Numbers from `start` to below `end`, `step` apart."""
+def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose cosine is x."""
 def arccos_(input: _Tensor) -> _Tensor:
     """In-place version of arccos."""
-def arccosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def arccosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of cosh."""
 def arccosh_(input: _Tensor) -> _Tensor:
     """In-place version of arccosh."""
-def arcsin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def arcsin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose sine is x."""
 def arcsin_(input: _Tensor) -> _Tensor:
     """In-place version of arcsin."""
-def arcsinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def arcsinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of sinh."""
 def arcsinh_(input: _Tensor) -> _Tensor:
     """In-place version of arcsinh."""
-def arctan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def arctan2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def arctan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose tangent is x."""
+def arctan2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle of the point (y, x), in its quadrant."""
 def arctan_(input: _Tensor) -> _Tensor:
     """In-place version of arctan."""
-def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of tanh."""
 def arctanh_(input: _Tensor) -> _Tensor:
     """In-place version of arctanh."""
-def are_deterministic_algorithms_enabled() -> _bool: ...
+def are_deterministic_algorithms_enabled() -> _bool:
+    """Are operators that are not repeatable refused?"""
 def argmax(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """The index of the (first) largest element, counted over all elements or along `dim`."""
 def argmin(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -154,17 +170,22 @@ def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) ->
     """`data` as a tensor, sharing its memory and history where dtype and device allow."""
 def asarray(obj: object, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: Any = None) -> _Tensor:
     """A tensor of almost anything: tensors, arrays, DLPack exporters, buffers, scalars and sequences."""
-def asin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def asin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose sine is x."""
 def asin_(input: _Tensor) -> _Tensor:
     """In-place version of asin."""
-def asinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def asinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of sinh."""
 def asinh_(input: _Tensor) -> _Tensor:
     """In-place version of asinh."""
-def atan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def atan2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def atan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle whose tangent is x."""
+def atan2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The angle of the point (y, x), in its quadrant."""
 def atan_(input: _Tensor) -> _Tensor:
     """In-place version of atan."""
-def atanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def atanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of tanh."""
 def atanh_(input: _Tensor) -> _Tensor:
     """In-place version of atanh."""
 @overload
@@ -183,8 +204,10 @@ def atleast_3d(tensor: _Tensor, /) -> _Tensor: ...
 def atleast_3d(*tensors: _Tensor | Sequence[_Tensor]) -> Any:
     """Tensors of fewer than 3 dimensions with more of size 1."""
 from rushlight.amp.autocast_mode import autocast as autocast
-def autocast_decrement_nesting() -> Any: ...
-def autocast_increment_nesting() -> Any: ...
+def autocast_decrement_nesting() -> Any:
+    """One autocast block less; how many there are now."""
+def autocast_increment_nesting() -> Any:
+    """One autocast block more; how many there are now."""
 from rushlight import autograd as autograd
 def avg_pool1d(input: _Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None) -> _Tensor:
     """The mean of each window of the last 1 dimension(s)."""
@@ -200,17 +223,24 @@ def bernoulli(input: _Tensor, p: _float | None = None, *, generator: _Generator 
 bfloat16: _dtype
 def bilinear(input1: _Tensor, input2: _Tensor, weight: Any, bias: _Tensor | None = None) -> _Tensor:
     """`y[o] = x1 · weight[o] · x2 + bias[o]`."""
-def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: Any = None, pos_weight: _Tensor | None = None, reduction: _float = 0) -> _Tensor: ...
+def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: Any = None, pos_weight: _Tensor | None = None, reduction: _float = 0) -> _Tensor:
+    """`nn.functional.binary_cross_entropy_with_logits` with the reduction as a number."""
 def bincount(input: _Tensor, weights: _Tensor | None = None, minlength: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """How often each whole number occurs, or the sum of `weights` at its places."""
 def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """How many of `count` trials succeed, each with probability `prob`."""
-def bitwise_and(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def bitwise_left_shift(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def bitwise_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def bitwise_or(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def bitwise_right_shift(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def bitwise_xor(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def bitwise_and(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits that both have."""
+def bitwise_left_shift(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits of x, y places to the left."""
+def bitwise_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits of x turned over; of a bool, its opposite."""
+def bitwise_or(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits that one of them has."""
+def bitwise_right_shift(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits of x, y places to the right."""
+def bitwise_xor(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The bits that exactly one of them has."""
 def blackman_window(window_length: _int, periodic: _bool=True, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """Three cosine terms: 0.42 - 0.5 cos(2πn / N) + 0.08 cos(4πn / N)."""
 def block_diag(*tensors: _Tensor) -> _Tensor:
@@ -235,7 +265,8 @@ def cat(tensors: Sequence[_Tensor], dim: _int | Sequence[_int] = 0, *, out: _Ten
 def cdist(x1: _Tensor, x2: _Tensor, p: _float = 2.0, compute_mode: _str = ..., *, out: _Tensor | None = None) -> _Tensor:
     """The p-norm distance of every row of x1 to every row of x2."""
 cdouble: _dtype
-def ceil(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def ceil(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Rounded up."""
 def ceil_(input: _Tensor) -> _Tensor:
     """In-place version of ceil."""
 def celu(input: _Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> _Tensor:
@@ -269,7 +300,8 @@ def clamp_min(input: _Tensor, min: Any, *, out: _Tensor | None = None) -> _Tenso
     """Each element, but at least `min`."""
 def clamp_min_(input: _Tensor, min: Any) -> _Tensor:
     """In-place version of clamp_min."""
-def clear_autocast_cache() -> None: ...
+def clear_autocast_cache() -> None:
+    """Does nothing: casts are not cached here."""
 def clip(input: _Tensor, min: Any = None, max: Any = None, *, out: _Tensor | None = None) -> _Tensor:
     """Each element, but at least `min` and at most `max`: numbers, or tensors that broadcast."""
 def clip_(input: _Tensor, min: Any = None, max: Any = None) -> _Tensor:
@@ -320,16 +352,20 @@ def conv_transpose3d(input: _Tensor, weight: Any, bias: _Tensor | None = None, s
     """The gradient of conv3d in its input, as a function of its own."""
 def convolution(input: _Tensor, weight: Any, bias: _Tensor | None, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], transposed: Any, output_padding: _int | Sequence[_int], groups: _int) -> _Tensor:
     """Any of `conv1d` to `conv_transpose3d`; the weight says how many dimensions."""
-def copysign(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def copysign(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The magnitude of x with the sign of y."""
 def corrcoef(input: _Tensor) -> _Tensor:
     """The matrix of correlation coefficients of variables in rows."""
-def cos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def cos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The cosine."""
 def cos_(input: _Tensor) -> _Tensor:
     """In-place version of cos."""
-def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The hyperbolic cosine."""
 def cosh_(input: _Tensor) -> _Tensor:
     """In-place version of cosh."""
-def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor: ...
+def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor:
+    """`nn.functional.cosine_embedding_loss` with the reduction as a number."""
 def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int | Sequence[_int] = 1, eps: _float = 1e-08) -> _Tensor:
     """x1 · x2 / (|x1| |x2|) along `dim`; lengths below `eps` count as `eps`."""
 def count_nonzero(input: _Tensor, dim: _int | Sequence[_int] | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -338,7 +374,8 @@ def cov(input: _Tensor, *, correction: _int = 1, fweights: _Tensor | None = None
     """The covariance matrix of variables in rows, observations in columns."""
 def cross(input: _Tensor, other: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """The cross product of vectors of three along `dim` (the first of size 3 if not given)."""
-def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _float = 0, zero_infinity: _bool = False) -> _Tensor: ...
+def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _float = 0, zero_infinity: _bool = False) -> _Tensor:
+    """`nn.functional.ctc_loss` with the reduction as a number."""
 from rushlight import cuda as cuda
 def cummax(input: _Tensor, dim: _int | Sequence[_int], *, out: Any = None) -> _returns.cummax:
     """The largest element so far along `dim`, and where it was."""
@@ -351,7 +388,8 @@ def cumsum(input: _Tensor, dim: _int | Sequence[_int], *, dtype: _dtype | None =
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
     """The running integral of `y` along `dim` by the trapezoidal rule."""
 default_generator: _Generator
-def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Degrees as radians."""
 def deg2rad_(input: _Tensor) -> _Tensor:
     """In-place version of deg2rad."""
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -360,7 +398,8 @@ def detach(self: _Tensor) -> _Tensor:
     """The same memory, outside the graph."""
 def detach_(self: _Tensor) -> _Tensor:
     """Leave the graph, in place."""
-def detach_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def detach_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """`detach` as a copy."""
 from rushlight.device import device as device
 def diag(input: _Tensor, diagonal: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """A vector as a matrix's diagonal, or a matrix's diagonal as a vector."""
@@ -376,7 +415,8 @@ def diagonal_scatter(input: _Tensor, src: _Tensor, offset: _float = 0, dim1: _in
     """`input` with `src` in place of a diagonal; a copy."""
 def diff(input: _Tensor, n: _int = 1, dim: _int | Sequence[_int] = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """The `n`-th difference of neighbours along `dim`."""
-def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The slope of `lgamma`."""
 def dist(input: _Tensor, other: _Tensor | _Scalar, p: _float = 2, *, out: _Tensor | None = None) -> _Tensor:
     """The `p`-norm of `input - other`."""
 from rushlight import distributed as distributed
@@ -388,8 +428,10 @@ def divide(input: _Tensor, other: _Tensor | _Scalar, *, rounding_mode: _str | No
 def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The sum of the products of two vectors' elements."""
 double: _dtype
-def dropout(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
-def dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
+def dropout(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """Where `train`, elements dropped with probability `p`."""
+def dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """`dropout`, in place."""
 def dsplit(input: _Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
     """`tensor_split` along dimension 2."""
 def dstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
@@ -398,50 +440,68 @@ from rushlight.dtypes import dtype as dtype
 e: _float
 def einsum(*args: Any) -> _Tensor:
     """The sum of products that an equation names: `einsum('ij,jk->ik', a, b)`, or `einsum(a, [0, 1], b, [1, 2])`."""
-def embedding(weight: Any, indices: Any, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> _Tensor: ...
+def embedding(weight: Any, indices: Any, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> _Tensor:
+    """The rows of `weight` that `indices` name."""
 def embedding_bag(weight: Any, indices: Any, offsets: _Tensor | None, scale_grad_by_freq: _bool = False, mode: _float = 0, sparse: _bool = False, per_sample_weights: _Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """(the bags, the bag of each index, how many indices a bag has, for 'max' where each element was found)."""
 def embedding_renorm_(weight: Any, indices: Any, max_norm: Any, norm_type: _float) -> _Tensor:
     """Scale the named rows down, in place, where they are longer than `max_norm`."""
-def empty(*size: _int | Sequence[_int], out: _Tensor | None=None, memory_format: _memory_format=..., dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def empty_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor: ...
-def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
+def empty(*size: _int | Sequence[_int], out: _Tensor | None=None, memory_format: _memory_format=..., dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """A tensor whose values nobody has set."""
+def empty_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
+    """`empty` with the shape, dtype and device of `input`."""
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """An uninitialized tensor whose dimensions lie in memory in the given order."""
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """An uninitialized tensor with the given strides."""
 from rushlight.autograd.mode import enable_grad as enable_grad
-def eq(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def eq(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x = y, element by element."""
 def equal(input: _Tensor, other: _Tensor | _Scalar) -> _bool:
     """Whether both tensors have one shape and the same elements; a Python bool."""
-def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The error function."""
 def erf_(input: _Tensor) -> _Tensor:
     """In-place version of erf."""
-def erfc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def erfc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """1 - erf(x), precise where that is small."""
 def erfc_(input: _Tensor) -> _Tensor:
     """In-place version of erfc."""
-def erfinv(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def exp2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def erfinv(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The inverse of the error function."""
+def exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """e to the power of x."""
+def exp2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """2 to the power of x."""
 def exp2_(input: _Tensor) -> _Tensor:
     """In-place version of exp2."""
 def exp_(input: _Tensor) -> _Tensor:
     """In-place version of exp."""
 def expand_copy(input: _Tensor, *size: _int | Sequence[_int]) -> _Tensor:
     """`expand` as a copy."""
-def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """exp(x) - 1, precise near 0."""
 def expm1_(input: _Tensor) -> _Tensor:
     """In-place version of expm1."""
 from rushlight import export as export
-def eye(n: _int, m: _int | None=None, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def feature_alpha_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
-def feature_alpha_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
-def feature_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
-def feature_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor: ...
+def eye(n: _int, m: _int | None=None, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """Ones on the diagonal, zeros elsewhere."""
+def feature_alpha_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """Where `train`, whole channels dropped with probability `p`, as SELU wants it."""
+def feature_alpha_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """`feature_alpha_dropout`, in place."""
+def feature_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """Where `train`, whole channels dropped with probability `p`."""
+def feature_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor:
+    """`feature_dropout`, in place."""
 from rushlight import fft as fft
 def fill(input: _Tensor, value: Any, *, out: _Tensor | None = None) -> _Tensor:
     """A tensor like `input` with `value` everywhere."""
 def fill_(self: _Tensor, value: Any) -> _Tensor:
     """Write one value everywhere."""
 from rushlight.dtypes import finfo as finfo
-def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Rounded towards zero."""
 def fix_(input: _Tensor) -> _Tensor:
     """In-place version of fix."""
 def flatten(input: _Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: _Tensor | None = None) -> _Tensor:
@@ -463,14 +523,20 @@ float8_e5m2fnuz: _dtype
 float8_e8m0fnu: _dtype
 def float_power(input: _Tensor, exponent: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """`input ** exponent` in double precision."""
-def floor(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def floor(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Rounded down."""
 def floor_(input: _Tensor) -> _Tensor:
     """In-place version of floor."""
-def floor_divide(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def fmax(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def fmin(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def fmod(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def frac(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def floor_divide(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x / y, rounded down."""
+def fmax(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The larger of each pair; a number wins over nan."""
+def fmin(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The smaller of each pair; a number wins over nan."""
+def fmod(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """What is left of x / y rounded towards zero; it has the sign of x."""
+def frac(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """What is left of x rounded towards zero."""
 def frac_(input: _Tensor) -> _Tensor:
     """In-place version of frac."""
 def frexp(input: _Tensor, *, out: Any = None) -> _returns.frexp:
@@ -485,7 +551,8 @@ def from_numpy(ndarray: Any) -> _Tensor:
     """A tensor that shares the memory of a NumPy array."""
 def frombuffer(buffer: Any, *, dtype: _dtype | None = None, count: _float = -1, offset: _float = 0, requires_grad: _bool = False) -> _Tensor:
     """A 1-dim tensor that shares the memory of a Python buffer."""
-def full(size: _int | Sequence[_int], fill_value: Any, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
+def full(size: _int | Sequence[_int], fill_value: Any, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """A tensor filled with `fill_value`."""
 def full_like(input: _Tensor, fill_value: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """A tensor of `fill_value` with `input`'s shape, dtype and device."""
 from rushlight import func as func
@@ -493,33 +560,46 @@ from rushlight import futures as futures
 from rushlight import fx as fx
 def gather(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, *, sparse_grad: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """`out[i][j] = input[index[i][j]][j]` (for dim 0): elements picked along a dimension."""
-def gcd(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def gcd(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The greatest common divisor."""
 def gcd_(input: _Tensor, other: _Tensor | _Scalar) -> _Tensor:
     """In-place version of gcd."""
-def ge(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def ge(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≥ y, element by element."""
 def geqrf(input: _Tensor, *, out: Any = None) -> _returns.geqrf:
     """QR as LAPACK packs it: R above, reflectors below the diagonal, and their factors."""
 def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Every product of an element of one vector with one of the other."""
-def get_autocast_cpu_dtype() -> _dtype: ...
+def get_autocast_cpu_dtype() -> _dtype:
+    """The dtype that autocast casts to on the CPU."""
 def get_autocast_dtype(device_type: _str) -> _dtype:
     """The half precision that `autocast` uses on a kind of device unless it is told another."""
-def get_autocast_gpu_dtype() -> _dtype: ...
-def get_default_device() -> _device: ...
-def get_default_dtype() -> _dtype: ...
-def get_deterministic_debug_mode() -> _int: ...
+def get_autocast_gpu_dtype() -> _dtype:
+    """The dtype that autocast casts to on GPUs."""
+def get_default_device() -> _device:
+    """Where new tensors are made."""
+def get_default_dtype() -> _dtype:
+    """The dtype of new floating-point tensors."""
+def get_deterministic_debug_mode() -> _int:
+    """0, 1 or 2: operators that are not repeatable are allowed, warned about, refused."""
 def get_device(self: _Tensor) -> _int:
     """The device's index; -1 on the CPU."""
 def get_device_module(device: _Device = None) -> Any:
     """The module of a kind of device: `rushlight.cuda` for `'cuda'`."""
-def get_float32_matmul_precision() -> _str: ...
-def get_num_interop_threads() -> _int: ...
-def get_num_threads() -> _int: ...
-def get_rng_state() -> _Tensor: ...
+def get_float32_matmul_precision() -> _str:
+    """How precise products of float32 matrices are: 'highest', 'high' or 'medium'."""
+def get_num_interop_threads() -> _int:
+    """How many operators may run at once."""
+def get_num_threads() -> _int:
+    """How many threads an operator may use."""
+def get_rng_state() -> _Tensor:
+    """The state of the default generator, as a tensor of bytes."""
 def gradient(input: _Tensor, *, spacing: _float = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[_Tensor, ...]:
     """The slope of `input` along each `dim`: central differences inside, one-sided ones at the edges."""
-def greater(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def greater_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def greater(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x > y, element by element."""
+def greater_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≥ y, element by element."""
 def grid_sampler(input: _Tensor, grid: _Tensor, interpolation_mode: Any, padding_mode: Any, align_corners: _bool | None) -> _Tensor:
     """`grid_sample` with modes by number."""
 def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> _Tensor:
@@ -532,7 +612,8 @@ def gru(input: _Tensor, *args: Any) -> tuple[_Tensor, _Tensor]:
     """The layers of `nn.GRU` as a function of flat `params`."""
 def gru_cell(input: _Tensor, hx: _Tensor, w_ih: _Tensor, w_hh: _Tensor, b_ih: _Tensor | None = None, b_hh: _Tensor | None = None) -> _Tensor:
     """One step of a GRU: the new hidden state."""
-def gt(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def gt(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x > y, element by element."""
 half: _dtype
 def hamming_window(window_length: _int, periodic: _bool=True, alpha: _float=0.54, beta: _float=0.46, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """A raised cosine: alpha - beta · cos(2πn / N)."""
@@ -546,8 +627,10 @@ has_openmp: _bool
 has_spectral: _bool
 def hash_tensor(input: _Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _float = 0, out: _Tensor | None = None) -> _Tensor:
     """The exclusive or of the bits of all elements, or along `dim`, each taken as a float64 or an int64."""
-def heaviside(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: _float = 1.0, reduction: _float = 0) -> _Tensor: ...
+def heaviside(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """0 below zero, 1 above, y at zero."""
+def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: _float = 1.0, reduction: _float = 0) -> _Tensor:
+    """`nn.functional.hinge_embedding_loss` with the reduction as a number."""
 def histc(input: _Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: _Tensor | None = None) -> _Tensor:
     """How many elements fall into each of `bins` equal parts of the range from `min` to `max` (0, 0: all)."""
 def histogram(input: _Tensor, bins: _int, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> _returns.histogram:
@@ -559,12 +642,16 @@ def hsplit(input: _Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[
 def hstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Joined column-wise: along dimension 1, or 0 for vectors."""
 from rushlight import hub as hub
-def hypot(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def hypot(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """√(x² + y²)."""
+def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The modified Bessel function of the first kind, order 0."""
 def i0_(input: _Tensor) -> _Tensor:
     """In-place version of i0."""
-def igamma(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def igammac(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def igamma(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The lower incomplete gamma function, as a share of the whole."""
+def igammac(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The upper incomplete gamma function, as a share of the whole."""
 from rushlight.dtypes import iinfo as iinfo
 def imag(input: _Tensor) -> _Tensor:
     """The imaginary parts, as a view."""
@@ -586,7 +673,8 @@ inf: _float
 from rushlight.autograd.mode import inference_mode as inference_mode
 def init_num_threads() -> Any:
     """Nothing to set up: threads are made when they are first needed."""
-def initial_seed() -> _int: ...
+def initial_seed() -> _int:
+    """The seed of the default generator."""
 def inner(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """The sums of products over both last dimensions."""
 from rushlight import inspect as inspect
@@ -601,50 +689,69 @@ int64: _dtype
 int8: _dtype
 def inverse(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The inverse of square matrices."""
-def is_anomaly_check_nan_enabled() -> _bool: ...
-def is_anomaly_enabled() -> _bool: ...
-def is_autocast_cache_enabled() -> _bool: ...
-def is_autocast_cpu_enabled() -> _bool: ...
+def is_anomaly_check_nan_enabled() -> _bool:
+    """Does anomaly detection look for nan in gradients?"""
+def is_anomaly_enabled() -> _bool:
+    """Is anomaly detection on?"""
+def is_autocast_cache_enabled() -> _bool:
+    """Whether autocast was asked to keep casts."""
+def is_autocast_cpu_enabled() -> _bool:
+    """Is autocast on for the CPU?"""
 def is_autocast_enabled(device_type: _str | None = None) -> _bool:
     """Is an `autocast` in force here, for this kind of device (`cuda` if not said)?"""
-def is_complex(input: _Tensor) -> _bool: ...
+def is_complex(input: _Tensor) -> _bool:
+    """Are the elements complex?"""
 def is_conj(input: _Tensor) -> _bool:
     """False: conjugation and negation are never delayed here."""
-def is_deterministic_algorithms_warn_only_enabled() -> _bool: ...
+def is_deterministic_algorithms_warn_only_enabled() -> _bool:
+    """Are operators that are not repeatable only warned about?"""
 def is_distributed(self: _Tensor) -> _bool:
     """Whether the tensor is spread over processes: never, here."""
-def is_floating_point(input: _Tensor) -> _bool: ...
-def is_grad_enabled() -> _bool: ...
-def is_inference(input: _Tensor) -> _bool: ...
-def is_inference_mode_enabled() -> _bool: ...
+def is_floating_point(input: _Tensor) -> _bool:
+    """Are the elements real and not whole?"""
+def is_grad_enabled() -> _bool:
+    """Are operators recorded now?"""
+def is_inference(input: _Tensor) -> _bool:
+    """Was it made in inference mode?"""
+def is_inference_mode_enabled() -> _bool:
+    """Is inference mode on?"""
 def is_neg(input: _Tensor) -> _bool:
     """False: conjugation and negation are never delayed here."""
 def is_nonzero(input: _Tensor) -> _bool:
     """Is the one element not zero?"""
 def is_same_size(input: _Tensor, other: _Tensor | _Scalar) -> _bool:
     """Have both the same shape?"""
-def is_signed(input: _Tensor) -> _bool: ...
+def is_signed(input: _Tensor) -> _bool:
+    """Can the elements be negative?"""
 def is_storage(obj: object) -> _bool:
     """Is `obj` a storage?"""
 def is_tensor(obj: object) -> TypeIs[_Tensor]:
     """Is `obj` a tensor?"""
-def is_warn_always_enabled() -> _bool: ...
+def is_warn_always_enabled() -> _bool:
+    """Are warnings given every time, not once?"""
 def isclose(input: _Tensor, other: _Tensor | _Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _Tensor:
     """Where `|input - other| <= atol + rtol * |other|`."""
-def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is neither infinite nor nan."""
 def isin(elements: _Tensor | _Scalar, test_elements: _Tensor | _Scalar, *, assume_unique: _bool = False, invert: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """Which `elements` occur among `test_elements`."""
-def isinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def isnan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def isneginf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def isreal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def isinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is infinite."""
+def isnan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is nan."""
+def isneginf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is -inf."""
+def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is +inf."""
+def isreal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element has no imaginary part."""
 def istft(input: _Tensor, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
     """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
 from rushlight import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool=True, beta: _float=12.0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """I₀(beta · √(1 - (2n / N - 1)²)) / I₀(beta), I₀ the modified Bessel function."""
-def kl_div(input: _Tensor, target: _Tensor, reduction: _float = 0, *, log_target: _bool = False) -> _Tensor: ...
+def kl_div(input: _Tensor, target: _Tensor, reduction: _float = 0, *, log_target: _bool = False) -> _Tensor:
+    """`nn.functional.kl_div` with the reduction as a number."""
 def kron(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """The Kronecker product: every block of the result is `other` times an element of `input`."""
 def kthvalue(input: _Tensor, k: _int, dim: _int | Sequence[_int] = -1, keepdim: _bool = False, *, out: Any = None) -> _returns.kthvalue:
@@ -652,55 +759,73 @@ def kthvalue(input: _Tensor, k: _int, dim: _int | Sequence[_int] = -1, keepdim: 
 def layer_norm(input: _Tensor, normalized_shape: _int | Sequence[_int], weight: Any = None, bias: _Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> _Tensor:
     """`nn.functional.layer_norm`."""
 from rushlight.layout import layout as layout
-def lcm(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def lcm(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The least common multiple."""
 def lcm_(input: _Tensor, other: _Tensor | _Scalar) -> _Tensor:
     """In-place version of lcm."""
-def ldexp(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def ldexp(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x 2ʸ."""
 def ldexp_(input: _Tensor, other: _Tensor | _Scalar) -> _Tensor:
     """In-place version of ldexp."""
-def le(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def le(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≤ y, element by element."""
 legacy_contiguous_format: _memory_format
 def lerp(input: _Tensor, end: Any, weight: Any, *, out: _Tensor | None = None) -> _Tensor:
     """Linear interpolation: `input + weight * (end - input)`."""
-def less(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def less_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def lgamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def less(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x < y, element by element."""
+def less_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≤ y, element by element."""
+def lgamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The logarithm of |Γ(x)|."""
 from rushlight import library as library
 from rushlight import linalg as linalg
-def linspace(start: _Number | _Tensor, end: _Number | _Tensor, steps: _int, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
+def linspace(start: _Number | _Tensor, end: _Number | _Tensor, steps: _int, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """`steps` numbers from `start` to `end`, evenly apart."""
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: Any = None, mmap: Any = None, **pickle_load_args: Any) -> Any:
     """Read what `save` or `torch.save` wrote: tensors and plain Python values, unless `weights_only=False`."""
 def lobpcg(A: _Tensor, k: _int | None = None, B: _Tensor | None = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: Any = None, tol: Any = None, largest: Any = None, method: Any = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[_Tensor, _Tensor]:
     """The `k` largest (or smallest) solutions of `A x = e B x`: (eigenvalues, eigenvectors)."""
-def log(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def log10(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def log(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The natural logarithm."""
+def log10(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The logarithm to base 10."""
 def log10_(input: _Tensor) -> _Tensor:
     """In-place version of log10."""
-def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """log(1 + x), precise near 0."""
 def log1p_(input: _Tensor) -> _Tensor:
     """In-place version of log1p."""
-def log2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def log2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The logarithm to base 2."""
 def log2_(input: _Tensor) -> _Tensor:
     """In-place version of log2."""
 def log_(input: _Tensor) -> _Tensor:
     """In-place version of log."""
 def log_softmax(input: _Tensor, dim: _int | Sequence[_int], dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """The logarithm of `softmax`, without overflow."""
-def logaddexp(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def logaddexp2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def logaddexp(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """log(exp(x) + exp(y)), without overflow."""
+def logaddexp2(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """log₂(2ˣ + 2ʸ), without overflow."""
 def logcumsumexp(input: _Tensor, dim: _int | Sequence[_int], *, out: _Tensor | None = None) -> _Tensor:
     """`log(cumsum(exp(input)))` along `dim`, without overflow."""
 def logdet(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The log of the determinant: nan where that is negative, -inf where it is zero."""
-def logical_and(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def logical_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def logical_or(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def logical_xor(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def logical_and(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """Where both are not zero."""
+def logical_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where an element is zero."""
+def logical_or(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """Where one of them is not zero."""
+def logical_xor(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """Where exactly one of them is not zero."""
 def logit(input: _Tensor, eps: _float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """`log(input / (1 - input))`, the inverse of sigmoid; input clamped to [eps, 1 - eps] if eps is given."""
 def logit_(input: _Tensor, eps: _float | None = None) -> _Tensor:
     """In-place version of logit."""
-def logspace(start: _Number | _Tensor, end: _Number | _Tensor, steps: _int, base: _float=10.0, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
+def logspace(start: _Number | _Tensor, end: _Number | _Tensor, steps: _int, base: _float=10.0, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """`steps` powers of `base`, whose exponents go evenly from `start` to `end`."""
 def logsumexp(input: _Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
 long: _dtype
@@ -708,7 +833,8 @@ def lstm(input: _Tensor, *args: Any) -> tuple[_Tensor, _Tensor, _Tensor]:
     """The layers of `nn.LSTM` as a function of flat `params`."""
 def lstm_cell(input: _Tensor, hx: _Tensor, w_ih: _Tensor, w_hh: _Tensor, b_ih: _Tensor | None = None, b_hh: _Tensor | None = None) -> tuple[_Tensor, _Tensor]:
     """One step of an LSTM: the new (h, c)."""
-def lt(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def lt(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x < y, element by element."""
 def lu(A: _Tensor, pivot: _bool=True, get_infos: _bool=False) -> Any:
     """LU with partial pivoting, packed; the pivots; and on request an info per matrix."""
 def lu_solve(input: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -717,7 +843,8 @@ def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: _bool = True, u
     """P, L and U out of a packed LU and its pivots."""
 def manual_seed(seed: _int) -> _Generator:
     """Seed the default generator; the numbers that follow are PyTorch's for the same seed."""
-def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor: ...
+def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor:
+    """`nn.functional.margin_ranking_loss` with the reduction as a number."""
 def masked_fill(input: _Tensor, mask: _Tensor, value: Any, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with `value` where `mask` is True."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: Any, *, out: _Tensor | None = None) -> _Tensor:
@@ -745,7 +872,8 @@ def max_pool2d(input: _Tensor, kernel_size: _int | Sequence[_int], stride: _int 
     """The largest element of each window of the last 2 dimension(s)."""
 def max_pool3d(input: _Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _Tensor:
     """The largest element of each window of the last 3 dimension(s)."""
-def maximum(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def maximum(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The larger of each pair; nan wins."""
 def mean(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
     """The mean of all elements, or over `dim`."""
 @overload
@@ -763,7 +891,8 @@ def min(input: _Tensor, other: _Tensor, *, out: _Tensor | None=None) -> _Tensor:
 @overload
 def min(input: _Tensor, dim: _int, keepdim: _bool=False, *, out: Any=None) -> _returns.min:
     """The smallest element; with `dim`, (values, indices) along it; with a tensor, the smaller of each pair."""
-def minimum(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def minimum(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The smaller of each pair; nan wins."""
 def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The product of two matrices."""
 def mode(input: _Tensor, dim: _int | Sequence[_int] = -1, keepdim: _bool = False, *, out: Any = None) -> _returns.mode:
@@ -774,10 +903,12 @@ def movedim(input: _Tensor, source: _int | Sequence[_int], destination: _int | S
     """Dimensions moved to other places, the rest in their old order."""
 def msort(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input` sorted along its first dimension."""
-def mul(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def mul(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x y."""
 def multinomial(input: _Tensor, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None, out: _Tensor | None = None) -> _Tensor:
     """Indices drawn with the probabilities (unnormalized) in each row of `input`."""
-def multiply(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def multiply(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x y."""
 from rushlight import multiprocessing as multiprocessing
 def mv(input: _Tensor, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """A matrix times a vector."""
@@ -813,15 +944,19 @@ def native_group_norm(input: _Tensor, weight: Any, bias: _Tensor | None, N: Any,
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
 def native_layer_norm(input: _Tensor, normalized_shape: _int | Sequence[_int], weight: Any, bias: _Tensor | None, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
     """(y, mean, 1 / standard deviation)."""
-def ne(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def neg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def ne(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≠ y, element by element."""
+def neg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """-x."""
 def neg_(input: _Tensor) -> _Tensor:
     """In-place version of neg."""
-def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """-x."""
 def negative_(input: _Tensor) -> _Tensor:
     """In-place version of negative."""
 newaxis: None
-def nextafter(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def nextafter(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """The next number that the dtype has, from x towards y."""
 from rushlight import nn as nn
 from rushlight.autograd.mode import no_grad as no_grad
 @overload
@@ -842,15 +977,20 @@ def normal(mean: _float, std: _Tensor, *, generator: _Generator | None=None, out
 @overload
 def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: _Generator | None=None, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False) -> _Tensor:
     """Normal numbers with the given means and standard deviations: numbers with `size`, or tensors."""
-def not_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def not_equal(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x ≠ y, element by element."""
 def nuclear_norm(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """The sum of the singular values of a matrix, or of the matrices that two dimensions make."""
-def numel(input: _Tensor) -> _int: ...
-def ones(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def ones_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor: ...
+def numel(input: _Tensor) -> _int:
+    """The number of elements."""
+def ones(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """A tensor filled with ones."""
+def ones_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
+    """`ones` with the shape, dtype and device of `input`."""
 from rushlight import ops as ops
 from rushlight import optim as optim
-def orgqr(input: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def orgqr(input: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The matrix Q from what `geqrf` returns."""
 def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor | _Scalar, left: _bool = True, transpose: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """The product of the Q that `geqrf` packed with a matrix, without forming Q."""
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -875,7 +1015,8 @@ def pixel_unshuffle(input: _Tensor, downscale_factor: _int) -> _Tensor:
     """(…, C, H r, W r) to (…, C r², H, W): what undoes `pixel_shuffle`."""
 def poisson(input: _Tensor, generator: _Generator | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Poisson numbers with the rates in `input`."""
-def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: Any, full: Any, eps: _float, reduction: Any) -> _Tensor: ...
+def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: Any, full: Any, eps: _float, reduction: Any) -> _Tensor:
+    """`nn.functional.poisson_nll_loss` with the reduction as a number."""
 def polar(abs: Any, angle: Any, *, out: _Tensor | None = None) -> _Tensor:
     """A complex tensor from its absolute values and angles."""
 def polygamma(n: _int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -899,7 +1040,8 @@ def qr(input: _Tensor, some: _bool = True) -> _returns.qr:
     """Q and R; `some` for the reduced ones."""
 def quantile(input: _Tensor, q: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: _Tensor | None = None) -> _Tensor:
     """The values below which fractions `q` of the elements lie, all or along `dim`."""
-def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Radians as degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor:
     """In-place version of rad2deg."""
 def rand(*size: _int | Sequence[_int], generator: _Generator | None=None, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
@@ -926,13 +1068,16 @@ def ravel(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """One dimension; a view if the memory is in order."""
 def real(input: _Tensor) -> _Tensor:
     """The real parts, as a view."""
-def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """1 / x."""
 def reciprocal_(input: _Tensor) -> _Tensor:
     """In-place version of reciprocal."""
-def relu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def relu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """max(x, 0)."""
 def relu_(input: _Tensor) -> _Tensor:
     """`relu`, in place."""
-def remainder(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
+def remainder(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """What is left of x / y rounded down; it has the sign of y."""
 def renorm(input: _Tensor, p: _float, dim: _int | Sequence[_int], maxnorm: _float, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with each slice along `dim` scaled down to a `p`-norm of at most `maxnorm`."""
 def repeat_interleave(input: _Tensor, repeats: Any = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> _Tensor:
@@ -971,14 +1116,16 @@ def rrelu(input: _Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """`leaky_relu` with slopes drawn from [lower, upper) in training, their mean otherwise."""
 def rrelu_(input: _Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> _Tensor:
     """`rrelu`, in place."""
-def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """1 / √x."""
 def rsqrt_(input: _Tensor) -> _Tensor:
     """In-place version of rsqrt."""
 def rsub(input: _Tensor, other: _Tensor | _Scalar, *, alpha: _Number = 1, out: _Tensor | None = None) -> _Tensor:
     """`other - alpha * input`."""
 def save(obj: object, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True, _disable_byteorder_record: _bool = False) -> None:
     """Write an object to a file that PyTorch opens too. A path is replaced only when the new file is whole."""
-def scalar_tensor(s: Any, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
+def scalar_tensor(s: Any, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """A number as a tensor of no dimensions."""
 def scatter(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: Any = None, out: _Tensor | None = None) -> _Tensor:
     """`out[index[i][j]][j] = src[i][j]` (for dim 0): elements placed along a dimension."""
 def scatter_add(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1002,49 +1149,65 @@ def selu(input: _Tensor, inplace: _bool = False) -> _Tensor:
 def selu_(input: _Tensor) -> _Tensor:
     """`selu`, in place."""
 from rushlight import serialization as serialization
-def set_anomaly_enabled(enabled: Any, check_nan: _bool = True) -> None: ...
-def set_autocast_cache_enabled(enabled: Any) -> None: ...
-def set_autocast_cpu_dtype(dtype: _dtype | None) -> None: ...
-def set_autocast_cpu_enabled(enabled: Any) -> None: ...
-def set_autocast_dtype(device_type: _str, dtype: _dtype | None) -> None: ...
+def set_anomaly_enabled(enabled: Any, check_nan: _bool = True) -> None:
+    """Switch anomaly detection on or off."""
+def set_autocast_cache_enabled(enabled: Any) -> None:
+    """Remembered only: casts are not cached here."""
+def set_autocast_cpu_dtype(dtype: _dtype | None) -> None:
+    """Set the dtype that autocast casts to on the CPU."""
+def set_autocast_cpu_enabled(enabled: Any) -> None:
+    """Switch autocast on the CPU on or off."""
+def set_autocast_dtype(device_type: _str, dtype: _dtype | None) -> None:
+    """Set the dtype that autocast casts to on this kind of device."""
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     """Switch autocast on or off outside of any `with`; one argument alone means 'cuda'."""
-def set_autocast_gpu_dtype(dtype: _dtype | None) -> None: ...
+def set_autocast_gpu_dtype(dtype: _dtype | None) -> None:
+    """Set the dtype that autocast casts to on GPUs."""
 def set_default_device(d: Any) -> None:
     """Where new tensors are made when no `device=` is given; None for the CPU."""
 def set_default_dtype(d: _dtype) -> None:
     """The dtype that `tensor(0.5)` and `zeros(3)` get; float32 unless changed."""
 def set_default_tensor_type(t: Any) -> None:
     """Old way to set the default dtype: a tensor type or its name, `torch.DoubleTensor`."""
-def set_deterministic_debug_mode(debug_mode: Any) -> None: ...
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
+    """0 or 'default', 1 or 'warn', 2 or 'error': what to do about operators that are not repeatable."""
 def set_float32_matmul_precision(precision: _str) -> None:
     """`highest`, `high` or `medium`: how exactly float32 matrix products are computed on accelerators."""
 def set_flush_denormal(mode: Any) -> Any:
     """Small numbers are never flushed to zero here: `False`, PyTorch's way to say that it cannot be set."""
 from rushlight.autograd.mode import set_grad_enabled as set_grad_enabled
-def set_num_interop_threads(n: _int) -> None: ...
+def set_num_interop_threads(n: _int) -> None:
+    """Set how many operators may run at once."""
 def set_num_threads(n: _int) -> None:
     """How many threads one op may use; told to the kernels in C and to the BLAS library that came with NumPy."""
 def set_printoptions(precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None) -> None:
     """Change how tensors print."""
-def set_rng_state(new_state: _Tensor) -> None: ...
-def set_warn_always(b: _float) -> None: ...
-def sgn(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def set_rng_state(new_state: _Tensor) -> None:
+    """Set the state of the default generator."""
+def set_warn_always(b: _float) -> None:
+    """Give warnings every time, or once."""
+def sgn(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The sign; of a complex number, the number on the unit circle in its direction."""
 short: _dtype
-def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """1 / (1 + exp(-x))."""
 def sigmoid_(input: _Tensor) -> _Tensor:
     """In-place version of sigmoid."""
 def sign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """-1, 0 or 1 for each element."""
 from rushlight import signal as signal
-def signbit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
-def sin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def signbit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Where the sign is negative, that of -0.0 too."""
+def sin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The sine."""
 def sin_(input: _Tensor) -> _Tensor:
     """In-place version of sin."""
-def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """sin(πx) / πx, 1 at 0."""
 def sinc_(input: _Tensor) -> _Tensor:
     """In-place version of sinc."""
-def sinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def sinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The hyperbolic sine."""
 def sinh_(input: _Tensor) -> _Tensor:
     """In-place version of sinh."""
 def slice_copy(input: _Tensor, dim: _int | Sequence[_int] = 0, start: Any = None, end: Any = None, step: _int = 1) -> _Tensor:
@@ -1061,16 +1224,22 @@ def sort(input: _Tensor, dim: _int | Sequence[_int] = -1, descending: _bool = Fa
     """`(values, indices)` in order along `dim`; equal elements keep theirs."""
 from rushlight import sparse as sparse
 sparse_bsc: _layout
-def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> _Tensor: ...
+def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> _Tensor:
+    """Not here: sparse matrices of blocks."""
 sparse_bsr: _layout
-def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> _Tensor: ...
-def sparse_compressed_tensor(*args: Any, **kwargs: Any) -> _Tensor: ...
+def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> _Tensor:
+    """Not here: sparse matrices of blocks."""
+def sparse_compressed_tensor(*args: Any, **kwargs: Any) -> _Tensor:
+    """A sparse matrix by rows or by columns, as `layout` says."""
 sparse_coo: _layout
-def sparse_coo_tensor(indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None, is_coalesced: _bool | None=None) -> _Tensor: ...
+def sparse_coo_tensor(indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None, is_coalesced: _bool | None=None) -> _Tensor:
+    """A sparse tensor from the places of its values, and the values."""
 sparse_csc: _layout
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None) -> _Tensor: ...
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None) -> _Tensor:
+    """A sparse matrix from where its columns begin, the rows of its values, and the values."""
 sparse_csr: _layout
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None) -> _Tensor: ...
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[_int] | None=None, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, check_invariants: _bool | None=None) -> _Tensor:
+    """A sparse matrix from where its rows begin, the columns of its values, and the values."""
 from rushlight import special as special
 def split(tensor: _Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int=0) -> tuple[_Tensor, ...]:
     """Parts of the given size (the last may be smaller), or of the given sizes; views."""
@@ -1082,7 +1251,8 @@ def split_with_sizes_copy(input: _Tensor, split_sizes: Sequence[_int], dim: _int
     """`split_with_sizes` as a copy."""
 def spmm(input: _Tensor, mat2: _Tensor) -> _Tensor:
     """`mm`, under the name that old code has for sparse matrices."""
-def sqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def sqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """√x."""
 def sqrt_(input: _Tensor) -> _Tensor:
     """In-place version of sqrt."""
 def square(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1125,10 +1295,12 @@ def take(input: _Tensor, index: _Tensor, *, out: _Tensor | None = None) -> _Tens
     """The elements at `index` of the flattened tensor, in the index's shape."""
 def take_along_dim(input: _Tensor, indices: Any, dim: _int | Sequence[_int] | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """`gather` that broadcasts the tensor and the indices together first."""
-def tan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def tan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The tangent."""
 def tan_(input: _Tensor) -> _Tensor:
     """In-place version of tan."""
-def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The hyperbolic tangent."""
 def tanh_(input: _Tensor) -> _Tensor:
     """In-place version of tanh."""
 def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> _Tensor:
@@ -1165,13 +1337,18 @@ def triangular_solve(input: _Tensor, A: _Tensor, upper: _bool = True, transpose:
     """X with `A X = input` for triangular A."""
 def tril(input: _Tensor, diagonal: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """The lower triangle, zeros elsewhere."""
-def tril_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False) -> _Tensor: ...
-def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, reduction: _float = 0) -> _Tensor: ...
+def tril_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False) -> _Tensor:
+    """Rows and columns of the lower triangle of a matrix."""
+def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, reduction: _float = 0) -> _Tensor:
+    """`nn.functional.triplet_margin_loss` with the reduction as a number."""
 def triu(input: _Tensor, diagonal: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """The upper triangle, zeros elsewhere."""
-def triu_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False) -> _Tensor: ...
-def true_divide(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor: ...
-def trunc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def triu_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False) -> _Tensor:
+    """Rows and columns of the upper triangle of a matrix."""
+def true_divide(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+    """x / y, never rounded."""
+def trunc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Rounded towards zero."""
 def trunc_(input: _Tensor) -> _Tensor:
     """In-place version of trunc."""
 def typename(obj: object) -> _str:
@@ -1225,10 +1402,12 @@ def vdot(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None
 from rushlight import version as version
 def view_as_complex(input: _Tensor) -> _Tensor:
     """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
-def view_as_complex_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def view_as_complex_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """`view_as_complex` as a copy."""
 def view_as_real(input: _Tensor) -> _Tensor:
     """A complex tensor as a real one with a last dimension of 2, sharing memory."""
-def view_as_real_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def view_as_real_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """`view_as_real` as a copy."""
 def view_copy(input: _Tensor, *shape: _int | Sequence[_int]) -> _Tensor:
     """`view` as a copy."""
 from rushlight import vision as vision
@@ -1251,8 +1430,10 @@ def xlogy_(input: _Tensor, other: _Tensor | _Scalar) -> _Tensor:
     """In-place version of xlogy."""
 def zero_(self: _Tensor) -> _Tensor:
     """Write zeros everywhere."""
-def zeros(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
-def zeros_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor: ...
+def zeros(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
+    """A tensor filled with zeros."""
+def zeros_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
+    """`zeros` with the shape, dtype and device of `input`."""
 ao: Any
 cpu: Any
 functional: Any

@@ -78,16 +78,19 @@ PUBLIC.update({name: getattr(Tensor, name) for name in _METHODS.split()})
 
 @public(method=False)
 def detach_copy(input):
+    """``detach`` as a copy."""
     return input.detach().clone()
 
 
 @public(method=False)
 def view_as_real_copy(input):
+    """``view_as_real`` as a copy."""
     return PUBLIC["view_as_real"](input).clone()
 
 
 @public(method=False)
 def view_as_complex_copy(input):
+    """``view_as_complex`` as a copy."""
     return PUBLIC["view_as_complex"](input).clone()
 
 
@@ -130,6 +133,7 @@ def set_default_tensor_type(t):
 
 @public(method=False, out=False)
 def set_deterministic_debug_mode(debug_mode):
+    """0 or 'default', 1 or 'warn', 2 or 'error': what to do about operators that are not repeatable."""
     mode = _MODES.get(debug_mode, debug_mode)
     if mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
@@ -138,6 +142,7 @@ def set_deterministic_debug_mode(debug_mode):
 
 @public(method=False, out=False)
 def get_deterministic_debug_mode():
+    """0, 1 or 2: operators that are not repeatable are allowed, warned about, refused."""
     return config.are_deterministic_algorithms_enabled() * (1 if config.deterministic_warn_only else 2)
 
 
@@ -149,16 +154,19 @@ def set_flush_denormal(mode):
 
 @public(method=False, out=False)
 def set_warn_always(b):
+    """Give warnings every time, or once."""
     config.warn_always = bool(b)
 
 
 @public(method=False, out=False)
 def is_warn_always_enabled():
+    """Are warnings given every time, not once?"""
     return config.warn_always
 
 
 @public(method=False, out=False)
 def set_anomaly_enabled(enabled, check_nan=True):
+    """Switch anomaly detection on or off."""
     anomaly.set_detect_anomaly(enabled, check_nan)
 
 
@@ -167,41 +175,47 @@ def set_anomaly_enabled(enabled, check_nan=True):
 
 @public(method=False, out=False)
 def clear_autocast_cache():
-    pass
+    """Does nothing: casts are not cached here."""
 
 
 @public(method=False, out=False)
 def is_autocast_cache_enabled():
+    """Whether autocast was asked to keep casts."""
     return False
 
 
 @public(method=False, out=False)
 def set_autocast_cache_enabled(enabled):
-    pass
+    """Remembered only: casts are not cached here."""
 
 
 @public(method=False, out=False)
 def is_autocast_cpu_enabled():
+    """Is autocast on for the CPU?"""
     return _amp().is_autocast_enabled("cpu")
 
 
 @public(method=False, out=False)
 def get_autocast_cpu_dtype():
+    """The dtype that autocast casts to on the CPU."""
     return _amp().get_autocast_dtype("cpu")
 
 
 @public(method=False, out=False)
 def get_autocast_gpu_dtype():
+    """The dtype that autocast casts to on GPUs."""
     return _amp().get_autocast_dtype("cuda")
 
 
 @public(method=False, out=False)
 def set_autocast_cpu_dtype(dtype):
+    """Set the dtype that autocast casts to on the CPU."""
     _amp().set_autocast_dtype("cpu", dtype)
 
 
 @public(method=False, out=False)
 def set_autocast_gpu_dtype(dtype):
+    """Set the dtype that autocast casts to on GPUs."""
     _amp().set_autocast_dtype("cuda", dtype)
 
 
@@ -222,6 +236,7 @@ def set_autocast_enabled(device_type, enabled=None):
 
 @public(method=False, out=False)
 def set_autocast_cpu_enabled(enabled):
+    """Switch autocast on the CPU on or off."""
     set_autocast_enabled("cpu", enabled)
 
 
@@ -230,6 +245,7 @@ _nesting = 0  # how deep autocast regions are, for those who count them by hand
 
 @public(method=False, out=False)
 def autocast_increment_nesting():
+    """One autocast block more; how many there are now."""
     global _nesting
     _nesting += 1
     return _nesting
@@ -237,6 +253,7 @@ def autocast_increment_nesting():
 
 @public(method=False, out=False)
 def autocast_decrement_nesting():
+    """One autocast block less; how many there are now."""
     global _nesting
     _nesting -= 1
     return _nesting

@@ -19,6 +19,7 @@ def set_default_device(d) -> None:
 
 
 def get_default_device() -> device:
+    """Where new tensors are made."""
     return default_device
 
 
@@ -52,6 +53,7 @@ _interop_threads = _threads
 
 
 def get_num_threads() -> int:
+    """How many threads an operator may use."""
     return _threads
 
 
@@ -68,10 +70,12 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_interop_threads() -> int:
+    """How many operators may run at once."""
     return _interop_threads
 
 
 def set_num_interop_threads(n: int) -> None:
+    """Set how many operators may run at once."""
     global _interop_threads
     _interop_threads = _positive("set_num_interop_threads", n)
 
@@ -95,14 +99,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
+    """Are operators that are not repeatable refused?"""
     return deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Are operators that are not repeatable only warned about?"""
     return deterministic_warn_only
 
 
 def get_float32_matmul_precision() -> str:
+    """How precise products of float32 matrices are: 'highest', 'high' or 'medium'."""
     return _matmul_precision
 
 

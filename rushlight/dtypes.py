@@ -110,6 +110,7 @@ def of_numpy(numpy_dtype: np.dtype) -> dtype:
 
 
 def get_default_dtype() -> dtype:
+    """The dtype of new floating-point tensors."""
     return _default
 
 

@@ -22,10 +22,12 @@ def export(mod, args: tuple, kwargs: dict | None = None, *, platforms=None, dyna
 
 
 def save(ep, f, **torch_options) -> None:
+    """Write an exported program to a file."""
     ep.save(f)
 
 
 def load(f, **torch_options):
+    """Read a program that ``save`` wrote."""
     from .compiler.exported import load
 
     return load(f)

@@ -8,6 +8,11 @@ from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
+
+def __dir__():
+    return __all__
+
+
 T = TypeVar("T")
 
 

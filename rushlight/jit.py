@@ -31,10 +31,12 @@ def trace(func, example_inputs, **torch_options):
 
 
 def save(m, f, **torch_options) -> None:
+    """Write a traced program to a file."""
     m.save(f)
 
 
 def load(f, map_location=None, **torch_options):
+    """Read a program that ``jit.save`` wrote."""
     return _export.load(f)
 
 
@@ -44,6 +46,7 @@ def script(obj, *args, **kwargs):
 
 
 def ignore(fn=None, **kwargs):
+    """The function itself: nothing is scripted."""
     return (lambda f: f) if fn is None or not callable(fn) else fn
 
 
@@ -51,6 +54,7 @@ unused = export = ignore
 
 
 def freeze(mod, *args, **kwargs):
+    """The module itself: there is nothing to freeze."""
     return mod
 
 
@@ -58,10 +62,12 @@ optimize_for_inference = freeze
 
 
 def is_scripting() -> bool:
+    """Is this TorchScript? No."""
     return False
 
 
 def is_tracing() -> bool:
+    """Is this being traced by TorchScript? No."""
     from .compiler import is_compiling
 
     return is_compiling()

@@ -28,12 +28,19 @@ __all__ = [
     "impl",
     "impl_abstract",
     "infer_schema",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
     "register_vmap",
     "triton_op",
 ]
+
+
+def __dir__():
+    return __all__
+
 
 _OPERATORS: dict[str, CustomOpDef] = {}  # "namespace::name" -> operator
 _EVERY_DEVICE = "*"
@@ -100,6 +107,7 @@ class CustomOpDef:
         self._backward, self._setup_context = backward, setup_context
 
     def register_vmap(self, func=None, /):
+        """Accepted and not needed: operators are mapped by their own rules."""
         return (lambda f: f) if func is None else func  # vmap here calls the operator for each slice
 
     register_autocast = register_torch_dispatch = register_vmap
@@ -226,10 +234,12 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
+    """Give an operator its body for a kind of device."""
     return _operator(op).register_kernel(device_types, func)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
+    """Say what an operator's results look like without computing them."""
     return _operator(op).register_fake if func is None else _operator(op).register_fake(func)
 
 
@@ -237,10 +247,12 @@ impl_abstract = register_fake
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None) -> None:
+    """Give an operator its backward."""
     _operator(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
+    """Accepted and not needed: operators are mapped by their own rules."""
     return _operator(op).register_vmap(func)
 
 
@@ -248,6 +260,7 @@ register_torch_dispatch = register_autocast = register_vmap
 
 
 def fallthrough_kernel() -> None:
+    """A kernel that leaves the work to the next one."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -370,6 +383,7 @@ _NAMESPACES: dict[str, Namespace] = {}
 
 
 def namespace(name: str) -> Namespace:
+    """The operators of one namespace, as attributes."""
     return _NAMESPACES.setdefault(name, Namespace(name))
 
 

@@ -136,10 +136,12 @@ _register_all()
 
 
 def get_all_sharing_strategies() -> set[str]:
+    """The ways in which tensors can be shared."""
     return {"file_descriptor"}
 
 
 def get_sharing_strategy() -> str:
+    """The way in which tensors are shared."""
     return "file_descriptor"
 
 
@@ -231,6 +233,7 @@ def spawn(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False,
 
 
 def start_processes(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"):
+    """Start ``nprocs`` processes that run ``fn(i, *args)``."""
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):

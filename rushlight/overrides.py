@@ -89,10 +89,12 @@ def has_torch_function(relevant_args) -> bool:
 
 
 def has_torch_function_unary(arg) -> bool:
+    """Does this argument override functions?"""
     return has_torch_function((arg,))
 
 
 def has_torch_function_variadic(*args) -> bool:
+    """Does one of these arguments override functions?"""
     return has_torch_function(args)
 
 
@@ -174,6 +176,7 @@ def get_default_nowrap_functions() -> set:
 
 
 def is_tensor_method_or_property(func) -> bool:
+    """Is it a method or property of Tensor?"""
     return func in _names_of_tensor()
 
 

@@ -81,6 +81,7 @@ class Generator:
         return self._seed
 
     def initial_seed(self) -> int:
+        """The seed it began with."""
         return self._seed
 
     def get_state(self) -> Tensor:
@@ -201,14 +202,17 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
+    """The state of the default generator, as a tensor of bytes."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the default generator."""
     default_generator.set_state(new_state)
 
 

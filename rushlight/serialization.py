@@ -49,6 +49,8 @@ class SourceChangeWarning(Warning):
 
 
 class LoadEndianness(Enum):
+    """The order of bytes that ``load`` assumes where a file does not say."""
+
     NATIVE = 1
     LITTLE = 2
     BIG = 3
@@ -139,6 +141,7 @@ def get_safe_globals() -> list:
 
 
 def clear_safe_globals() -> None:
+    """Forget the classes that ``add_safe_globals`` allowed."""
     settings.allowed_globals.clear()
 
 
@@ -196,6 +199,7 @@ def register_package(priority: int, tagger, deserializer) -> None:
 
 
 def get_crc32_options() -> bool:
+    """Does ``save`` compute checksums?"""
     return settings.checksums
 
 
@@ -205,6 +209,7 @@ def set_crc32_options(compute_crc32: bool) -> None:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
+    """The order of bytes that ``load`` assumes where a file does not say."""
     return None if settings.byte_order is None else LoadEndianness[settings.byte_order.upper()]
 
 
@@ -216,6 +221,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_default_mmap_options() -> int | None:
+    """The flags that ``load(mmap=True)`` maps files with."""
     return settings.map_flags
 
 

@@ -302,7 +302,11 @@ def _old(dtype: dtypes.dtype):
         "dtype": dtype,
         "from_file": staticmethod(lambda f, shared=False, size=0: TypedStorage.from_file(f, shared, size, dtype)),
     }
-    return _OfOneDtype(name, (), {**members, "__module__": "torch"})
+    return _OfOneDtype(
+        name,
+        (),
+        {**members, "__module__": "torch", "__doc__": f"A storage of {dtype.name} elements, under its old name."},
+    )
 
 
 OLD = {f"{d.word}Storage": _old(d) for d in dtypes.ALL if d.word[:4] != "UInt" and d.word[:6] != "Float8"}

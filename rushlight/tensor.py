@@ -106,18 +106,22 @@ class Tensor:
 
     @property
     def shape(self):
+        """The size of each dimension."""
         return _plain_tuple(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
         return dtypes.of_numpy(self._array.dtype)
 
     @property
     def device(self) -> device:
+        """Where the elements are."""
         return cpu if self._array.__class__ is _ndarray else namespace_of(self._array).device_of(self._array)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self._array.ndim
 
     def dim(self) -> int:
@@ -142,38 +146,48 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
+        """The bytes of one element."""
         return self._array.dtype.itemsize
 
     def element_size(self) -> int:
+        """The bytes of one element."""
         return self._array.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self._array.size * self._array.dtype.itemsize
 
     def is_floating_point(self) -> bool:
+        """Are the elements real and not whole?"""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Are the elements complex?"""
         return self._array.dtype.kind == "c"
 
     def is_signed(self) -> bool:
+        """Can the elements be negative?"""
         return self.dtype.is_signed
 
     @property
     def is_cpu(self) -> bool:
+        """Is it on the CPU?"""
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
+        """Is it on an NVIDIA GPU?"""
         return self.device.type == "cuda"
 
     @property
     def is_xla(self) -> bool:
+        """Is it on a device of XLA?"""
         return self.device.type == "xla"
 
     @property
     def is_meta(self) -> bool:
+        """Has it a shape and no values?"""
         return self.device.type == "meta"
 
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = False
@@ -184,6 +198,7 @@ class Tensor:
         return -1 if place.type in ("cpu", "meta") else place.index or 0
 
     def is_inference(self) -> bool:
+        """Was it made in inference mode?"""
         return self._storage is not None and self._storage.inference
 
     # -- how it lies in memory ---------------------------------------------------------------------------------------
@@ -264,6 +279,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Are gradients of it wanted?"""
         self._sync()
         if self._node is not None and not self._node.lost:
             return True
@@ -310,11 +326,13 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Was it made by the user, not by an operator that is recorded?"""
         self._sync()
         return self._node is None or self._node.is_leaf
 
     @property
     def grad_fn(self):
+        """The node of the graph that made it; None for a leaf."""
         from .autograd.tape import Output
 
         if self._view is not None and self._view.seen != self._storage.version:
@@ -325,10 +343,12 @@ class Tensor:
 
     @property
     def output_nr(self) -> int:
+        """Which output of its node it is."""
         return getattr(self._node, "index", 0)
 
     @property
     def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` added up, or None."""
         grad = self._grad
         if grad is None:
             if not self.is_leaf and not self.retains_grad:
@@ -388,6 +408,7 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
+        """Does it keep its gradient though it is no leaf?"""
         if self.is_leaf or self._node.hooks is None:
             return False
         retain = self._node.hooks.retain
@@ -420,6 +441,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
+        """The same memory, outside the graph; assigning takes over another tensor's."""
         self._come_home()
         t = wrap(self._array)
         if self._array.__class__ is not _ndarray:

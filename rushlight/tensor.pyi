@@ -171,16 +171,20 @@ class Tensor:
     def __sub__(self, other: Any, /) -> _Tensor: ...
     def __truediv__(self, other: Any, /) -> _Tensor: ...
     def __xor__(self, other: Any, /) -> _Tensor: ...
-    def abs(self) -> _Tensor: ...
+    def abs(self) -> _Tensor:
+        """|x|."""
     def abs_(self) -> Self:
         """In-place version of abs."""
-    def absolute(self) -> _Tensor: ...
+    def absolute(self) -> _Tensor:
+        """|x|."""
     def absolute_(self) -> Self:
         """In-place version of absolute."""
-    def acos(self) -> _Tensor: ...
+    def acos(self) -> _Tensor:
+        """The angle whose cosine is x."""
     def acos_(self) -> Self:
         """In-place version of acos."""
-    def acosh(self) -> _Tensor: ...
+    def acosh(self) -> _Tensor:
+        """The inverse of cosh."""
     def acosh_(self) -> Self:
         """In-place version of acosh."""
     def add(self, other: _Tensor | _Scalar, *, alpha: _Number = 1) -> _Tensor:
@@ -223,30 +227,38 @@ class Tensor:
         """The smallest elements over `dim`; ties share the gradient."""
     def aminmax(self, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> _returns.aminmax:
         """The smallest and the largest elements at once."""
-    def angle(self) -> _Tensor: ...
+    def angle(self) -> _Tensor:
+        """The angle of each complex number, in radians; π for negative real ones."""
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> _Tensor:
         """Whether any element is true."""
     def apply_(self, callable: Any) -> _Tensor:
         """Replace each element by `callable(element)`: slow, for the CPU only."""
-    def arccos(self) -> _Tensor: ...
+    def arccos(self) -> _Tensor:
+        """The angle whose cosine is x."""
     def arccos_(self) -> Self:
         """In-place version of arccos."""
-    def arccosh(self) -> _Tensor: ...
+    def arccosh(self) -> _Tensor:
+        """The inverse of cosh."""
     def arccosh_(self) -> Self:
         """In-place version of arccosh."""
-    def arcsin(self) -> _Tensor: ...
+    def arcsin(self) -> _Tensor:
+        """The angle whose sine is x."""
     def arcsin_(self) -> Self:
         """In-place version of arcsin."""
-    def arcsinh(self) -> _Tensor: ...
+    def arcsinh(self) -> _Tensor:
+        """The inverse of sinh."""
     def arcsinh_(self) -> Self:
         """In-place version of arcsinh."""
-    def arctan(self) -> _Tensor: ...
-    def arctan2(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def arctan(self) -> _Tensor:
+        """The angle whose tangent is x."""
+    def arctan2(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The angle of the point (y, x), in its quadrant."""
     def arctan2_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of arctan2."""
     def arctan_(self) -> Self:
         """In-place version of arctan."""
-    def arctanh(self) -> _Tensor: ...
+    def arctanh(self) -> _Tensor:
+        """The inverse of tanh."""
     def arctanh_(self) -> Self:
         """In-place version of arctanh."""
     def argmax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> _Tensor:
@@ -263,19 +275,24 @@ class Tensor:
         """In-place version of as_strided."""
     def as_strided_scatter(self, src: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
         """`input` with `src` in place of a strided part; a copy."""
-    def asin(self) -> _Tensor: ...
+    def asin(self) -> _Tensor:
+        """The angle whose sine is x."""
     def asin_(self) -> Self:
         """In-place version of asin."""
-    def asinh(self) -> _Tensor: ...
+    def asinh(self) -> _Tensor:
+        """The inverse of sinh."""
     def asinh_(self) -> Self:
         """In-place version of asinh."""
-    def atan(self) -> _Tensor: ...
-    def atan2(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def atan(self) -> _Tensor:
+        """The angle whose tangent is x."""
+    def atan2(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The angle of the point (y, x), in its quadrant."""
     def atan2_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of atan2."""
     def atan_(self) -> Self:
         """In-place version of atan."""
-    def atanh(self) -> _Tensor: ...
+    def atanh(self) -> _Tensor:
+        """The inverse of tanh."""
     def atanh_(self) -> Self:
         """In-place version of atanh."""
     def baddbmm(self, batch1: _Tensor, batch2: _Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> _Tensor:
@@ -290,22 +307,28 @@ class Tensor:
         """This tensor as torch.bfloat16."""
     def bincount(self, weights: _Tensor | None = None, minlength: _int = 0) -> _Tensor:
         """How often each whole number occurs, or the sum of `weights` at its places."""
-    def bitwise_and(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def bitwise_and(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The bits that both have."""
     def bitwise_and_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of bitwise_and."""
-    def bitwise_left_shift(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def bitwise_left_shift(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The bits of x, y places to the left."""
     def bitwise_left_shift_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of bitwise_left_shift."""
-    def bitwise_not(self) -> _Tensor: ...
+    def bitwise_not(self) -> _Tensor:
+        """The bits of x turned over; of a bool, its opposite."""
     def bitwise_not_(self) -> Self:
         """In-place version of bitwise_not."""
-    def bitwise_or(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def bitwise_or(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The bits that one of them has."""
     def bitwise_or_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of bitwise_or."""
-    def bitwise_right_shift(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def bitwise_right_shift(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The bits of x, y places to the right."""
     def bitwise_right_shift_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of bitwise_right_shift."""
-    def bitwise_xor(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def bitwise_xor(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The bits that exactly one of them has."""
     def bitwise_xor_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of bitwise_xor."""
     def bmm(self, mat2: _Tensor) -> _Tensor:
@@ -316,10 +339,12 @@ class Tensor:
         """`input.expand(size)`."""
     def byte(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.uint8."""
-    def ccol_indices(self, *_: Any) -> _Tensor: ...
+    def ccol_indices(self, *_: Any) -> _Tensor:
+        """Where in the values each column begins."""
     def cdouble(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.complex128."""
-    def ceil(self) -> _Tensor: ...
+    def ceil(self) -> _Tensor:
+        """Rounded up."""
     def ceil_(self) -> Self:
         """In-place version of ceil."""
     def cfloat(self, memory_format: _memory_format = ...) -> _Tensor:
@@ -352,8 +377,10 @@ class Tensor:
         """In-place version of clip."""
     def clone(self, *, memory_format: _memory_format = ...) -> _Tensor:
         """A copy that gradients flow through."""
-    def coalesce(self, *_: Any) -> _Tensor: ...
-    def col_indices(self, *_: Any) -> _Tensor: ...
+    def coalesce(self, *_: Any) -> _Tensor:
+        """The sparse tensor with each place once, in order."""
+    def col_indices(self, *_: Any) -> _Tensor:
+        """The column of each value."""
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> _Tensor:
         """All ways to take `r` elements of a vector, in order, as rows."""
     def conj(self) -> _Tensor:
@@ -368,15 +395,18 @@ class Tensor:
         """This tensor if it lies in memory that way, else a copy that does."""
     def copy_(self, src: _Tensor, non_blocking: _bool = False) -> _Tensor:
         """Write `src`, broadcast and cast, into this tensor."""
-    def copysign(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def copysign(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The magnitude of x with the sign of y."""
     def copysign_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of copysign."""
     def corrcoef(self) -> _Tensor:
         """The matrix of correlation coefficients of variables in rows."""
-    def cos(self) -> _Tensor: ...
+    def cos(self) -> _Tensor:
+        """The cosine."""
     def cos_(self) -> Self:
         """In-place version of cos."""
-    def cosh(self) -> _Tensor: ...
+    def cosh(self) -> _Tensor:
+        """The hyperbolic cosine."""
     def cosh_(self) -> Self:
         """In-place version of cosh."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> _Tensor:
@@ -387,7 +417,8 @@ class Tensor:
         """This tensor in the CPU's memory."""
     def cross(self, other: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None) -> _Tensor:
         """The cross product of vectors of three along `dim` (the first of size 3 if not given)."""
-    def crow_indices(self, *_: Any) -> _Tensor: ...
+    def crow_indices(self, *_: Any) -> _Tensor:
+        """Where in the values each row begins."""
     def cuda(self, device: _Device = None, non_blocking: _bool = False, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor on a GPU."""
     def cummax(self, dim: _int | Sequence[_int]) -> _returns.cummax:
@@ -404,16 +435,19 @@ class Tensor:
         """In-place version of cumsum."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
-    def deg2rad(self) -> _Tensor: ...
+    def deg2rad(self) -> _Tensor:
+        """Degrees as radians."""
     def deg2rad_(self) -> Self:
         """In-place version of deg2rad."""
-    def dense_dim(self) -> _int: ...
+    def dense_dim(self) -> _int:
+        """How many dimensions the values of a sparse tensor have."""
     def det(self) -> _Tensor:
         """The determinant."""
     def detach(self) -> _Tensor:
         """The same memory, outside the graph."""
     @property
-    def device(self) -> _device: ...
+    def device(self) -> _device: 
+        """Where the elements are."""
     def diag(self, diagonal: _int = 0) -> _Tensor:
         """A vector as a matrix's diagonal, or a matrix's diagonal as a vector."""
     def diag_embed(self, offset: _float = 0, dim1: _int = -2, dim2: _int = -1) -> _Tensor:
@@ -426,7 +460,8 @@ class Tensor:
         """`input` with `src` in place of a diagonal; a copy."""
     def diff(self, n: _int = 1, dim: _int | Sequence[_int] = -1, prepend: _Tensor | None = None, append: _Tensor | None = None) -> _Tensor:
         """The `n`-th difference of neighbours along `dim`."""
-    def digamma(self) -> _Tensor: ...
+    def digamma(self) -> _Tensor:
+        """The slope of `lgamma`."""
     def digamma_(self) -> Self:
         """In-place version of digamma."""
     def dim(self) -> _int:
@@ -450,38 +485,48 @@ class Tensor:
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
         """`tensor_split` along dimension 2."""
     @property
-    def dtype(self) -> _dtype: ...
-    def element_size(self) -> _int: ...
-    def eq(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def dtype(self) -> _dtype: 
+        """The type of the elements."""
+    def element_size(self) -> _int:
+        """The bytes of one element."""
+    def eq(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x = y, element by element."""
     def eq_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of eq."""
     def equal(self, other: _Tensor | _Scalar) -> _bool:
         """Whether both tensors have one shape and the same elements; a Python bool."""
-    def erf(self) -> _Tensor: ...
+    def erf(self) -> _Tensor:
+        """The error function."""
     def erf_(self) -> Self:
         """In-place version of erf."""
-    def erfc(self) -> _Tensor: ...
+    def erfc(self) -> _Tensor:
+        """1 - erf(x), precise where that is small."""
     def erfc_(self) -> Self:
         """In-place version of erfc."""
-    def erfinv(self) -> _Tensor: ...
+    def erfinv(self) -> _Tensor:
+        """The inverse of the error function."""
     def erfinv_(self) -> Self:
         """In-place version of erfinv."""
-    def exp(self) -> _Tensor: ...
-    def exp2(self) -> _Tensor: ...
+    def exp(self) -> _Tensor:
+        """e to the power of x."""
+    def exp2(self) -> _Tensor:
+        """2 to the power of x."""
     def exp2_(self) -> Self:
         """In-place version of exp2."""
     def exp_(self) -> Self:
         """In-place version of exp."""
     def expand_as(self, other: _Tensor | _Scalar) -> _Tensor:
         """`self.expand(other.size())`."""
-    def expm1(self) -> _Tensor: ...
+    def expm1(self) -> _Tensor:
+        """exp(x) - 1, precise near 0."""
     def expm1_(self) -> Self:
         """In-place version of expm1."""
     def fill_(self, value: Any) -> _Tensor:
         """Write one value everywhere."""
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> _Tensor:
         """Write `fill_value` on the main diagonal; `wrap` goes on below a tall matrix, one row left out."""
-    def fix(self) -> _Tensor: ...
+    def fix(self) -> _Tensor:
+        """Rounded towards zero."""
     def fix_(self) -> Self:
         """In-place version of fix."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> _Tensor:
@@ -498,28 +543,36 @@ class Tensor:
         """`input ** exponent` in double precision."""
     def float_power_(self, exponent: _Tensor | _Scalar) -> Self:
         """In-place version of float_power."""
-    def floor(self) -> _Tensor: ...
+    def floor(self) -> _Tensor:
+        """Rounded down."""
     def floor_(self) -> Self:
         """In-place version of floor."""
-    def floor_divide(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def floor_divide(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x / y, rounded down."""
     def floor_divide_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of floor_divide."""
-    def fmax(self, other: _Tensor | _Scalar) -> _Tensor: ...
-    def fmin(self, other: _Tensor | _Scalar) -> _Tensor: ...
-    def fmod(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def fmax(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The larger of each pair; a number wins over nan."""
+    def fmin(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The smaller of each pair; a number wins over nan."""
+    def fmod(self, other: _Tensor | _Scalar) -> _Tensor:
+        """What is left of x / y rounded towards zero; it has the sign of x."""
     def fmod_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of fmod."""
-    def frac(self) -> _Tensor: ...
+    def frac(self) -> _Tensor:
+        """What is left of x rounded towards zero."""
     def frac_(self) -> Self:
         """In-place version of frac."""
     def frexp(self) -> _returns.frexp:
         """Mantissa in [0.5, 1) and integer exponent of each element."""
     def gather(self, dim: _int | Sequence[_int], index: _Tensor, *, sparse_grad: _bool = False) -> _Tensor:
         """`out[i][j] = input[index[i][j]][j]` (for dim 0): elements picked along a dimension."""
-    def gcd(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def gcd(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The greatest common divisor."""
     def gcd_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of gcd."""
-    def ge(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def ge(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≥ y, element by element."""
     def ge_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of ge."""
     def geqrf(self) -> _returns.geqrf:
@@ -528,13 +581,16 @@ class Tensor:
         """Every product of an element of one vector with one of the other."""
     def get_device(self) -> _int:
         """The device's index; -1 on the CPU."""
-    def greater(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def greater(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x > y, element by element."""
     def greater_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of gt."""
-    def greater_equal(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def greater_equal(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≥ y, element by element."""
     def greater_equal_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of ge."""
-    def gt(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def gt(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x > y, element by element."""
     def gt_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of gt."""
     def half(self, memory_format: _memory_format = ...) -> _Tensor:
@@ -543,7 +599,8 @@ class Tensor:
         """x, but 0 within `lambd` of 0."""
     def hash_tensor(self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _float = 0) -> _Tensor:
         """The exclusive or of the bits of all elements, or along `dim`, each taken as a float64 or an int64."""
-    def heaviside(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def heaviside(self, other: _Tensor | _Scalar) -> _Tensor:
+        """0 below zero, 1 above, y at zero."""
     def heaviside_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of heaviside."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> _Tensor:
@@ -552,16 +609,20 @@ class Tensor:
         """`(hist, bin_edges)`: the count (or weight, or density) of elements between the edges."""
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
         """`tensor_split` along dimension 1."""
-    def hypot(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def hypot(self, other: _Tensor | _Scalar) -> _Tensor:
+        """√(x² + y²)."""
     def hypot_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of hypot."""
-    def i0(self) -> _Tensor: ...
+    def i0(self) -> _Tensor:
+        """The modified Bessel function of the first kind, order 0."""
     def i0_(self) -> Self:
         """In-place version of i0."""
-    def igamma(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def igamma(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The lower incomplete gamma function, as a share of the whole."""
     def igamma_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of igamma."""
-    def igammac(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def igammac(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The upper incomplete gamma function, as a share of the whole."""
     def igammac_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of igammac."""
     def index_add(self, dim: _int | Sequence[_int], index: _Tensor, source: Any, *, alpha: _Number = 1) -> _Tensor:
@@ -586,31 +647,40 @@ class Tensor:
         """In-place version of index_reduce."""
     def index_select(self, dim: _int | Sequence[_int], index: _Tensor) -> _Tensor:
         """The slices of a dimension that `index` names; a copy."""
-    def indices(self, *_: Any) -> _Tensor: ...
+    def indices(self, *_: Any) -> _Tensor:
+        """The places of a coalesced sparse tensor's values."""
     def inner(self, other: _Tensor | _Scalar) -> _Tensor:
         """The sums of products over both last dimensions."""
     def int(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int32."""
     def inverse(self) -> _Tensor:
         """The inverse of square matrices."""
-    def is_coalesced(self, *_: Any) -> _bool: ...
-    def is_complex(self) -> _bool: ...
+    def is_coalesced(self, *_: Any) -> _bool:
+        """Is each place of a sparse tensor there once, in order?"""
+    def is_complex(self) -> _bool:
+        """Are the elements complex?"""
     def is_conj(self) -> _bool:
         """False: conjugation and negation are never delayed here."""
     def is_contiguous(self, memory_format: _memory_format = ...) -> _bool:
         """Do the elements lie in memory in order, without gaps?"""
     @property
-    def is_cpu(self) -> _bool: ...
+    def is_cpu(self) -> _bool: 
+        """Is it on the CPU?"""
     @property
-    def is_cuda(self) -> _bool: ...
+    def is_cuda(self) -> _bool: 
+        """Is it on an NVIDIA GPU?"""
     def is_distributed(self) -> _bool:
         """Whether the tensor is spread over processes: never, here."""
-    def is_floating_point(self) -> _bool: ...
-    def is_inference(self) -> _bool: ...
+    def is_floating_point(self) -> _bool:
+        """Are the elements real and not whole?"""
+    def is_inference(self) -> _bool:
+        """Was it made in inference mode?"""
     @property
-    def is_leaf(self) -> _bool: ...
+    def is_leaf(self) -> _bool: 
+        """Was it made by the user, not by an operator that is recorded?"""
     @property
-    def is_meta(self) -> _bool: ...
+    def is_meta(self) -> _bool: 
+        """Has it a shape and no values?"""
     is_mkldnn: _bool
     is_mps: _bool
     def is_neg(self) -> _bool:
@@ -618,87 +688,114 @@ class Tensor:
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         """Is the one element not zero?"""
-    def is_pinned(self, device: _Device = None) -> _bool: ...
+    def is_pinned(self, device: _Device = None) -> _bool:
+        """Does it lie in pinned memory? Never here."""
     is_quantized: _bool
     def is_same_size(self, other: _Tensor | _Scalar) -> _bool:
         """Have both the same shape?"""
     def is_set_to(self, tensor: _Tensor) -> _bool:
         """Do both tensors show the same memory in the same way?"""
-    def is_shared(self) -> _bool: ...
-    def is_signed(self) -> _bool: ...
+    def is_shared(self) -> _bool:
+        """Does it lie in memory that processes share?"""
+    def is_signed(self) -> _bool:
+        """Can the elements be negative?"""
     is_sparse: _bool
     is_sparse_csr: _bool
     @property
-    def is_xla(self) -> _bool: ...
+    def is_xla(self) -> _bool: 
+        """Is it on a device of XLA?"""
     is_xpu: _bool
     def isclose(self, other: _Tensor | _Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _Tensor:
         """Where `|input - other| <= atol + rtol * |other|`."""
-    def isfinite(self) -> _Tensor: ...
-    def isinf(self) -> _Tensor: ...
-    def isnan(self) -> _Tensor: ...
-    def isneginf(self) -> _Tensor: ...
-    def isposinf(self) -> _Tensor: ...
-    def isreal(self) -> _Tensor: ...
+    def isfinite(self) -> _Tensor:
+        """Where an element is neither infinite nor nan."""
+    def isinf(self) -> _Tensor:
+        """Where an element is infinite."""
+    def isnan(self) -> _Tensor:
+        """Where an element is nan."""
+    def isneginf(self) -> _Tensor:
+        """Where an element is -inf."""
+    def isposinf(self) -> _Tensor:
+        """Where an element is +inf."""
+    def isreal(self) -> _Tensor:
+        """Where an element has no imaginary part."""
     def istft(self, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
         """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
     @property
-    def itemsize(self) -> _int: ...
+    def itemsize(self) -> _int: 
+        """The bytes of one element."""
     def kron(self, other: _Tensor | _Scalar) -> _Tensor:
         """The Kronecker product: every block of the result is `other` times an element of `input`."""
     def kthvalue(self, k: _int, dim: _int | Sequence[_int] = -1, keepdim: _bool = False) -> _returns.kthvalue:
         """The `k`-th smallest element along `dim` and its index."""
-    def lcm(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def lcm(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The least common multiple."""
     def lcm_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of lcm."""
-    def ldexp(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def ldexp(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x 2ʸ."""
     def ldexp_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of ldexp."""
-    def le(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def le(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≤ y, element by element."""
     def le_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of le."""
     def lerp(self, end: Any, weight: Any) -> _Tensor:
         """Linear interpolation: `input + weight * (end - input)`."""
     def lerp_(self, end: Any, weight: Any) -> Self:
         """In-place version of lerp."""
-    def less(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def less(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x < y, element by element."""
     def less_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of lt."""
-    def less_equal(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def less_equal(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≤ y, element by element."""
     def less_equal_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of le."""
-    def lgamma(self) -> _Tensor: ...
+    def lgamma(self) -> _Tensor:
+        """The logarithm of |Γ(x)|."""
     def lgamma_(self) -> Self:
         """In-place version of lgamma."""
-    def log(self) -> _Tensor: ...
-    def log10(self) -> _Tensor: ...
+    def log(self) -> _Tensor:
+        """The natural logarithm."""
+    def log10(self) -> _Tensor:
+        """The logarithm to base 10."""
     def log10_(self) -> Self:
         """In-place version of log10."""
-    def log1p(self) -> _Tensor: ...
+    def log1p(self) -> _Tensor:
+        """log(1 + x), precise near 0."""
     def log1p_(self) -> Self:
         """In-place version of log1p."""
-    def log2(self) -> _Tensor: ...
+    def log2(self) -> _Tensor:
+        """The logarithm to base 2."""
     def log2_(self) -> Self:
         """In-place version of log2."""
     def log_(self) -> Self:
         """In-place version of log."""
     def log_softmax(self, dim: _int | Sequence[_int], dtype: _dtype | None = None) -> _Tensor:
         """The logarithm of `softmax`, without overflow."""
-    def logaddexp(self, other: _Tensor | _Scalar) -> _Tensor: ...
-    def logaddexp2(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def logaddexp(self, other: _Tensor | _Scalar) -> _Tensor:
+        """log(exp(x) + exp(y)), without overflow."""
+    def logaddexp2(self, other: _Tensor | _Scalar) -> _Tensor:
+        """log₂(2ˣ + 2ʸ), without overflow."""
     def logcumsumexp(self, dim: _int | Sequence[_int]) -> _Tensor:
         """`log(cumsum(exp(input)))` along `dim`, without overflow."""
     def logdet(self) -> _Tensor:
         """The log of the determinant: nan where that is negative, -inf where it is zero."""
-    def logical_and(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def logical_and(self, other: _Tensor | _Scalar) -> _Tensor:
+        """Where both are not zero."""
     def logical_and_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of logical_and."""
-    def logical_not(self) -> _Tensor: ...
+    def logical_not(self) -> _Tensor:
+        """Where an element is zero."""
     def logical_not_(self) -> Self:
         """In-place version of logical_not."""
-    def logical_or(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def logical_or(self, other: _Tensor | _Scalar) -> _Tensor:
+        """Where one of them is not zero."""
     def logical_or_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of logical_or."""
-    def logical_xor(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def logical_xor(self, other: _Tensor | _Scalar) -> _Tensor:
+        """Where exactly one of them is not zero."""
     def logical_xor_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of logical_xor."""
     def logit(self, eps: _float | None = None) -> _Tensor:
@@ -709,7 +806,8 @@ class Tensor:
         """`log(sum(exp(input)))` over `dim`, without overflow."""
     def long(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int64."""
-    def lt(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def lt(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x < y, element by element."""
     def lt_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of lt."""
     def lu(self, pivot: _bool=True, get_infos: _bool=False) -> Any:
@@ -743,7 +841,8 @@ class Tensor:
     @overload
     def max(self, dim: _int, keepdim: _bool=False, *, out: Any=None) -> _returns.max:
         """The largest element; with `dim`, (values, indices) along it; with a tensor, the larger of each pair."""
-    def maximum(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def maximum(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The larger of each pair; nan wins."""
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> _Tensor:
         """The mean of all elements, or over `dim`."""
     @overload
@@ -758,7 +857,8 @@ class Tensor:
     @overload
     def min(self, dim: _int, keepdim: _bool=False, *, out: Any=None) -> _returns.min:
         """The smallest element; with `dim`, (values, indices) along it; with a tensor, the smaller of each pair."""
-    def minimum(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def minimum(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The smaller of each pair; nan wins."""
     def mm(self, mat2: _Tensor) -> _Tensor:
         """The product of two matrices."""
     def mode(self, dim: _int | Sequence[_int] = -1, keepdim: _bool = False) -> _returns.mode:
@@ -771,12 +871,14 @@ class Tensor:
         """Dimensions moved to other places, the rest in their old order."""
     def msort(self) -> _Tensor:
         """`input` sorted along its first dimension."""
-    def mul(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def mul(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x y."""
     def mul_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of mul."""
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None) -> _Tensor:
         """Indices drawn with the probabilities (unnormalized) in each row of `input`."""
-    def multiply(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def multiply(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x y."""
     def multiply_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of multiply."""
     def mv(self, vec: _Tensor) -> _Tensor:
@@ -805,25 +907,31 @@ class Tensor:
     def narrow_copy(self, dim: _int | Sequence[_int], start: Any, length: Any) -> _Tensor:
         """`narrow` as a copy."""
     @property
-    def nbytes(self) -> _int: ...
+    def nbytes(self) -> _int: 
+        """The bytes of all elements."""
     @property
-    def ndim(self) -> _int: ...
+    def ndim(self) -> _int: 
+        """The number of dimensions."""
     def ndimension(self) -> _int:
         """The number of dimensions."""
-    def ne(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def ne(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≠ y, element by element."""
     def ne_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of ne."""
-    def neg(self) -> _Tensor: ...
+    def neg(self) -> _Tensor:
+        """-x."""
     def neg_(self) -> Self:
         """In-place version of neg."""
-    def negative(self) -> _Tensor: ...
+    def negative(self) -> _Tensor:
+        """-x."""
     def negative_(self) -> Self:
         """In-place version of negative."""
     def nelement(self) -> _int:
         """The number of elements."""
     def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> _Tensor:
         """A copy of `data` with this tensor's dtype and device."""
-    def nextafter(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def nextafter(self, other: _Tensor | _Scalar) -> _Tensor:
+        """The next number that the dtype has, from x towards y."""
     def nextafter_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of nextafter."""
     @overload
@@ -835,25 +943,29 @@ class Tensor:
         """`nonzero` with `size` rows: cut off, or filled up."""
     def norm(self, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> _Tensor:
         """The `p`-norm of all elements or over `dim`; `'fro'` is 2, `'nuc'` the sum of singular values."""
-    def not_equal(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def not_equal(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x ≠ y, element by element."""
     def not_equal_(self, other: _Tensor | _Scalar) -> _Tensor:
         """In-place version of ne."""
     def numel(self) -> _int:
         """The number of elements."""
-    def orgqr(self, tau: _Tensor) -> _Tensor: ...
+    def orgqr(self, tau: _Tensor) -> _Tensor:
+        """The matrix Q from what `geqrf` returns."""
     def ormqr(self, tau: _Tensor, other: _Tensor | _Scalar, left: _bool = True, transpose: _bool = False) -> _Tensor:
         """The product of the Q that `geqrf` packed with a matrix, without forming Q."""
     def outer(self, vec2: _Tensor) -> _Tensor:
         """Every product of an element of one vector with one of the other."""
     @property
-    def output_nr(self) -> _int: ...
+    def output_nr(self) -> _int: 
+        """Which output of its node it is."""
     def permute(self, *dims: _int | Sequence[_int]) -> _Tensor:
         """The dimensions in another order."""
     def pin_memory(self, device: _Device = None) -> _Tensor:
         """This tensor: XLA stages its own transfers, so there is no memory to pin."""
     def pinverse(self, rcond: _float = 1e-15) -> _Tensor:
         """The pseudo-inverse."""
-    def polygamma_(self, n: _int) -> _Tensor: ...
+    def polygamma_(self, n: _int) -> _Tensor:
+        """`polygamma`, in place."""
     def positive(self) -> _Tensor:
         """`input` itself."""
     def pow(self, exponent: _Tensor | _Scalar) -> _Tensor:
@@ -872,20 +984,24 @@ class Tensor:
         """Q and R; `some` for the reduced ones."""
     def quantile(self, q: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> _Tensor:
         """The values below which fractions `q` of the elements lie, all or along `dim`."""
-    def rad2deg(self) -> _Tensor: ...
+    def rad2deg(self) -> _Tensor:
+        """Radians as degrees."""
     def rad2deg_(self) -> Self:
         """In-place version of rad2deg."""
     def ravel(self) -> _Tensor:
         """One dimension; a view if the memory is in order."""
-    def reciprocal(self) -> _Tensor: ...
+    def reciprocal(self) -> _Tensor:
+        """1 / x."""
     def reciprocal_(self) -> Self:
         """In-place version of reciprocal."""
     def record_stream(self, stream: Any) -> None:
         """Nothing to record: XLA keeps memory alive for as long as work needs it."""
-    def relu(self) -> _Tensor: ...
+    def relu(self) -> _Tensor:
+        """max(x, 0)."""
     def relu_(self) -> Self:
         """In-place version of relu."""
-    def remainder(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def remainder(self, other: _Tensor | _Scalar) -> _Tensor:
+        """What is left of x / y rounded down; it has the sign of y."""
     def remainder_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of remainder."""
     def renorm(self, p: _float, dim: _int | Sequence[_int], maxnorm: _float) -> _Tensor:
@@ -907,7 +1023,8 @@ class Tensor:
     def retain_grad(self) -> None:
         """Keep this tensor's gradient in `.grad` although it is not a leaf."""
     @property
-    def retains_grad(self) -> _bool: ...
+    def retains_grad(self) -> _bool: 
+        """Does it keep its gradient though it is no leaf?"""
     def roll(self, shifts: Any, dims: _int | Sequence[_int] = ()) -> _Tensor:
         """Elements moved along, those that fall off coming in again on the other side."""
     def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> _Tensor:
@@ -916,8 +1033,10 @@ class Tensor:
         """To the nearest integer (or to `decimals` places), halves to even."""
     def round_(self, *, decimals: Any = None) -> Self:
         """In-place version of round."""
-    def row_indices(self, *_: Any) -> _Tensor: ...
-    def rsqrt(self) -> _Tensor: ...
+    def row_indices(self, *_: Any) -> _Tensor:
+        """The row of each value."""
+    def rsqrt(self) -> _Tensor:
+        """1 / √x."""
     def rsqrt_(self) -> Self:
         """In-place version of rsqrt."""
     def scatter(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: Any = None) -> _Tensor:
@@ -938,28 +1057,34 @@ class Tensor:
         """`input` with `src` in place of `input.select(dim, index)`; a copy."""
     def set_(self, source: Any = None, storage_offset: _float = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> _Tensor:
         """Make this tensor another view of `source`'s memory; empty without one."""
-    def sgn(self) -> _Tensor: ...
+    def sgn(self) -> _Tensor:
+        """The sign; of a complex number, the number on the unit circle in its direction."""
     def sgn_(self) -> Self:
         """In-place version of sgn."""
     def share_memory_(self) -> _Tensor:
         """Move the tensor's memory to where other processes started from here see writes to it."""
     def short(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int16."""
-    def sigmoid(self) -> _Tensor: ...
+    def sigmoid(self) -> _Tensor:
+        """1 / (1 + exp(-x))."""
     def sigmoid_(self) -> Self:
         """In-place version of sigmoid."""
     def sign(self) -> _Tensor:
         """-1, 0 or 1 for each element."""
     def sign_(self) -> Self:
         """In-place version of sign."""
-    def signbit(self) -> _Tensor: ...
-    def sin(self) -> _Tensor: ...
+    def signbit(self) -> _Tensor:
+        """Where the sign is negative, that of -0.0 too."""
+    def sin(self) -> _Tensor:
+        """The sine."""
     def sin_(self) -> Self:
         """In-place version of sin."""
-    def sinc(self) -> _Tensor: ...
+    def sinc(self) -> _Tensor:
+        """sin(πx) / πx, 1 at 0."""
     def sinc_(self) -> Self:
         """In-place version of sinc."""
-    def sinh(self) -> _Tensor: ...
+    def sinh(self) -> _Tensor:
+        """The hyperbolic sine."""
     def sinh_(self) -> Self:
         """In-place version of sinh."""
     def slice_inverse(self, src: _Tensor, dim: _int | Sequence[_int] = 0, start: Any = None, end: Any = None, step: _int = 1) -> _Tensor:
@@ -972,14 +1097,16 @@ class Tensor:
         """`exp(input)` divided by its sum over `dim`."""
     def sort(self, dim: _int | Sequence[_int] = -1, descending: _bool = False, *, stable: _bool | None = None) -> _returns.sort:
         """`(values, indices)` in order along `dim`; equal elements keep theirs."""
-    def sparse_dim(self) -> _int: ...
+    def sparse_dim(self) -> _int:
+        """How many dimensions of a sparse tensor are given by indices."""
     def sparse_mask(self, mask: _Tensor) -> _Tensor:
         """The elements at the places of a sparse `mask`."""
     def split(self, split_size_or_sections: _int | Sequence[_int], dim: _int=0) -> tuple[_Tensor, ...]:
         """Parts of the given size (the last may be smaller), or of the given sizes; views."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int | Sequence[_int] = 0) -> tuple[_Tensor, ...]:
         """Parts of the given sizes; views."""
-    def sqrt(self) -> _Tensor: ...
+    def sqrt(self) -> _Tensor:
+        """√x."""
     def sqrt_(self) -> Self:
         """In-place version of sqrt."""
     def square(self) -> _Tensor:
@@ -1028,10 +1155,12 @@ class Tensor:
         """The elements at `index` of the flattened tensor, in the index's shape."""
     def take_along_dim(self, indices: Any, dim: _int | Sequence[_int] | None = None) -> _Tensor:
         """`gather` that broadcasts the tensor and the indices together first."""
-    def tan(self) -> _Tensor: ...
+    def tan(self) -> _Tensor:
+        """The tangent."""
     def tan_(self) -> Self:
         """In-place version of tan."""
-    def tanh(self) -> _Tensor: ...
+    def tanh(self) -> _Tensor:
+        """The hyperbolic tangent."""
     def tanh_(self) -> Self:
         """In-place version of tanh."""
     def tensor_split(self, indices_or_sections: _Tensor | _int | Sequence[_int], dim: _int=0) -> tuple[_Tensor, ...]:
@@ -1042,8 +1171,10 @@ class Tensor:
         """A tensor with all elements: itself, unless it is sparse."""
     def to_sparse(self, sparse_dim: Any = None, *, layout: _layout | None = None, blocksize: Any = None, dense_dim: Any = None) -> _Tensor:
         """The elements that are not zero, with their places."""
-    def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> _Tensor: ...
-    def to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> _Tensor: ...
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> _Tensor:
+        """Not here: blocks of columns; use `to_sparse_csc`."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> _Tensor:
+        """Not here: blocks of rows; use `to_sparse_csr`."""
     def to_sparse_csc(self, dense_dim: Any = None) -> _Tensor:
         """A matrix by columns, without its zeros."""
     def to_sparse_csr(self, dense_dim: Any = None) -> _Tensor:
@@ -1066,10 +1197,12 @@ class Tensor:
         """The upper triangle, zeros elsewhere."""
     def triu_(self, diagonal: _int = 0) -> Self:
         """In-place version of triu."""
-    def true_divide(self, other: _Tensor | _Scalar) -> _Tensor: ...
+    def true_divide(self, other: _Tensor | _Scalar) -> _Tensor:
+        """x / y, never rounded."""
     def true_divide_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of true_divide."""
-    def trunc(self) -> _Tensor: ...
+    def trunc(self) -> _Tensor:
+        """Rounded towards zero."""
     def trunc_(self) -> Self:
         """In-place version of trunc."""
     def type_as(self, other: _Tensor | _Scalar) -> _Tensor:
@@ -1102,7 +1235,8 @@ class Tensor:
         """In-place version of unsqueeze."""
     def untyped_storage(self) -> _UntypedStorage:
         """The memory this tensor shares with its views."""
-    def values(self, *_: Any) -> _Tensor: ...
+    def values(self, *_: Any) -> _Tensor:
+        """The values of a sparse tensor."""
     def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None) -> _Tensor:
         """The variance: squares of differences from the mean, summed and divided by count - `correction` (1)."""
     def vdot(self, other: _Tensor | _Scalar) -> _Tensor:

@@ -163,6 +163,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def is_autocast_available(device_type: str) -> bool:
+    """Can autocast be used on this kind of device?"""
     return device_type in ("cpu", "cuda", "xla", "tpu")
 
 
@@ -175,6 +176,7 @@ def get_autocast_dtype(device_type: str):
 
 
 def set_autocast_dtype(device_type: str, dtype) -> None:
+    """Set the dtype that autocast casts to on this kind of device."""
     _default_dtypes[device_type] = dtype
 
 

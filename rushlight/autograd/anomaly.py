@@ -71,10 +71,12 @@ class detect_anomaly(mode._Switch):
 
 
 def is_anomaly_enabled() -> bool:
+    """Is anomaly detection on?"""
     return state.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Does anomaly detection look for nan in gradients?"""
     return state.check_nan
 
 

@@ -193,10 +193,12 @@ class inference_mode(_Switch):
 
 
 def is_grad_enabled() -> bool:
+    """Are operators recorded now?"""
     return state.grad
 
 
 def is_inference_mode_enabled() -> bool:
+    """Is inference mode on?"""
     return state.inference
 
 

@@ -114,6 +114,7 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def list_backends(exclude_tags=None) -> list[str]:
+    """The names that ``compile(backend=…)`` takes."""
     return ["xla"]
 
 

@@ -36,6 +36,7 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several open sizes at once: ``batch, time = dims('batch', 'time')``."""
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 

@@ -89,10 +89,12 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
+    """How many devices there are."""
     return len(_gpus())
 
 
 def is_initialized() -> bool:
+    """Was a device used yet?"""
     return is_available()
 
 
@@ -118,6 +120,7 @@ def _gpu(device=None):
 
 
 def current_device() -> int:
+    """The index of the current device."""
     _gpu()
     return config.current_gpu
 
@@ -157,10 +160,12 @@ def can_device_access_peer(device, peer_device) -> bool:
 
 
 def get_device_name(device=None) -> str:
+    """The device's name."""
     return _gpu(device).device_kind
 
 
 def get_device_capability(device=None) -> tuple[int, int]:
+    """The device's compute capability as (major, minor)."""
     return _capability(_gpu(device))
 
 
@@ -184,6 +189,7 @@ class _CudaDeviceProperties:
 
 
 def get_device_properties(device=None) -> _CudaDeviceProperties:
+    """Name, memory and compute capability of a device."""
     return _CudaDeviceProperties(_gpu(device))
 
 
@@ -193,10 +199,12 @@ def get_arch_list() -> list[str]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Can the device compute in bfloat16?"""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def is_tf32_supported() -> bool:
+    """Can the device compute in TF32?"""
     return is_available() and get_device_capability()[0] >= 8
 
 
@@ -225,14 +233,17 @@ def memory_allocated(device=None) -> int:
 
 
 def max_memory_allocated(device=None) -> int:
+    """The most bytes that tensors held at one time."""
     return _memory("peak_bytes_in_use", device)
 
 
 def memory_reserved(device=None) -> int:
+    """The bytes that are reserved on the device."""
     return _memory("pool_bytes", device) or _memory("bytes_reserved", device)
 
 
 def max_memory_reserved(device=None) -> int:
+    """The most bytes that were reserved at one time."""
     return _memory("peak_pool_bytes", device) or memory_reserved(device)
 
 
@@ -296,25 +307,30 @@ manual_seed_all, seed_all = manual_seed, seed
 
 
 def initial_seed() -> int:
+    """The seed of the current device's generator."""
     _gpu()
     return _generator().initial_seed()
 
 
 def get_rng_state(device="cuda"):
+    """The random state of a device, as a tensor."""
     _gpu(device)
     return _generator().get_state()
 
 
 def get_rng_state_all() -> list:
+    """The random states of all devices."""
     return [get_rng_state(i) for i in range(device_count())]
 
 
 def set_rng_state(new_state, device="cuda") -> None:
+    """Set the random state of a device."""
     _gpu(device)
     _generator().set_state(new_state)
 
 
 def set_rng_state_all(new_states) -> None:
+    """Set the random states of all devices."""
     for i, state in enumerate(new_states):
         set_rng_state(state, i)
 

@@ -97,6 +97,7 @@ class Event:
 
 
 def current_stream(device=None) -> Stream:
+    """The stream that work is put on; there is one per device."""
     return Stream(device)
 
 

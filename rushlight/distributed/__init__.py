@@ -32,10 +32,12 @@ class DebugLevel(enum.Enum):
 
 
 def get_debug_level() -> DebugLevel:
+    """How much is checked and told: OFF, INFO or DETAIL."""
     return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
 
 
 def set_debug_level(level: DebugLevel) -> None:
+    """Set how much is checked and told."""
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = level.name
 
 

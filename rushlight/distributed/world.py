@@ -397,6 +397,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """The backend of a group for each kind of device, as text."""
     return str(the(group)._config)
 
 
@@ -445,6 +446,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
+    """How many groups there are."""
     return len(_world.groups)
 
 
@@ -459,6 +461,7 @@ def is_available() -> bool:
 
 
 def is_gloo_available() -> bool:
+    """Is there a backend for processes on CPUs?"""
     return True
 
 
@@ -470,14 +473,17 @@ def is_nccl_available() -> bool:
 
 
 def is_mpi_available() -> bool:
+    """Is there MPI? No."""
     return False
 
 
 def is_ucc_available() -> bool:
+    """Is there UCC? No."""
     return False
 
 
 def is_xccl_available() -> bool:
+    """Is there XCCL? No."""
     return False
 
 

@@ -98,16 +98,22 @@ def _text(bound):
 
 
 class _GreaterThan(_Bounded):
+    """Above ``lower_bound``."""
+
     def check(self, value):
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Bounded):
+    """At or above ``lower_bound``."""
+
     def check(self, value):
         return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
+    """Below ``upper_bound``."""
+
     def __init__(self, upper_bound) -> None:
         super().__init__(None, upper_bound)
 
@@ -116,16 +122,22 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
+    """From ``lower_bound`` to ``upper_bound``."""
+
     def check(self, value):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
+    """From ``lower_bound`` to below ``upper_bound``."""
+
     def check(self, value):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Bounded):
+    """Whole numbers from ``lower_bound`` to ``upper_bound``."""
+
     is_discrete = True
 
     def check(self, value):
@@ -168,6 +180,8 @@ class _Simplex(_Vector):
 
 
 class _Multinomial(_Vector):
+    """Counts that add up to at most ``upper_bound``."""
+
     is_discrete = True
 
     def __init__(self, upper_bound) -> None:

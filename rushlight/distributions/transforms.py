@@ -316,6 +316,8 @@ class _Growing(Transform):
 
 
 class ExpTransform(_Growing):
+    """y = exp(x)."""
+
     domain, codomain = constraints.real, constraints.positive
 
     def _call(self, x):
@@ -362,6 +364,8 @@ class PowerTransform(_Growing):
 
 
 class SigmoidTransform(_Growing):
+    """y = 1 / (1 + exp(-x))."""
+
     domain, codomain = constraints.real, constraints.unit_interval
 
     def _call(self, x):
@@ -378,6 +382,8 @@ class SigmoidTransform(_Growing):
 
 
 class SoftplusTransform(_Growing):
+    """y = log(1 + exp(x))."""
+
     domain, codomain = constraints.real, constraints.positive
 
     def _call(self, x):
@@ -391,6 +397,8 @@ class SoftplusTransform(_Growing):
 
 
 class TanhTransform(_Growing):
+    """y = tanh(x)."""
+
     domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
 
     def _call(self, x):
@@ -404,6 +412,8 @@ class TanhTransform(_Growing):
 
 
 class AbsTransform(Transform):
+    """y = |x|."""
+
     domain, codomain = constraints.real, constraints.positive
 
     def __eq__(self, other):

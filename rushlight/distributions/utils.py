@@ -36,10 +36,12 @@ def broadcast_all(*values):
 
 
 def logits_to_probs(logits, is_binary: bool = False):
+    """Logits as probabilities."""
     return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
 
 
 def probs_to_logits(probs, is_binary: bool = False):
+    """Probabilities as logits."""
     probs = clamp_probs(probs)
     return probs.log() - (-probs).log1p() if is_binary else probs.log()
 

@@ -206,6 +206,7 @@ class UninitializedBuffer(UninitializedTensorMixin):
 
 
 def is_lazy(param) -> bool:
+    """Is it a parameter or buffer without a shape yet?"""
     return isinstance(param, UninitializedTensorMixin)
 
 

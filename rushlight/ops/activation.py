@@ -27,6 +27,7 @@ def floats_only(kernel):
 
 @op(promote="float", x=lambda xp, g, y: g * xp.conj(y * (1.0 - y)))
 def sigmoid(xp, x):
+    """1 / (1 + exp(-x))."""
     return xp.sigmoid(x)
 
 
@@ -39,6 +40,7 @@ def _not_bool(x):
 
 @op(check=_not_bool, x=lambda xp, g, y: xp.where(y <= 0, 0.0, g))
 def relu(xp, x):
+    """max(x, 0)."""
     return xp.maximum(x, 0)
 
 

@@ -87,6 +87,7 @@ def rsub_(xp, x, w, *, alpha=1):
     w=lambda xp, g, x: g * xp.conj(x),
 )
 def multiply(xp, x, w):
+    """x y."""
     return xp.multiply(x, w)
 
 
@@ -97,6 +98,7 @@ def multiply(xp, x, w):
     w=lambda xp, g, x, w: -g * xp.conj(x / w / w),  # not from the quotient, which may be written to
 )
 def divide(xp, x, w):
+    """x / y, never rounded."""
     return xp.divide(x, w)
 
 
@@ -117,6 +119,7 @@ def _no_slope(xp, g):
 
 @op(node="NotImplemented", promote="common", x=_no_slope, w=_no_slope)
 def floor_divide_(xp, x, w):
+    """x / y, rounded down."""
     return xp.floor_divide(x, w)
 
 
@@ -127,6 +130,7 @@ def floor_divide_(xp, x, w):
     w=lambda xp, g, x, w: -g * xp.divide_rounded(x, w, mode="floor"),
 )
 def remainder(xp, x, w):
+    """What is left of x / y rounded down; it has the sign of y."""
     refuse("remainder_cpu", complex_dtype, x, w)
     return xp.remainder(x, w)
 
@@ -138,6 +142,7 @@ def remainder(xp, x, w):
     w=lambda xp, g, x, w: -g * xp.divide_rounded(x, w, mode="trunc"),
 )
 def fmod(xp, x, w):
+    """What is left of x / y rounded towards zero; it has the sign of x."""
     refuse("fmod_cpu", complex_dtype, x, w)
     return xp.fmod(x, w)
 
@@ -152,11 +157,13 @@ def _check_negative(x):
 
 @op(node="NegBackward0", check=_check_negative, x=lambda xp, g: -g)
 def negative(xp, x):
+    """-x."""
     return xp.negative(x)
 
 
 @op(promote="float", x=lambda xp, g, y: -g * xp.conj(y * y))
 def reciprocal(xp, x):
+    """1 / x."""
     return xp.reciprocal(x)
 
 

@@ -24,6 +24,7 @@ def _refuse_complex(name, *values):
     w=lambda xp, g, x, w: _shared(xp, g, x, w, w < x),
 )
 def maximum(xp, x, w):
+    """The larger of each pair; nan wins."""
     _refuse_complex("maximum", x, w)
     return xp.maximum(x, w)
 
@@ -34,6 +35,7 @@ def maximum(xp, x, w):
     w=lambda xp, g, x, w: _shared(xp, g, x, w, w > x),
 )
 def minimum(xp, x, w):
+    """The smaller of each pair; nan wins."""
     _refuse_complex("minimum", x, w)
     return xp.minimum(x, w)
 
@@ -44,6 +46,7 @@ def minimum(xp, x, w):
     w=lambda xp, g, x, w: xp.where((x >= w) | xp.isnan(w), 0.0, g),
 )
 def fmax(xp, x, w):
+    """The larger of each pair; a number wins over nan."""
     if is_complex(x, w):
         raise RuntimeError("fmax not implemented for complex tensors.")
     return xp.fmax(x, w)
@@ -55,6 +58,7 @@ def fmax(xp, x, w):
     w=lambda xp, g, x, w: xp.where((x <= w) | xp.isnan(w), 0.0, g),
 )
 def fmin(xp, x, w):
+    """The smaller of each pair; a number wins over nan."""
     if is_complex(x, w):
         raise RuntimeError("fmin not implemented for complex tensors.")
     return xp.fmin(x, w)

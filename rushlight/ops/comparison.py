@@ -16,61 +16,72 @@ from .public import public
 
 @op(promote="common")
 def equal_(xp, x, w):
+    """x = y, element by element."""
     return xp.equal(x, w)
 
 
 @op(promote="common")
 def not_equal(xp, x, w):
+    """x ≠ y, element by element."""
     return xp.not_equal(x, w)
 
 
 @op(promote="common")
 def less(xp, x, w):
+    """x < y, element by element."""
     refuse("lt_cpu", complex_dtype, x, w)
     return xp.less(x, w)
 
 
 @op(promote="common")
 def less_equal(xp, x, w):
+    """x ≤ y, element by element."""
     refuse("le_cpu", complex_dtype, x, w)
     return xp.less_equal(x, w)
 
 
 @op(promote="common")
 def greater(xp, x, w):
+    """x > y, element by element."""
     refuse("gt_cpu", complex_dtype, x, w)
     return xp.greater(x, w)
 
 
 @op(promote="common")
 def greater_equal(xp, x, w):
+    """x ≥ y, element by element."""
     refuse("ge_cpu", complex_dtype, x, w)
     return xp.greater_equal(x, w)
 
 
 @op
 def isnan(xp, x):
+    """Where an element is nan."""
     return xp.isnan(x)
 
 
 @op
 def isinf(xp, x):
+    """Where an element is infinite."""
     return xp.isinf(x)
 
 
 @op
 def isfinite(xp, x):
+    """Where an element is neither infinite nor nan."""
     return xp.isfinite(x)
 
 
 @op
 def isposinf(xp, x):
+    """Where an element is +inf."""
     _refuse_complex("isposinf", x)
     return x == math.inf
 
 
 @op
 def isneginf(xp, x):
+    """Where an element is -inf."""
     _refuse_complex("isneginf", x)
     return x == -math.inf
 
@@ -82,26 +93,31 @@ def _refuse_complex(name, x):
 
 @op
 def isreal(xp, x):
+    """Where an element has no imaginary part."""
     return xp.imag(x) == 0 if is_complex(x) else xp.ones_like(x, dtype=bool)
 
 
 @op
 def logical_and(xp, x, w):
+    """Where both are not zero."""
     return xp.logical_and(x, w)
 
 
 @op
 def logical_or(xp, x, w):
+    """Where one of them is not zero."""
     return xp.logical_or(x, w)
 
 
 @op
 def logical_xor(xp, x, w):
+    """Where exactly one of them is not zero."""
     return xp.logical_xor(x, w)
 
 
 @op
 def logical_not(xp, x):
+    """Where an element is zero."""
     return xp.logical_not(x)
 
 

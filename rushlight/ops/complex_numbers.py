@@ -95,6 +95,7 @@ def _angle_rule(xp, g, x):
 
 @op(promote="float", x=_angle_rule)
 def angle(xp, x):
+    """The angle of each complex number, in radians; π for negative real ones."""
     if is_complex(x):
         return xp.arctan2(xp.imag(x), xp.real(x))
     return xp.where(x < 0, math.pi, xp.where(x != x, x, xp.zeros_like(x)))

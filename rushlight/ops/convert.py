@@ -198,6 +198,7 @@ def pin_memory(self, device=None):
 
 @public(function=False)
 def is_pinned(self, device=None):
+    """Does it lie in pinned memory? Never here."""
     return False
 
 
@@ -484,6 +485,7 @@ def share_memory_(self):
 
 @public(function=False, out=False)
 def is_shared(self):
+    """Does it lie in memory that processes share?"""
     import mmap
 
     if self._array.__class__ is not _ndarray:
@@ -544,6 +546,7 @@ def _asks(name):
         return getattr(input, name)()
 
     ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = getattr(Tensor, name).__doc__
     PUBLIC[name] = ask
 
 

@@ -290,6 +290,7 @@ def factory(make):
 
 @factory
 def zeros(*size, dtype, device, **keywords):
+    """A tensor filled with zeros."""
     shape = sizes("zeros", size, keywords)
     if any(n < 0 for n in shape):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
@@ -298,11 +299,13 @@ def zeros(*size, dtype, device, **keywords):
 
 @factory
 def ones(*size, dtype, device, **keywords):
+    """A tensor filled with ones."""
     return _filled(sizes("ones", size, keywords), 1, dtype or dtypes.get_default_dtype(), device)
 
 
 @factory
 def empty(*size, dtype, device, memory_format=contiguous_format, **keywords):
+    """A tensor whose values nobody has set."""
     shape = sizes("empty", size, keywords)
     order, dtype = memory_order(memory_format, len(shape)), dtype or dtypes.get_default_dtype()
     if memory_format is contiguous_format:
@@ -312,6 +315,7 @@ def empty(*size, dtype, device, memory_format=contiguous_format, **keywords):
 
 @factory
 def full(size, fill_value, *, dtype, device):
+    """A tensor filled with ``fill_value``."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     value = number("full", "fill_value", 2, fill_value)
@@ -320,16 +324,19 @@ def full(size, fill_value, *, dtype, device):
 
 @factory
 def scalar_tensor(s, *, dtype, device):
+    """A number as a tensor of no dimensions."""
     return _filled((), number("scalar_tensor", "s", 1, s), dtype or dtypes.get_default_dtype(), device)
 
 
 @factory
 def empty_strided(size, stride, *, dtype, device):
+    """An uninitialized tensor with the given strides."""
     return _strided(_ints(size), _ints(stride), dtype or dtypes.get_default_dtype(), device)
 
 
 @factory
 def empty_permuted(size, physical_layout, *, dtype, device):
+    """An uninitialized tensor whose dimensions lie in memory in the given order."""
     size, order = _ints(size), _ints(physical_layout)
     if len(size) != len(order):
         raise RuntimeError(
@@ -349,6 +356,7 @@ def empty_permuted(size, physical_layout, *, dtype, device):
 
 @factory
 def arange(*args, dtype, device, start=0, end=None, step=1):
+    """Numbers from ``start`` to below ``end``, ``step`` apart."""
     if len(args) > 3 or (not args and end is None):
         given = ", ".join(type(a).__name__ for a in args)
         raise TypeError(
@@ -415,12 +423,14 @@ def range_(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, r
 
 @factory
 def linspace(start, end, steps, *, dtype, device):
+    """``steps`` numbers from ``start`` to ``end``, evenly apart."""
     start, end, steps, dtype = _spaced("linspace", start, end, steps, dtype)
     return on_device(_linspace(start, end, steps, dtype), device)
 
 
 @factory
 def logspace(start, end, steps, base=10.0, *, dtype, device):
+    """``steps`` powers of ``base``, whose exponents go evenly from ``start`` to ``end``."""
     start, end, steps, dtype = _spaced("logspace", start, end, steps, dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         return on_device(_integer_powers(start, end, steps, base, dtype), device)
@@ -481,6 +491,7 @@ def _linspace(start, end, steps, dtype) -> np.ndarray:
 
 @factory
 def eye(n, m=None, *, dtype, device):
+    """Ones on the diagonal, zeros elsewhere."""
     for name, value, place in (("n", n, 1), ("m", m, 2)):
         if value is not None and not _is_int(value):
             raise TypeError(f"eye(): argument '{name}' (position {place}) must be int, not {type(value).__name__}")
@@ -492,11 +503,13 @@ def eye(n, m=None, *, dtype, device):
 
 @factory
 def tril_indices(row, col, offset=0, *, dtype, device):
+    """Rows and columns of the lower triangle of a matrix."""
     return _triangle("tril_indices", row, col, dtype, device, lambda i, j: j - i <= offset)
 
 
 @factory
 def triu_indices(row, col, offset=0, *, dtype, device):
+    """Rows and columns of the upper triangle of a matrix."""
     return _triangle("triu_indices", row, col, dtype, device, lambda i, j: j - i >= offset)
 
 
@@ -530,6 +543,7 @@ def _like(name, value):
         return _made_like(name, input, value, dtype, device, layout, requires_grad, memory_format)
 
     like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"``{name.removesuffix('_like')}`` with the shape, dtype and device of ``input``."
     return public(like, method=False)
 
 
@@ -594,6 +608,7 @@ def _new(make):
         return finish(made, requires_grad)
 
     new.__name__ = new.__qualname__ = f"new_{base}"
+    new.__doc__ = f"``{base}`` with this tensor's dtype and device."
     setattr(Tensor, new.__name__, new)
 
 

@@ -669,6 +669,7 @@ def geqrf(input):
 
 @public
 def orgqr(input, tau):
+    """The matrix Q from what ``geqrf`` returns."""
     return xp.householder_product(input, tau)
 
 

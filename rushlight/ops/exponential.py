@@ -66,46 +66,55 @@ def power(xp, x, w):
 
 @op(promote="float", x=lambda xp, g, y: g * xp.conj(y))
 def exp(xp, x):
+    """e to the power of x."""
     return xp.exp(x)
 
 
 @op(promote="float", x=lambda xp, g, y: g * xp.conj(y) * math.log(2))
 def exp2(xp, x):
+    """2 to the power of x."""
     return xp.exp2(x)
 
 
 @op(promote="float", x=lambda xp, g, y: g * (xp.conj(y) + 1))
 def expm1(xp, x):
+    """exp(x) - 1, precise near 0."""
     return xp.expm1(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g / xp.conj(x))
 def log(xp, x):
+    """The natural logarithm."""
     return xp.log(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g / (xp.conj(x) * math.log(2)))
 def log2(xp, x):
+    """The logarithm to base 2."""
     return xp.log2(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g / (xp.conj(x) * math.log(10)))
 def log10(xp, x):
+    """The logarithm to base 10."""
     return xp.log10(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g / (xp.conj(x) + 1))
 def log1p(xp, x):
+    """log(1 + x), precise near 0."""
     return xp.log1p(x)
 
 
 @op(promote="float", x=lambda xp, g, y: g / (2.0 * xp.conj(y)))
 def sqrt(xp, x):
+    """√x."""
     return xp.sqrt(x)
 
 
 @op(promote="float", x=lambda xp, g, y: -0.5 * g * xp.conj(y * y * y))
 def rsqrt(xp, x):
+    """1 / √x."""
     return xp.reciprocal(xp.sqrt(x))
 
 
@@ -115,6 +124,7 @@ def rsqrt(xp, x):
     w=lambda xp, g, x, w: g / (1 + xp.exp(xp.conj(x - w))),
 )
 def logaddexp(xp, x, w):
+    """log(exp(x) + exp(y)), without overflow."""
     refuse("logaddexp_cpu", integral_dtype, x, w)
     if is_complex(x, w):
         return _complex_logaddexp(xp, x, w)
@@ -133,6 +143,7 @@ def _complex_logaddexp(xp, x, w):
     w=lambda xp, g, x, w: g / (1 + xp.exp2(x - w)),
 )
 def logaddexp2(xp, x, w):
+    """log₂(2ˣ + 2ʸ), without overflow."""
     refuse("logaddexp2_cpu", integral_dtype, x, w)
     return xp.logaddexp2(x, w)
 
@@ -155,6 +166,7 @@ def _log_of(xp, w):
 
 @op(promote="float", x=lambda xp, g, w: g * xp.conj(xp.exp2(w)), w=lambda xp, g, y: g * xp.conj(y) * math.log(2))
 def ldexp(xp, x, w):
+    """x 2ʸ."""
     return x * xp.exp2(w)
 
 

@@ -473,6 +473,9 @@ def _publish_dropout(name, features, alpha):
     def drop_in_place(input, p, train):
         return views.inplace(input, drop, p, train) if train and p else input
 
+    what = "whole channels" if features else "elements"
+    drop.__doc__ = f"Where ``train``, {what} dropped with probability ``p``" + (", as SELU wants it." if alpha else ".")
+    drop_in_place.__doc__ = f"``{name}``, in place."
     drop.__name__ = drop.__qualname__ = name
     drop_in_place.__name__ = drop_in_place.__qualname__ = name + "_"
     PUBLIC[name], PUBLIC[name + "_"] = drop, drop_in_place

@@ -23,6 +23,7 @@ from .public import public
 
 @op(node="AbsBackward0", x=lambda xp, g, x: g * xp.sign(x))
 def abs_(xp, x):
+    """|x|."""
     refuse("abs_cpu", bool_dtype, x)
     return xp.abs(x)
 
@@ -39,6 +40,7 @@ def _sign_rule(xp, g, x, y):
 
 @op(node="SgnBackward0", x=_sign_rule)
 def sign_(xp, x):
+    """The sign; of a complex number, the number on the unit circle in its direction."""
     return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
 
 
@@ -48,24 +50,28 @@ def _bool_or_complex(d):
 
 @op(x=zero)
 def floor(xp, x):
+    """Rounded down."""
     refuse("floor_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.floor(x)
 
 
 @op(x=zero)
 def ceil(xp, x):
+    """Rounded up."""
     refuse("ceil_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.ceil(x)
 
 
 @op(x=zero)
 def trunc(xp, x):
+    """Rounded towards zero."""
     refuse("trunc_vml_cpu", _bool_or_complex, x)
     return x if is_integral(x) else xp.trunc(x)
 
 
 @op(x=lambda xp, g: g)
 def frac(xp, x):
+    """What is left of x rounded towards zero."""
     refuse("frac_cpu", integral_dtype, x)
     return x - xp.trunc(x)
 
@@ -82,6 +88,7 @@ def round_(xp, x, *, decimals=0):
 
 @op(promote="float", x=lambda xp, g, x, y: g * xp.where(x == 0, 0.0, y / x), w=zero)
 def copysign(xp, x, w):
+    """The magnitude of x with the sign of y."""
     return xp.copysign(x, w)
 
 
@@ -91,6 +98,7 @@ def copysign(xp, x, w):
     w=zero,
 )
 def nextafter(xp, x, w):
+    """The next number that the dtype has, from x towards y."""
     refuse("nextafter_cpu", integral_dtype, x, w)
     return xp.nextafter(x, w)
 
@@ -111,11 +119,13 @@ def _check_heaviside(x, w):
     w=no_gradient("heaviside"),
 )
 def heaviside(xp, x, w):
+    """0 below zero, 1 above, y at zero."""
     return xp.where(x == 0, w, xp.astype(x > 0, dtype=x.dtype))
 
 
 @op
 def signbit(xp, x):
+    """Where the sign is negative, that of -0.0 too."""
     return x < 0 if is_integral(x) else xp.signbit(x)
 
 

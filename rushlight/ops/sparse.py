@@ -39,6 +39,7 @@ def to_sparse_csc(self, dense_dim=None):
 
 @public(function=False)
 def to_sparse_bsr(self, blocksize, dense_dim=None):
+    """Not here: blocks of rows; use ``to_sparse_csr``."""
     from ..sparse import operators
 
     return operators.refuse_blocks(self)
@@ -46,6 +47,7 @@ def to_sparse_bsr(self, blocksize, dense_dim=None):
 
 @public(function=False)
 def to_sparse_bsc(self, blocksize, dense_dim=None):
+    """Not here: blocks of columns; use ``to_sparse_csc``."""
     from ..sparse import operators
 
     return operators.refuse_blocks(self)
@@ -65,31 +67,39 @@ def sparse_mask(self, mask):
     return operators.sparse_mask(self, mask)
 
 
-def _only_sparse(name: str, wanted: str):
+def _only_sparse(name: str, wanted: str, doc: str = ""):
     def method(self, *_):
         raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
 
     method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
     setattr(Tensor, name, method)
 
 
-for _name in ("indices", "coalesce", "is_coalesced", "_indices", "_coalesced_"):
-    _only_sparse(_name, "sparse coordinate tensor")
-for _name in ("values", "_values", "_nnz"):
+_COO, _CSR, _CSC = "sparse coordinate tensor", "sparse row compressed tensor", "sparse column compressed tensor"
+_only_sparse("indices", _COO, "The places of a coalesced sparse tensor's values.")
+_only_sparse("coalesce", _COO, "The sparse tensor with each place once, in order.")
+_only_sparse("is_coalesced", _COO, "Is each place of a sparse tensor there once, in order?")
+_only_sparse("values", "sparse tensor", "The values of a sparse tensor.")
+_only_sparse("crow_indices", _CSR, "Where in the values each row begins.")
+_only_sparse("col_indices", _CSR, "The column of each value.")
+_only_sparse("ccol_indices", _CSC, "Where in the values each column begins.")
+_only_sparse("row_indices", _CSC, "The row of each value.")
+for _name in ("_indices", "_coalesced_"):
+    _only_sparse(_name, _COO)
+for _name in ("_values", "_nnz"):
     _only_sparse(_name, "sparse tensor")
-for _name in ("crow_indices", "col_indices"):
-    _only_sparse(_name, "sparse row compressed tensor")
-for _name in ("ccol_indices", "row_indices"):
-    _only_sparse(_name, "sparse column compressed tensor")
 
 
 @public(function=False)
 def sparse_dim(self):
+    """How many dimensions of a sparse tensor are given by indices."""
     return 0
 
 
 @public(function=False)
 def dense_dim(self):
+    """How many dimensions the values of a sparse tensor have."""
     return self.ndim
 
 
@@ -99,19 +109,25 @@ def spmm(input, mat2):
     return PUBLIC["mm"](input, mat2)
 
 
-def _later(name: str, place: str = "creation"):
+def _later(name: str, doc: str, place: str = "creation"):
     def make(*args, **kwargs):
         from .. import sparse
 
         return getattr(getattr(sparse, f"_{place}"), name)(*args, **kwargs)
 
     make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
     return make
 
 
-for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
-    PUBLIC[_name] = _later(_name)
+for _name, _doc in {
+    "sparse_coo_tensor": "A sparse tensor from the places of its values, and the values.",
+    "sparse_csr_tensor": "A sparse matrix from where its rows begin, the columns of its values, and the values.",
+    "sparse_csc_tensor": "A sparse matrix from where its columns begin, the rows of its values, and the values.",
+    "sparse_compressed_tensor": "A sparse matrix by rows or by columns, as ``layout`` says.",
+}.items():
+    PUBLIC[_name] = _later(_name, _doc)
 for _name in ("sparse_bsr_tensor", "sparse_bsc_tensor"):
-    PUBLIC[_name] = _later("refuse_blocks")
+    PUBLIC[_name] = _later("refuse_blocks", "Not here: sparse matrices of blocks.")
 for _name in ("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"):
-    PUBLIC[_name] = _later(_name, "operators")
+    PUBLIC[_name] = _later(_name, "The same indices in the other form.", "operators")

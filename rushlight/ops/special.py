@@ -40,11 +40,13 @@ _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 @op(promote="float", takes="real", x=lambda xp, g, x: g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
 def erf(xp, x):
+    """The error function."""
     return xp.erf(x)
 
 
 @op(promote="float", takes="real", x=lambda xp, g, x: -g * _TWO_OVER_ROOT_PI * xp.exp(-x * x))
 def erfc(xp, x):
+    """1 - erf(x), precise where that is small."""
     return xp.erfc(x)
 
 
@@ -55,6 +57,7 @@ def _erfinv_slope(xp, g, x):
 
 @op(promote="float", takes="real", x=_erfinv_slope)
 def erfinv(xp, x):
+    """The inverse of the error function."""
     return xp.erfinv(x)
 
 
@@ -118,11 +121,13 @@ def ndtr(input):
 
 @op(promote="float", takes="real", x=lambda xp, g, x: g * xp.digamma(x))
 def lgamma(xp, x):
+    """The logarithm of |Γ(x)|."""
     return xp.lgamma(x)
 
 
 @op(promote="float", takes="real", x=lambda xp, g, x: g * xp.polygamma(x, n=1))
 def digamma(xp, x):
+    """The slope of ``lgamma``."""
     return xp.digamma(x)
 
 
@@ -148,12 +153,14 @@ def _igamma_rule(xp, g, a, x):
 
 @op(promote="common", a=no_gradient("igamma: input"), x=_igamma_rule)
 def igamma(xp, a, x):
+    """The lower incomplete gamma function, as a share of the whole."""
     refuse("igamma_cpu", not_floating_dtype, a, x)
     return xp.igamma(a, x)
 
 
 @op(promote="common", a=no_gradient("igammac: input"), x=lambda xp, g, a, x: -_igamma_rule(xp, g, a, x))
 def igammac(xp, a, x):
+    """The upper incomplete gamma function, as a share of the whole."""
     refuse("igammac_cpu", not_floating_dtype, a, x)
     return xp.igammac(a, x)
 
@@ -188,10 +195,12 @@ def polygamma(n, input):
 
 
 def _polygamma_method(self, n):
+    """The ``n``-th derivative of ``digamma``."""
     return polygamma(n, self)
 
 
 def _polygamma_inplace(self, n):
+    """``polygamma``, in place."""
     from ..autograd import views
 
     return views.inplace(self, _polygamma_method, n)
@@ -256,6 +265,7 @@ def xlog1py(input, other):
 
 @op(promote="float", takes="real", x=lambda xp, g, x: g * xp.i1(x))
 def i0(xp, x):
+    """The modified Bessel function of the first kind, order 0."""
     return xp.i0(x)
 
 
@@ -298,28 +308,22 @@ for _call in (i0, i0e, i1, i1e):
     _special_unary(_call)
 
 
-def _series(name):
+def _series(name, doc):
     """An op without gradient, as in PyTorch, from a function of engine/special.py that serves both engines."""
 
     def forward(xp, x):
         return series.in_double(xp, getattr(series, name), x)
 
-    forward.__name__ = name
+    forward.__name__, forward.__doc__ = name, doc
     return _special_unary(op(promote="float", takes="full")(forward))
 
 
-for _name in (
-    "bessel_j0",
-    "bessel_j1",
-    "bessel_y0",
-    "bessel_y1",
-    "airy_ai",
-    "modified_bessel_k0",
-    "modified_bessel_k1",
-):
-    _series(_name)
-_series("scaled_modified_bessel_k0")
-_series("scaled_modified_bessel_k1")
+for _n in (0, 1):
+    _series(f"bessel_j{_n}", f"The Bessel function of the first kind, order {_n}.")
+    _series(f"bessel_y{_n}", f"The Bessel function of the second kind, order {_n}.")
+    _series(f"modified_bessel_k{_n}", f"The modified Bessel function of the second kind, order {_n}.")
+    _series(f"scaled_modified_bessel_k{_n}", f"``exp(x) K{_n}(x)``.")
+_series("airy_ai", "The Airy function Ai.")
 
 
 @op(promote="float", takes="full")
@@ -340,6 +344,7 @@ def _without_gradient(call):
         refuse(f"modified_bessel_{call.__name__}_cpu", _too_small, input)
         return call(input.detach() if isinstance(input, Tensor) else input)
 
+    function.__doc__ = call.__doc__
     return function
 
 
@@ -385,6 +390,8 @@ def _polynomial(name, second, step, shifted=False, closed=None):
         return call(input, n)
 
     function.__name__ = name
+    words = name.title().replace("_", " ").replace("Polynomial", "polynomial").replace("Shifted", "shifted")
+    function.__doc__ = f"The {words} of degree ``n``."
     return _special(function)
 
 

@@ -11,51 +11,61 @@ from .common import binary, integral_dtype, is_complex, refuse, unary
 
 @op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.cos(x)))
 def sin(xp, x):
+    """The sine."""
     return xp.sin(x)
 
 
 @op(promote="float", x=lambda xp, g, x: -g * xp.conj(xp.sin(x)))
 def cos(xp, x):
+    """The cosine."""
     return xp.cos(x)
 
 
 @op(promote="float", x=lambda xp, g, y: g * xp.conj(1 + y * y))
 def tan(xp, x):
+    """The tangent."""
     return xp.tan(x)
 
 
 @op(node="AsinBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(xp.sqrt(1 - x * x)))
 def arcsin(xp, x):
+    """The angle whose sine is x."""
     return xp.arcsin(x)
 
 
 @op(node="AcosBackward0", promote="float", x=lambda xp, g, x: -g / xp.conj(xp.sqrt(1 - x * x)))
 def arccos(xp, x):
+    """The angle whose cosine is x."""
     return xp.arccos(x)
 
 
 @op(node="AtanBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(1 + x * x))
 def arctan(xp, x):
+    """The angle whose tangent is x."""
     return xp.arctan(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.cosh(x)))
 def sinh(xp, x):
+    """The hyperbolic sine."""
     return xp.sinh(x)
 
 
 @op(promote="float", x=lambda xp, g, x: g * xp.conj(xp.sinh(x)))
 def cosh(xp, x):
+    """The hyperbolic cosine."""
     return xp.cosh(x)
 
 
 @op(promote="float", x=lambda xp, g, y: g * (1.0 - xp.conj(y * y)))
 def tanh(xp, x):
+    """The hyperbolic tangent."""
     return xp.tanh(x)
 
 
 @op(node="AsinhBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(xp.sqrt(x * x + 1)))
 def arcsinh(xp, x):
+    """The inverse of sinh."""
     return xp.arcsinh(x)
 
 
@@ -66,11 +76,13 @@ def _arccosh_slope(xp, x):
 
 @op(node="AcoshBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(_arccosh_slope(xp, x)))
 def arccosh(xp, x):
+    """The inverse of cosh."""
     return xp.arccosh(x)
 
 
 @op(node="AtanhBackward0", promote="float", x=lambda xp, g, x: g / xp.conj(1 - x * x))
 def arctanh(xp, x):
+    """The inverse of tanh."""
     return xp.arctanh(x)
 
 
@@ -87,11 +99,13 @@ def _inverse_square(xp, x, w):
     w=lambda xp, g, x, w: -g * x * _inverse_square(xp, x, w),
 )
 def arctan2(xp, x, w):
+    """The angle of the point (y, x), in its quadrant."""
     return xp.arctan2(x, w)
 
 
 @op(promote="common", x=lambda xp, g, x, y: g * (x / y), w=lambda xp, g, w, y: g * (w / y))
 def hypot(xp, x, w):
+    """√(x² + y²)."""
     refuse("hypot_cpu", integral_dtype, x, w)
     return xp.hypot(x, w)
 
@@ -105,6 +119,7 @@ def _sinc_slope(xp, g, x):
 
 @op(promote="float", x=_sinc_slope)
 def sinc(xp, x):
+    """sin(πx) / πx, 1 at 0."""
     return xp.sinc(x)
 
 
@@ -118,11 +133,13 @@ def _only_real(name):
 
 @op(node="Deg2RadBackward0", promote="float", check=_only_real("deg2rad"), x=lambda xp, g: g * (math.pi / 180))
 def deg2rad(xp, x):
+    """Degrees as radians."""
     return x * (math.pi / 180)
 
 
 @op(node="Rad2DegBackward0", promote="float", check=_only_real("rad2deg"), x=lambda xp, g: g * (180 / math.pi))
 def rad2deg(xp, x):
+    """Radians as degrees."""
     return x * (180 / math.pi)
 
 

@@ -32,6 +32,7 @@ class CheckpointError(RuntimeError):
 
 
 def noop_context_fn():
+    """Two contexts that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 

@@ -255,7 +255,8 @@ def selu(input: _Tensor, inplace: _bool = False) -> _Tensor:
     """`elu` with the scale and alpha that keep mean 0 and variance 1."""
 def selu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor:
     """`selu`, in place."""
-def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """1 / (1 + exp(-x))."""
 def silu(input: _Tensor, inplace: _bool = False) -> _Tensor:
     """x · sigmoid(x)."""
 def smooth_l1_loss(input: _Tensor, target: _Tensor, size_average: _bool | None = None, reduce: Any = None, reduction: _str = 'mean', beta: _Number = 1.0) -> _Tensor:
@@ -272,7 +273,8 @@ def softshrink(input: _Tensor, lambd: _float = 0.5) -> _Tensor:
     """x moved by `lambd` towards 0."""
 def softsign(input: _Tensor) -> _Tensor:
     """x / (1 + |x|)."""
-def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor: ...
+def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """The hyperbolic tangent."""
 def tanhshrink(input: _Tensor) -> _Tensor:
     """x - tanh(x)."""
 def threshold(input: _Tensor, threshold: _Number, value: _Number, inplace: _bool = False) -> _Tensor:

@@ -11,6 +11,7 @@ _REDUCTIONS = ("none", "mean", "sum")  # 0, PyTorch's default for these, is none
 
 @public(method=False, out=False)
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
+    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number."""
     return F.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight=pos_weight, reduction=_REDUCTIONS[reduction]
     )
@@ -18,37 +19,44 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
 
 @public(method=False, out=False)
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
+    """``nn.functional.cosine_embedding_loss`` with the reduction as a number."""
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
+    """``nn.functional.ctc_loss`` with the reduction as a number."""
     return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
 
 
 @public(method=False, out=False)
 def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
+    """``nn.functional.hinge_embedding_loss`` with the reduction as a number."""
     return F.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
 def kl_div(input, target, reduction=0, *, log_target=False):
+    """``nn.functional.kl_div`` with the reduction as a number."""
     each = F.kl_div(input, target, reduction="none", log_target=log_target)
     return (each, each.mean(), each.sum())[reduction]
 
 
 @public(method=False, out=False)
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
+    """``nn.functional.margin_ranking_loss`` with the reduction as a number."""
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    """``nn.functional.poisson_nll_loss`` with the reduction as a number."""
     return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False, out=False)
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=0):
+    """``nn.functional.triplet_margin_loss`` with the reduction as a number."""
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction])
 
 

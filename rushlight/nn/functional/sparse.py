@@ -234,6 +234,10 @@ def _check_indices(name, input):
         )
 
 
-PUBLIC["embedding"] = lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False: embedding(
-    indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse
-)
+def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """The rows of ``weight`` that ``indices`` name."""
+    known = padding_idx if padding_idx >= 0 else None
+    return embedding(indices, weight, known, None, 2.0, scale_grad_by_freq, sparse)
+
+
+PUBLIC["embedding"] = _embedding

@@ -31,4 +31,5 @@ class AlexNet(nn.Module):
 
 
 def alexnet(weights=None, progress: bool = True, **kwargs) -> AlexNet:
+    """AlexNet."""
     return build(AlexNet, AlexNet_Weights, weights, progress, kwargs)

@@ -82,6 +82,7 @@ def _model(name: str, widths, depths, drop: float):
         return without_weights(functools.partial(ConvNeXt, widths, depths), name, weights, kwargs)
 
     make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"ConvNeXt, {name.split('_')[1]}."
     return make
 
 

@@ -102,16 +102,20 @@ def _densenet(growth_rate, block_config, num_init_features):
 
 
 def densenet121(weights=None, progress: bool = True, **kwargs) -> DenseNet:
+    """DenseNet of 121 layers."""
     return without_weights(_densenet(32, (6, 12, 24, 16), 64), "densenet121", weights, kwargs)
 
 
 def densenet161(weights=None, progress: bool = True, **kwargs) -> DenseNet:
+    """DenseNet of 161 layers."""
     return without_weights(_densenet(48, (6, 12, 36, 24), 96), "densenet161", weights, kwargs)
 
 
 def densenet169(weights=None, progress: bool = True, **kwargs) -> DenseNet:
+    """DenseNet of 169 layers."""
     return without_weights(_densenet(32, (6, 12, 32, 32), 64), "densenet169", weights, kwargs)
 
 
 def densenet201(weights=None, progress: bool = True, **kwargs) -> DenseNet:
+    """DenseNet of 201 layers."""
     return without_weights(_densenet(32, (6, 12, 48, 32), 64), "densenet201", weights, kwargs)

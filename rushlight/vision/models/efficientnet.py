@@ -93,6 +93,7 @@ def _model(name: str, width: float, depth: float, dropout: float, small_eps: boo
         return without_weights(functools.partial(EfficientNet, width, depth), name, weights, kwargs)
 
     make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"EfficientNet {name[-2:].upper()}."
     return make
 
 

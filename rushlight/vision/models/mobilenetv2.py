@@ -107,4 +107,5 @@ def _divisible(value: float, divisor: int) -> int:
 
 
 def mobilenet_v2(weights=None, progress: bool = True, **kwargs) -> MobileNetV2:
+    """MobileNetV2."""
     return build(MobileNetV2, MobileNet_V2_Weights, weights, progress, kwargs)

@@ -84,8 +84,10 @@ class MobileNetV3(nn.Module):
 
 
 def mobilenet_v3_large(weights=None, progress: bool = True, **kwargs) -> MobileNetV3:
+    """MobileNetV3, large."""
     return without_weights(functools.partial(MobileNetV3, _LARGE, 1280), "mobilenet_v3_large", weights, kwargs)
 
 
 def mobilenet_v3_small(weights=None, progress: bool = True, **kwargs) -> MobileNetV3:
+    """MobileNetV3, small."""
     return without_weights(functools.partial(MobileNetV3, _SMALL, 1024), "mobilenet_v3_small", weights, kwargs)

@@ -70,8 +70,10 @@ def _pool():
 
 
 def squeezenet1_0(weights=None, progress: bool = True, **kwargs) -> SqueezeNet:
+    """SqueezeNet 1.0."""
     return build(partial(SqueezeNet, "1_0"), SqueezeNet1_0_Weights, weights, progress, kwargs)
 
 
 def squeezenet1_1(weights=None, progress: bool = True, **kwargs) -> SqueezeNet:
+    """SqueezeNet 1.1, with fewer computations."""
     return build(partial(SqueezeNet, "1_1"), SqueezeNet1_1_Weights, weights, progress, kwargs)

@@ -89,6 +89,7 @@ def _model(name: str, patch: int, layers: int, heads: int, dim: int, mlp_dim: in
         return without_weights(whole, name, weights, kwargs)
 
     make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A vision transformer with patches of {patch} × {patch} and {layers} layers."
     return make
 
 

@@ -103,6 +103,7 @@ def _weights(name: str, first: str, second: str | None = None):
         members["IMAGENET1K_V2"] = (second, 232)
     subclass: Any = WeightsEnum  # called with names: type checkers know only the call that looks a value up
     made = subclass(f"{name}_Weights", {**members, "DEFAULT": members[list(members)[-1]]}, module=__name__)
+    made.__doc__ = f"The weights that torchvision publishes for {name}."
     __all__.append(made.__name__)
     return made
 

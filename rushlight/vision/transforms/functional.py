@@ -146,6 +146,7 @@ def get_image_size(img) -> list[int]:
 
 
 def get_image_num_channels(img) -> int:
+    """How many channels an image has."""
     return get_dimensions(img)[0]
 
 
