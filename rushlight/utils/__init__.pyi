@@ -30,4 +30,6 @@ from rushlight.utils import dlpack as dlpack
 from rushlight.utils import flop_counter as flop_counter
 from rushlight.utils import hooks as hooks
 from rushlight.utils import model_zoo as model_zoo
+def swap_tensors(t1: _Tensor, t2: _Tensor) -> None:
+    """Exchange class, values, gradient and attributes: whoever holds `t1` then holds what `t2` was."""
 from rushlight.utils import tensorboard as tensorboard
