@@ -141,7 +141,7 @@ class BlockMask:
 
         partial = corner(self.kv_num_blocks, self.kv_indices)
         full = corner(self.full_kv_num_blocks, self.full_kv_indices)
-        return BlockMask.from_kv_blocks(*partial, *full, self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
+        return BlockMask.from_kv_blocks(*partial, *full, self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))  # type: ignore[call-arg]  # two and two
 
     def to_string(self, grid_size=(20, 20), limit: int = 4) -> str:
         """A picture of every head, at most ``grid_size`` characters pairs high and wide (-1: a pair per block)."""
