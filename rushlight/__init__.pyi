@@ -1287,7 +1287,8 @@ def swapaxes(input: _Tensor, axis0: _int, axis1: _int, *, out: _Tensor | None = 
     """Two dimensions exchanged, under NumPy's argument names."""
 def swapdims(input: _Tensor, dim0: _int, dim1: _int, *, out: _Tensor | None = None) -> _Tensor:
     """Two dimensions exchanged."""
-def sym_float(a: _float) -> _float: ...
+def sym_float(a: _float) -> _float:
+    """A number as a float."""
 def sym_int(a: _float) -> _int:
     """A number without its fraction."""
 def sym_ite(b: _float, t: Any, f: Any) -> Any:
@@ -1296,8 +1297,10 @@ def sym_max(a: _float, b: _float) -> Any:
     """The larger; a float if one of the two is."""
 def sym_min(a: _float, b: _float) -> Any:
     """The smaller; a float if one of the two is."""
-def sym_not(a: _float) -> _bool: ...
-def sym_sum(args: Any) -> Any: ...
+def sym_not(a: _float) -> _bool:
+    """Not `a`."""
+def sym_sum(args: Any) -> Any:
+    """The sum of numbers."""
 def t(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """A matrix transposed; fewer dimensions stay as they are."""
 def t_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:

@@ -69,6 +69,7 @@ def sym_int(a) -> int:
 
 
 def sym_float(a) -> float:
+    """A number as a float."""
     return float(a)
 
 
@@ -87,10 +88,12 @@ def _joint(choose, a, b):
 
 
 def sym_sum(args):
+    """The sum of numbers."""
     return sum(args)
 
 
 def sym_not(a) -> bool:
+    """Not ``a``."""
     return not a
 
 

@@ -12,6 +12,19 @@ current_gpu = 0  # what device("cuda") means: cuda.set_device
 warn_always = False  # set_warn_always
 
 
+def cache_folder():
+    """Where compiled programs are kept: ``RUSHLIGHT_CACHE``, else in the user's cache folder; None for nowhere."""
+    from pathlib import Path
+
+    named = os.environ.get("RUSHLIGHT_CACHE")
+    if named == "0":
+        return None
+    try:
+        return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "rushlight")
+    except RuntimeError:  # a user without a home
+        return None
+
+
 def set_default_device(d) -> None:
     """Where new tensors are made when no ``device=`` is given; None for the CPU."""
     global default_device

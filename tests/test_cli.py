@@ -330,3 +330,22 @@ def test_parts_that_are_no_files_can_be_imported(script):
         ),
     )
     assert (done.stdout, done.stderr) == ("True False False\n", "")
+
+
+def test_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
+    from rushlight.cli import main
+
+    def run(*arguments):
+        with pytest.raises(SystemExit, match="0"):
+            main(["cache", *arguments])
+        return capsys.readouterr().out
+
+    monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
+    (tmp_path / "xla").mkdir()
+    (tmp_path / "xla" / "program").write_bytes(bytes(2_000_000))
+    (tmp_path / "mine").touch()
+    assert run() == f"{tmp_path / 'xla'}: 1 files, 2.0 MB\n"
+    assert run("--clear").endswith("deleted\n") and list(tmp_path.iterdir()) == [tmp_path / "mine"]
+    assert run() == f"{tmp_path / 'xla'}: 0 files, 0.0 MB\n"
+    monkeypatch.setenv("RUSHLIGHT_CACHE", "0")
+    assert run().startswith("nothing is kept")

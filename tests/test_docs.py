@@ -6,9 +6,12 @@ import doctest
 import importlib
 import importlib.util
 import json
+import os
 import pathlib
 import pkgutil
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy
@@ -87,6 +90,17 @@ def test_links_between_pages(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_reference_is_in_step():
+    """Every public callable is there once, with its arguments and a line; ``python tools/reference.py`` writes it."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "reference.py", "--check"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_readmes_show_the_same_code():

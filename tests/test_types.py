@@ -96,6 +96,31 @@ def test_user_programs_by_pyright(mode, tmp_path):
     assert done.returncode == 0 and "0 errors" in done.stdout, done.stdout + done.stderr
 
 
+def test_torch_is_another_name_for_editors(tmp_path, monkeypatch, capsys):
+    """``rushlight typings``: a program that says ``import torch`` is checked as one of ours."""
+    from rushlight.cli import main
+
+    api = pytest.importorskip("mypy.api")
+    with pytest.raises(SystemExit, match="0"):
+        main(["typings", str(tmp_path / "typings")])
+    assert "torchvision are names of rushlight" in capsys.readouterr().out
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\nimport torchvision.ops\n"
+        "reveal_type(torch.ones(2))\nreveal_type(nn.Linear(1, 1))\nreveal_type(torch.__version__)\n"
+    )
+    monkeypatch.setenv("MYPYPATH", f"{tmp_path / 'typings'}{os.pathsep}{ROOT}")
+    told, errors, status = api.run(
+        ["--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path}", str(program)]
+    )
+    assert (status, errors) == (0, ""), told
+    assert re.findall(r'Revealed type is "(.+)"', told) == [
+        "rushlight.tensor.Tensor",
+        "rushlight.nn.layers.linear.Linear",
+        "str",
+    ]
+
+
 def test_user_programs_run():
     code = "import runpy, sys\nfor path in sys.argv[1:]: runpy.run_path(path, run_name='__main__')"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

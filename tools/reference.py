@@ -1,7 +1,7 @@
-"""Writes the pages of ``docs/reference``: every public name once, under PyTorch's name, with its arguments and its text.
+"""Writes the pages of ``docs/reference``: every public name once, under PyTorch's name, with its arguments and text.
 
 python tools/reference.py            writes them
-python tools/reference.py --check    says which are out of step
+python tools/reference.py --check    says which are out of step, and which names have no text
 
 Arguments and their types are those of the stubs (``tools/stubs.py``); the text is the docstring.
 """
@@ -20,6 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import stubs
+
+from rushlight.nn import Module
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -93,7 +95,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, name the pages that would change")
     stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if parser.parse_args().check:
-        raise SystemExit("\n".join(f"{path.relative_to(ROOT)} is out of step" for path in stale) or 0)
+        wrong = [f"{path.relative_to(ROOT)} is out of step: python tools/reference.py" for path in stale]
+        raise SystemExit("\n".join(wrong + [f"{name} has no docstring" for name in undocumented()]) or 0)
     for path in stale:
         path.write_text(pages()[path], encoding="utf-8")
 
@@ -102,6 +105,11 @@ def main() -> None:
 def pages() -> dict[Path, str]:
     """The text of every page, by its path."""
     return {PAGES / f"{page}.md": page_text(page) for page in NAMESPACES}
+
+
+def undocumented() -> list[str]:
+    spaces = [space for several in NAMESPACES.values() for space in several]
+    return [f"{s}.{name}" for s in spaces for name, value in shown_in(s).items() if not stubs.first_line(value)]
 
 
 def page_text(page: str) -> str:
@@ -183,8 +191,10 @@ def signatures(space: str, name: str, value) -> list[str]:
 def plain_signature(value) -> str:
     try:
         signature = inspect.signature(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # an exception
         return "(*args)"
+    if getattr(value, "__init__", None) is Module.__init__ and value is not Module:
+        return "()"
     parameters = [p.replace(annotation=p.empty, default=shown(p.default)) for p in signature.parameters.values()]
     return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
 

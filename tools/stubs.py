@@ -469,8 +469,10 @@ def literal(value) -> str:
 # -- helpers ---------------------------------------------------------------------------------------------------------
 
 
-def public_names(module) -> list[str]:
-    return [name for name in dir(module) if not name.startswith("_")]
+def public_names(owner) -> list[str]:
+    """What ``dir`` shows; of a module that says only what ``import *`` takes, that."""
+    listed = getattr(owner, "__all__", None) if "__dir__" not in vars(owner) else None
+    return sorted(name for name in listed or dir(owner) if not name.startswith("_"))
 
 
 def value_of(module, name: str):

@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import bench, check, launch, quickstart, run, summary
+from . import bench, cache, check, launch, quickstart, run, summary, typings
 
-COMMANDS = {"run": run, "launch": launch, "check": check, "summary": summary, "quickstart": quickstart, "bench": bench}
+COMMANDS = {
+    "run": run,
+    "launch": launch,
+    "check": check,
+    "summary": summary,
+    "quickstart": quickstart,
+    "bench": bench,
+    "typings": typings,
+    "cache": cache,
+}
 
 
 def main(argv: list[str] | None = None) -> None:

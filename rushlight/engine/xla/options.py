@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
-from pathlib import Path
 
 import jax
+
+from ...config import cache_folder
 
 _OPTIONS: dict[str, dict] = {
     # jaxlib 0.10's YNNPACK is good at matrix products (the MLP's step takes 1.8 ms with it, 2.6 without) and several
@@ -35,10 +35,7 @@ def _known(platform: str) -> dict:
 
 @functools.cache
 def use_cache() -> None:
-    """Keep compiled programs in the user's cache folder, unless JAX was told otherwise."""
-    if jax.config.values["jax_compilation_cache_dir"] is None and os.environ.get("RUSHLIGHT_CACHE") != "0":
-        try:
-            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        except RuntimeError:  # a user without a home: nothing is kept
-            return
-        jax.config.update("jax_compilation_cache_dir", str(base / "rushlight" / "xla"))
+    """Keep compiled programs in the cache folder, unless JAX was told otherwise."""
+    folder = cache_folder()
+    if folder is not None and jax.config.values["jax_compilation_cache_dir"] is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
