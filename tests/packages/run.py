@@ -1,7 +1,7 @@
 """PyTorch's packages on rushlight, without PyTorch: each script here, its numbers beside those recorded from PyTorch.
 
     python tests/packages/run.py                 # everything, in an environment made for it; prints the table
-    python tests/packages/run.py --quick         # the packages that CI looks at
+    python tests/packages/run.py --quick         # six packages that most others stand on
     python tests/packages/run.py timm peft       # only these
     python tests/packages/run.py --record timm   # record again, in a second environment with torch 2.13 (CPU)
     python tests/packages/run.py --docs          # everything, and write the table into docs/packages.md
@@ -37,9 +37,9 @@ QUICK = {
 QUICK_NEEDS = """
     accelerate aiohappyeyeballs aiohttp aiosignal annotated-doc anyio attrs certifi charset-normalizer click einops
     filelock frozenlist fsspec h11 hf-xet httpcore2 httpx2 huggingface-hub idna jinja2 lightning lightning-utilities
-    markdown-it-py mdurl multidict numpy packaging pillow propcache psutil pygments pytorch-lightning pyyaml regex
-    requests rich safetensors scipy shellingham timm tokenizers torchmetrics tqdm transformers truststore typer
-    typing-extensions urllib3 yarl
+    markdown-it-py markupsafe mdurl multidict numpy packaging pillow propcache psutil pygments pytorch-lightning
+    pyyaml regex requests rich safetensors scipy shellingham timm tokenizers torchmetrics tqdm transformers truststore
+    typer typing-extensions urllib3 yarl
 """
 _PYTORCH = "torch==2.13.0"
 
@@ -47,7 +47,7 @@ _PYTORCH = "torch==2.13.0"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="packages, by the names of the scripts; all if none is given")
-    parser.add_argument("--quick", action="store_true", help="the packages that CI looks at")
+    parser.add_argument("--quick", action="store_true", help="six packages that most others stand on")
     parser.add_argument("--record", action="store_true", help="run on PyTorch and write the numbers down")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/packages.md")
     parser.add_argument("--python", help="an interpreter that has the packages: nothing is installed")
@@ -160,7 +160,7 @@ def table(rows: list[tuple]) -> str:
 
 DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "pyro": "pyro-ppl", "whisper": "openai-whisper", "open_clip": "open-clip-torch",
-    "denoising_diffusion": "denoising-diffusion-pytorch",
+    "denoising_diffusion": "denoising-diffusion-pytorch", "segmentation_models": "segmentation-models-pytorch",
 }  # fmt: skip
 
 
