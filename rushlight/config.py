@@ -141,13 +141,14 @@ def set_float32_matmul_precision(precision: str) -> None:
 class Epoch:
     """Counts the changes that can make compiled code stale: hooks, flags, registered names, requires_grad.
 
-    ``readers`` are told of every tensor whose values Python looks at, while compile watches a function.
+    ``readers`` are told of every tensor whose values Python looks at, while compile watches a function; ``path`` is
+    asked for the truths and whole numbers among them.
     """
 
-    __slots__ = ("readers", "value")
+    __slots__ = ("path", "readers", "value")
 
     def __init__(self):
-        self.value, self.readers = 0, ()
+        self.value, self.readers, self.path = 0, (), None
 
     def tell(self, tensor) -> None:
         for reader in self.readers:

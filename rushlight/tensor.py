@@ -520,6 +520,11 @@ class Tensor:
         self._sync()
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        if epoch.path is not None and self._array.dtype.kind in "biu":
+            return epoch.path.answer(self, self._element)
+        return self._element()
+
+    def _element(self):
         array = self._array
         if array.__class__ is not _ndarray and self.is_meta:
             array.item()  # which says that there is none

@@ -229,3 +229,103 @@ def test_reasons_can_be_asked_for():
     with pytest.warns(UserWarning, match="graph break"):
         assert [broken(torch.ones(1)).item() for _ in range(3)] == [2.0] * 3
     assert "graph break" in torch.compiler.explain()
+
+
+# -- branches: a program for each way ----------------------------------------------------------------------------------
+
+
+def branching(wrap):
+    """A training step that asks for truths: before, between and after the two halves of the work."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4, bias=False), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    skipped = torch.zeros((), dtype=torch.int64)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (model(x) - 1).square().mean()
+        if loss > 0.7:
+            loss = loss / 2
+        loss.backward()
+        if model[0].weight.grad.abs().max() > 0.1:
+            optimizer.step()
+        else:
+            skipped.add_(1)
+        return loss
+
+    step, results = wrap(step), []
+    for i in range(24):
+        results.append(step(torch.randn(5, 3) * (1 + i % 3)).item())
+    tensors = [*model.state_dict().values(), *(p.grad for p in model.parameters()), skipped]
+    return step, results, [t.detach().numpy().copy() for t in tensors]
+
+
+def test_a_branch_is_compiled_both_ways():
+    step, losses, state = branching(torch.compile)
+    _, expected, expected_state = branching(lambda f: f)
+    assert step._cut is None and 2 <= step.compilations <= 4
+    assert 0 < state[-1] < 24 and len({loss > 0.35 for loss in losses}) == 2  # each way was taken
+    np.testing.assert_allclose(losses, expected, rtol=1e-3, atol=1e-5)
+    for a, b in zip(state, expected_state):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_loops_and_whole_numbers_are_ways_too():
+    def halved(x, count):
+        while (x > 1).any():
+            x = x / 2
+        return x[: int(count)]
+
+    compiled = torch.compile(halved)
+    for _ in range(4):
+        for size in (1.0, 3.0, 5.0):
+            for count in (1, 2):
+                given = torch.full((3,), size), torch.tensor(count)
+                assert torch.equal(compiled(*given), halved(*given))
+    assert compiled._cut is None and compiled.compilations <= 6
+
+
+def test_a_number_that_is_never_the_same_compiles_one_program_and_cuts():
+    scaled = torch.compile(lambda x, n: x * n.item())
+    with pytest.warns(UserWarning, match="more than 8 ways") as told:
+        for n in range(20):
+            assert scaled(torch.ones(1), torch.tensor(n)).item() == n
+    assert len(told) == 1 and scaled.compilations == 1
+
+
+def test_what_an_operator_refuses_on_one_way_is_eagers_error():
+    table = torch.ones(3, 2, requires_grad=True)
+    optimizer = torch.optim.SGD([table], lr=0.5)
+
+    @torch.compile
+    def step(index):
+        optimizer.zero_grad()
+        rows = nn.functional.embedding(index, table)
+        loss = rows.sum() if rows.sum() > 0 else -rows.sum()
+        loss.backward()
+        optimizer.step()
+
+    for _ in range(5):
+        step(torch.tensor([0, 1]))
+    before = table.tolist()
+    with pytest.raises(IndexError):
+        step(torch.tensor([0, 7]))
+    assert table.tolist() == before and step._cut is None
+    step(torch.tensor([0, 1]))
+    assert table.tolist() != before
+
+
+def test_a_function_that_fails_at_first_is_compiled_all_the_same():
+    wrong = [True]
+
+    @torch.compile
+    def function(x):
+        if wrong[0]:
+            raise ArithmeticError("the user's own")
+        return x + 1
+
+    with pytest.raises(ArithmeticError):
+        function(torch.ones(1))
+    wrong[0] = False
+    assert [function(torch.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert function._cut is None and function.compilations == 1

@@ -1,4 +1,7 @@
-"""A compiled training step interrupted anywhere: nothing is lost, everything is from before or from after that step."""
+"""A compiled training step interrupted anywhere: nothing is lost, everything is from before or from after that step.
+
+``python tests/test_interruption.py COUNT`` does it COUNT times each way: on each device, by a signal and from a thread.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import ctypes
 import io
 import random
 import signal
+import sys
 import threading
 import time
 
@@ -62,15 +66,15 @@ def check_consistent(trainer, known):
 
 
 class Known(dict):
-    """{number of steps: the state after them}, from a run that nobody interrupts."""
+    """{number of steps: the state after them}, from a run that nobody interrupts; ``losses`` of the steps."""
 
     def __init__(self, device):
-        self.trainer = Trainer(device)
+        self.trainer, self.losses = Trainer(device), []
 
     def __missing__(self, steps):
         while self.trainer.done() < steps:
-            self.trainer.step(self.trainer.x, self.trainer.y)
-            self[self.trainer.done()] = self.trainer.state()
+            self.losses.append(self.trainer.step(self.trainer.x, self.trainer.y).item())
+        self[steps] = self.trainer.state()  # it is asked for in order
         return self[steps]
 
 
@@ -126,7 +130,12 @@ def interrupted(trainer, start, calls=4) -> bool:
 
 @pytest.mark.parametrize("device", ["cpu", "xla"])
 @pytest.mark.parametrize("how", [by_signal, by_thread])
-def test_random_interruptions(device, how, count=130):
+def test_random_interruptions(device, how):
+    assert interrupt_often(device, how, 130)[0] > 130 // 8
+
+
+def interrupt_often(device, how, count):
+    """(how many of ``count`` interrupts came in a step, how many steps were made, the loss of the last)."""
     draw = random.Random(device)
     known, trainer = Known(device), Trainer(device)
     for _ in range(4):
@@ -139,9 +148,10 @@ def test_random_interruptions(device, how, count=130):
                 check_consistent(trainer, known)
     finally:
         signal.signal(signal.SIGALRM, outer)
-    assert hits > count // 8
-    trainer.step(trainer.x, trainer.y)
+    loss = trainer.step(trainer.x, trainer.y).item()
     check_consistent(trainer, known)
+    np.testing.assert_allclose(loss, known.losses[-1], rtol=1e-5)
+    return hits, trainer.done(), loss
 
 
 @pytest.mark.parametrize("when", [0.002, 0.01, 0.05, 0.1, 0.2, 0.4])
@@ -197,3 +207,17 @@ def test_saving_in_a_signal_handler_and_in_another_thread():
         other.join()
     assert saved and not failed, failed[:1]
     assert trainer.done() > 3
+
+
+def main(count: int = 500) -> None:
+    for device in ("cpu", "xla"):
+        for how in (by_signal, by_thread):
+            hits, steps, loss = interrupt_often(device, how, count)
+            print(
+                f"{device}, {how.__name__}: {hits} of {count} came in a step; {steps} steps, loss {loss:.6f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

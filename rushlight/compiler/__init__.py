@@ -39,10 +39,11 @@ def __dir__():
 def compile(model=None, *, fallback: bool = False, options: dict | None = None, **torch_options):
     """Compile a function, or a module's call, into XLA programs; also a decorator.
 
-    The function may hold a whole training step. One that needs a value on its way (``.item()``, ``if loss > 1``,
-    ``x[mask]``) is cut, with one warning: its Python runs at every call, and the modules that it calls are compiled
-    each by itself (``fallback=True``: not even those). With ``fullgraph=True`` that is an error. ``options`` go to
-    XLA's compiler. PyTorch's ``mode``, ``dynamic`` and ``backend`` are accepted.
+    The function may hold a whole training step. On the CPU a branch (``if loss > 1``) gets a program for each way. A
+    function that needs a number on its way (``loss.item()``, ``x[mask]``) is cut, with one warning: its Python runs at
+    every call, and the modules that it calls are compiled each by itself (``fallback=True``: not even those). With
+    ``fullgraph=True`` both are errors. ``options`` go to XLA's compiler. PyTorch's
+    ``mode``, ``dynamic`` and ``backend`` are accepted.
 
     >>> w = rushlight.ones(2, requires_grad=True)
     >>> @rushlight.compile

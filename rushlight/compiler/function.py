@@ -16,6 +16,7 @@ from .commit import LOCK
 from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
+from .path import Path
 from .program import Outdated, Program, Slot, Unexpected
 from .stance import current as stance
 from .trace import trace_until_known
@@ -26,7 +27,9 @@ __all__ = ["CompileError", "Compiled"]
 
 _all: weakref.WeakSet = weakref.WeakSet()
 _ATTEMPTS = 3  # a function may need some calls until it makes nothing new
-_ENTRIES = 16  # worlds that are remembered for arguments of one kind
+_ENTRIES = 16  # worlds, and ways through them, that are remembered for arguments of one kind
+_WAYS = 8  # ways through a function that depend on values
+_ANOTHER_WAY = object()  # what a program says that is not for the way that Python takes now
 _KINDS = 256  # kinds of arguments that are remembered
 _ON_RECOMPILE = ("eager_on_recompile", "fail_on_recompile")
 
@@ -60,18 +63,38 @@ class Compiled:
             entries = self._entries.get(key)
             if entries is None:
                 entries = self._entries[key] = []
+            missed: list[Entry] = []
             for again in (False, True):
                 for entry in entries:
-                    if entry.fits(again):
-                        return self._run(entry, args, kwargs)
+                    if entry not in missed and entry.fits(again):
+                        result = self._run(entry, args, kwargs) if entry.ready else _ANOTHER_WAY
+                        if result is not _ANOTHER_WAY:
+                            if entry is not entries[0]:
+                                _move_to_front(entries, entry)
+                            return result
+                        missed.append(entry)
             if stance.name in _ON_RECOMPILE:
                 return self._not_compiled(args, kwargs)
-            entry = Entry((self._fn, args, kwargs))
-            entries.append(entry)
-            del entries[:-_ENTRIES]
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
-            return self._first(entry, args, kwargs)
+            return self._another(entries, missed, args, kwargs)
+
+    def _another(self, entries, missed, args, kwargs):
+        """No program fits: run eagerly, and remember what was seen. ``missed`` are ways that were not taken."""
+        if len(missed) >= _WAYS or any(known.again > _WAYS for known in missed):
+            error = CompileError(f"compile: Python takes more than {_WAYS} ways through this function.")
+            return self._in_parts(error, args, kwargs)
+        entry = Entry((self._fn, args, kwargs))
+        result = self._first(entry, args, kwargs)
+        for known in missed:
+            if known.path == entry.path:
+                known.again += 1
+                known.ready = True
+                return result
+        entry.ready = not missed  # another way is worth a program when it is taken again
+        del entries[_ENTRIES - 1 :]
+        entries.append(entry)
+        return result
 
     def _not_compiled(self, args, kwargs):
         """There is no program, and there is to be no new one."""
@@ -88,9 +111,9 @@ class Compiled:
 
     def _first(self, entry, args, kwargs):
         """Run eagerly and watch, so that the next call can be traced."""
-        watch, executed, before = Watch(), Executed(), mode.snapshot()
+        watch, executed, before, path = Watch(), Executed(), mode.snapshot(), Path()
         try:
-            with watch.watching(), executed:
+            with watch.watching(), executed, path.followed():
                 result = self._fn(*args, **kwargs)
         except BaseException as error:
             if not isinstance(error, Exception):
@@ -100,6 +123,7 @@ class Compiled:
         flatten(result, returned)
         made = watch.made()
         entry.learn(watch, executed, watch.survivors(but=given + [t for t in returned if id(t) in made]))
+        entry.path = () if self._fullgraph or self._fallback else tuple(path.taken)
         return result
 
     def _run(self, entry, args, kwargs):
@@ -127,6 +151,8 @@ class Compiled:
             entry.program = None
             return self._run(entry, args, kwargs)
         except Unexpected:
+            if entry.path:
+                return _ANOTHER_WAY
             return self._fn(*args, **kwargs)  # an operator refuses what it is given: it says so itself
 
     def _in_parts(self, error, args, kwargs):
@@ -181,7 +207,7 @@ class Compiled:
             try:
                 learned, state = trace_until_known(
                     self._fn, args, kwargs, given, state, views, entry.optimizers, device, lockstep, entry.world,
-                    checked=device == cpu,
+                    checked=device == cpu, path=Path(entry.path) if entry.path and device == cpu else None,
                 )  # fmt: skip
             except Unguardable as error:
                 raise CompileError(f"compile: this function cannot be compiled: {error}") from error
@@ -193,6 +219,11 @@ class Compiled:
         return Program(
             learned, len(given), entry.slots(given), entry.optimizers, together, place_of(device), self._options
         )
+
+
+def _move_to_front(entries: list, entry) -> None:
+    entries.remove(entry)
+    entries.insert(0, entry)
 
 
 def _tensors(args, kwargs) -> list[Tensor]:
@@ -212,6 +243,8 @@ class Entry:
     def __init__(self, roots):
         self.program: Program | None = None
         self.attempts = 0
+        self.ready, self.again = True, 0  # may it be compiled; how often was this way taken that it was not found for
+        self.path: tuple = ()  # the truths and whole numbers that Python asked for
         self.places: list = []
         self._roots, self._world = roots, None
 

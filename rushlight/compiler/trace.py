@@ -78,13 +78,14 @@ class Tail:
 
 
 def trace_until_known(
-    fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None, checked=False, shapes=None
-):
+    fn, args, kwargs, given, state, views, optimizers, device, lockstep=(), world=None, checked=False, shapes=None,
+    path=None,
+):  # fmt: skip
     """``trace``, again with whatever it meets that was not known before; what it learned, and all the state.
 
     ``world(places)`` is a ``World`` without those places; None if what the function binds anew is of no interest.
     ``checked``: the program looks whether values are such as operators expect. ``shapes`` are those of ``given``, if
-    not their own.
+    not their own. ``path`` answers where Python asks for values.
     """
     places: list[Place] = []
     for _ in range(8):
@@ -107,6 +108,7 @@ def trace_until_known(
             world and world(places),
             checked,
             shapes,
+            path,
         )
         ids = {id(t) for t in [*known, *state]}
         missed = [t for t in watch.survivors(but=known) if id(t) not in ids and not is_traced(t)]
@@ -119,7 +121,7 @@ def trace_until_known(
 
 def trace(
     fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None,
-    checked=False, shapes=None,
+    checked=False, shapes=None, path=None,
 ):  # fmt: skip
     """Trace ``fn(*args, **kwargs)`` with ``given`` (arguments, what is at ``places``) and ``state`` as its inputs.
 
@@ -136,7 +138,7 @@ def trace(
     def body(arrays, hyper_values, rng):
         with _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), watch.watching(journal.note):
             journal.install(arrays)
-            with checking() as checks:
+            with checking() as checks, path.followed() if path is not None else contextlib.nullcontext():
                 result = fn(*args, **kwargs)
             found[:] = [] if world is None else _bound_anew(world)
             outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, watch)
@@ -433,7 +435,7 @@ def _explain(error) -> str:
         return f"compile: at {where}\n{error}"
     return (
         f"compile: a traced value was needed as a Python number at {where}\n"
-        "While a function is compiled its tensors have no values, so .item(), float(), bool(), print of a value and "
-        "Python branches on tensors cannot work there. Return the tensor and look at it outside, or use "
-        "rushlight.where instead of a branch."
+        "While a function is compiled its tensors have no values, so .item(), float() and print of a value cannot work "
+        "there. Return the tensor and look at it outside; compare tensors, not numbers (`if loss > 1:`, which with "
+        "fullgraph=True has to be rushlight.where)."
     )

@@ -242,14 +242,14 @@ def checking():
         _trace.checks = outer
 
 
-def expect(array, holds) -> None:
-    """The program that is being traced is to say whether ``holds(array)`` is true of all elements."""
+def expect(array, holds) -> bool:
+    """The program that is being traced is to say whether ``holds(array)`` is true of all elements. Can it say so?"""
     checks, key = _trace.checks, _trace.key
     # What is traced inside (the body of a scan, say) cannot be looked at from outside.
-    if checks is None or key is None:
-        return
-    if isinstance(array, jax.core.Tracer) and array._trace is key[0]._trace:
-        checks.append(jnp.all(holds(array)))
+    if checks is None or key is None or not isinstance(array, jax.core.Tracer) or array._trace is not key[0]._trace:
+        return False
+    checks.append(jnp.all(holds(array)))
+    return True
 
 
 @contextlib.contextmanager
