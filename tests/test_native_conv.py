@@ -32,7 +32,13 @@ CASES = [
     ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), (4, 4), (1, 1), 1),  # a window may lie outside
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (0, 0), (1, 1), 1),  # some of the input is met by no tap
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (1, 1), (2, 2), 1),
+    # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks
+    ((3, 16, 9, 10), (17, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((13, 40, 6, 7), (24, 40, 3, 3), (1, 1), (2, 2), (1, 1), 1),
+    ((2, 20, 45, 33), (130, 20, 3, 3), (1, 1), (0, 1), (1, 1), 1),
+    ((1, 16, 8, 120), (16, 16, 3, 3), (1, 1), (1, 0), (1, 1), 1),
 ]
+WINOGRAD = CASES[-4:]
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -66,7 +72,7 @@ def test_a_convolution_and_its_transposes(case, dtype, monkeypatch):
         np.testing.assert_allclose(mine, truth, rtol=0, atol=tolerance * max(1, np.abs(truth).max()))
 
 
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[13], CASES[14]], ids=lambda c: str(c[0]))
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[13], CASES[14], *WINOGRAD], ids=lambda c: str(c[0]))
 def test_the_number_of_threads_does_not_change_a_bit(case):
     x, w, b = numbers(*case[0]), numbers(*case[1], seed=1), numbers(case[1][0], seed=2)
     before, results = rushlight.get_num_threads(), []
@@ -80,10 +86,14 @@ def test_the_number_of_threads_does_not_change_a_bit(case):
         assert all(np.array_equal(mine, same) for mine, same in zip(results[0], other))
 
 
-@pytest.mark.parametrize("groups", [1, 4])
-def test_infinities_reach_only_the_windows_they_are_in(groups, monkeypatch):
+@pytest.mark.parametrize(("groups", "channels"), [(1, 4), (4, 4), (1, 16)])
+def test_infinities_reach_only_the_windows_they_are_in(groups, channels, monkeypatch):
     """What lies between the rows of an image is computed and dropped: none of it may come into a sum."""
-    x, w, b = numbers(2, 4, 9, 11), numbers(4, 4 // groups, 3, 3, seed=1), numbers(4, seed=2)
+    x, w, b = (
+        numbers(2, channels, 9, 11),
+        numbers(channels, channels // groups, 3, 3, seed=1),
+        numbers(channels, seed=2),
+    )
     x[0, 1, 0, 0], x[1, 2, 8, 10], x[1, 3, 0, 10] = np.inf, np.nan, -np.inf
     for padding in ((0, 0), (1, 1)):
         *found, g = all_three(x, w, b, None, (1, 1), padding, (1, 1), groups)

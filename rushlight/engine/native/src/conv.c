@@ -10,8 +10,11 @@
        dw (taps x outputs) = image (taps x positions) g (positions x outputs)   A: the image   B: g, transposed in strips
 
    The input's gradient is a convolution of g with taps in reverse. With a stride s it is s of them in each dimension,
-   each for every s-th position of the input, with every s-th tap. */
+   each for every s-th position of the input, with every s-th tap.
+
+   3 x 3 taps with stride 1 take another way, see winograd.h. */
 #include "gemm.h"
+#include "winograd.h"
 
 enum {
     DIMS = 3,
@@ -283,10 +286,27 @@ static layout layout_of(const sizes *s, const real *source, long size)
     return l;
 }
 
+/* Is it for winograd.h? */
+static int is_small(const sizes *s)
+{
+    int plane = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
+    for (int d = 1; d < DIMS; d++)
+        plane &= s->kernel[d] == 3 && s->stride[d] == 1 && s->dilation[d] == 1 && s->padding[d] <= 2;
+    return plane && winograd_serves(s->channels, s->outputs, s->out[1], s->out[2]);
+}
+
 /* conv(x, w, bias, y, sizes): all outputs of all images. */
 static int conv(const rl_call *c)
 {
     sizes s = sizes_of(c);
+    if (is_small(&s)) {
+        winograd v = {.images = s.images, .channels = s.channels, .outputs = s.outputs, .height = s.in[1], .width = s.in[2],
+                      .out_height = s.out[1], .out_width = s.out[2], .top = s.padding[1], .left = s.padding[2],
+                      .source = c->array[0], .weights = c->array[1], .bias = c->array[2], .result = c->array[3],
+                      .row = s.channels * TAPS, .col = TAPS};
+        if (run_winograd(&v) || !v.bad)
+            return v.status;
+    }
     forward f = {.l = layout_of(&s, c->array[0], c->size[0]), .weights = c->array[1], .bias = c->array[2],
                  .result = c->array[3], .outputs = s.outputs};
     if (lay_out(&f.l))
@@ -378,6 +398,14 @@ static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DI
 static int conv_input(const rl_call *c)
 {
     sizes s = sizes_of(c);
+    if (is_small(&s)) {
+        winograd v = {.images = s.images, .channels = s.outputs, .outputs = s.channels, .height = s.out[1], .width = s.out[2],
+                      .out_height = s.in[1], .out_width = s.in[2], .top = 2 - s.padding[1], .left = 2 - s.padding[2],
+                      .source = c->array[0], .weights = c->array[1], .bias = c->array[2], .result = c->array[3],
+                      .row = TAPS, .col = s.channels * TAPS, .reversed = 1};
+        if (run_winograd(&v) || !v.bad)
+            return v.status;
+    }
     long rest[DIMS];
     for (rest[0] = 0; rest[0] < s.stride[0]; rest[0]++)
         for (rest[1] = 0; rest[1] < s.stride[1]; rest[1]++)
@@ -472,6 +500,13 @@ static void weight_sums(void *context, long begin, long end)
 static int conv_weight(const rl_call *c)
 {
     sizes s = sizes_of(c);
+    if (is_small(&s)) {
+        winograd v = {.images = s.images, .channels = s.channels, .outputs = s.outputs, .height = s.in[1], .width = s.in[2],
+                      .out_height = s.out[1], .out_width = s.out[2], .top = s.padding[1], .left = s.padding[2],
+                      .source = c->array[0], .g = c->array[1], .result = c->array[2]};
+        if (run_winograd_weight(&v) || !v.bad)
+            return v.status;
+    }
     weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2], .outputs = s.outputs,
                 .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
     layout *l = &w.l;
