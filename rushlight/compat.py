@@ -39,7 +39,7 @@ class Finder:
             if _is_only_asked():
                 return None
             parent, _, name = fullname.rpartition(".")
-            close = nearest(sys.modules.get(parent), name)
+            close = advice(sys.modules.get(parent), name)
             raise ModuleNotFoundError(f"No module named '{fullname}': rushlight lacks it{close}", name=fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname in NAMES)
 
@@ -151,11 +151,33 @@ def tell_nearest_names(module: types.ModuleType) -> None:
 
 
 def lacking(module: types.ModuleType, name: str) -> str:
-    path = _own_name(module).removeprefix("rushlight").replace(".vision", "vision", 1)
-    return f": rushlight lacks torch{path}.{name}{nearest(module, name)}"
+    return f": rushlight lacks {torch_path(module)}.{name}{advice(module, name)}"
 
 
-def nearest(module: types.ModuleType | None, name: str) -> str:
+def torch_path(module: types.ModuleType) -> str:
+    """``rushlight.vision.ops`` -> ``torchvision.ops``"""
+    return "torch" + _own_name(module).removeprefix("rushlight").replace(".vision", "vision", 1)
+
+
+def advice(holder, name: str) -> str:
+    """What to use in the place of a missing name: what the table says, or else the names that are spelled like it."""
+    from . import absent
+
+    path = _own_name(holder).partition(".")[2] if isinstance(holder, types.ModuleType) else holder and holder.__name__
+    hint, is_broad = absent.hint(f"{path}.{name}" if path else name)
+    close = nearest(holder, name)
+    return f"; {hint}" if hint and not (is_broad and _is_misspelled(close, name)) else close
+
+
+def _is_misspelled(close: str, name: str) -> bool:
+    """Is the first of the nearest names the same but for a letter or two?"""
+    import difflib
+
+    first = close.partition(": ")[2].split(",")[0].lower()
+    return difflib.SequenceMatcher(None, first, name.lower()).ratio() > 0.85
+
+
+def nearest(module: types.ModuleType | type | None, name: str) -> str:
     """``"; nearest: a, b"``, or nothing when no name comes close."""
     import difflib
 

@@ -225,6 +225,39 @@ def test_check(script):
     assert last == f"{bad}: 6 torch names, 3 missing"
 
 
+def test_check_reads_notebooks_and_folders(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["import torch.nope"]},
+        {"cell_type": "code", "source": ["!pip install x\n", "import torch\n", "%matplotlib inline\n", "await a"]},
+        {"cell_type": "code", "source": "%%bash\nls -l"},
+        {"cell_type": "code", "source": ["\n", "torch.zeross(2)"]},
+    ]
+    (tmp_path / "inner" / ".hidden").mkdir(parents=True)
+    notebook = tmp_path / "inner" / "a.ipynb"
+    notebook.write_text(json.dumps({"cells": cells}))
+    for place in ("inner/.hidden/b.py", "good.py"):
+        (tmp_path / place).write_text("import torch\ntorch.ones(2)\n")
+    (tmp_path / "no_python.py").write_text("print 'x'\n")
+    (tmp_path / "no_torch.py").write_text("print(1)\n")
+    done = rushlight_command("check", notebook)
+    assert done.returncode == 1 and done.stdout.startswith(f"{notebook}:cell 4, line 2: torch.zeross is missing")
+    done = rushlight_command("check", tmp_path)
+    assert done.returncode == 1 and "no_torch" not in done.stdout and ".hidden" not in done.stdout
+    assert f"{tmp_path / 'good.py'}: 2 torch names, all there" in done.stdout
+    assert done.stdout.endswith(f"{tmp_path}: 4 files, 1 missing\n")
+    assert done.stderr.count("\n") == 1 and "no_python.py:1: not Python" in done.stderr
+
+
+def test_check_tells_what_is_only_a_name(script):
+    path = script("import torch\nfrom torch.package import PackageImporter\nif torch.xpu.is_available():\n    pass\n"
+                  "isinstance(1, PackageImporter)\n", "asks.py")  # fmt: skip
+    assert rushlight_command("check", path).returncode == 0
+    path = script("from torch.package import PackageImporter\nPackageImporter('x')\n", "calls.py")
+    done = rushlight_command("check", path)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"{path}:1: torch.package.PackageImporter is only a name here: ")
+
+
 # -- mistakes --------------------------------------------------------------------------------------------------------
 
 

@@ -166,6 +166,34 @@ def test_descriptions_can_be_made():
     assert rushlight.distributed.fsdp.ShardingStrategy.FULL_SHARD.value == 1
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        ("", "nested", "no nested or masked tensors"),
+        ("", "sym_int", "dynamic_shapes"),
+        (".utils.data", "IterDataPipe", "use Dataset or IterableDataset"),
+        (".cuda", "FloatTensor", "use dtype= and device="),
+        (".sparse", "to_sparse_semi_structured", "COO, CSR or CSC"),
+        (".nn", "Liner", "nearest: Linear"),
+        (".distributed", "init_proces_group", "nearest: init_process_group"),
+    ],
+)
+def test_a_missing_name_is_told_from_a_misspelled_one(module, name, said):
+    import importlib
+
+    with pytest.raises(AttributeError) as caught:
+        getattr(importlib.import_module("rushlight" + module), name)
+    assert said in str(caught.value) and ("nearest" in said) == ("nearest" in str(caught.value))
+
+
+def test_what_people_report_and_measure_with():
+    text = rushlight.utils.collect_env.get_pretty_env_info()
+    assert text.startswith("PyTorch version: ") and "Is CUDA available: " in text and "numpy==" in text
+    measured = rushlight.utils.benchmark.Timer("x + y", "y = 2", globals={"x": rushlight.ones(3)}, label="add")
+    found = measured.blocked_autorange(min_run_time=0.001)
+    assert found.median > 0 and repr(found).splitlines()[1:3] == ["add", "setup: y = 2"]
+
+
 def test_annotations():
     assert str(rushlight.FloatTensor | None) == "typing.Optional[<class 'torch.FloatTensor'>]"
     assert (None | rushlight.LongTensor) and (rushlight.SymInt | int) and rushlight.jit.Final[int]

@@ -378,3 +378,84 @@ def test_a_getattr_of_ones_own_sees_members_too():
     m.later = nn.Parameter(torch.zeros(1))
     seen.clear()
     assert m.later.item() == 0 and "later" in seen and above.later.item() == 1
+
+
+# -- errors that say where they come from ----------------------------------------------------------------------------
+
+
+def raised(call):
+    with pytest.raises(Exception) as caught:
+        call()
+    return caught.value
+
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 3), nn.Linear(2, 2)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_an_error_names_the_module_that_failed():
+    import pickle
+    import traceback
+
+    error = raised(lambda: nn.Sequential(nn.Identity(), nn.Sequential(Body()))(torch.ones(1, 2)))
+    note = "in 1.0.blocks.2: Linear(in_features=2, out_features=2, bias=True)"
+    assert error.__notes__ == [note] and str(error) == "mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)"
+    shown = "".join(traceback.format_exception(error))
+    assert "During handling" not in shown and shown.endswith(f"(1x3 and 2x2)\n{note}\n")
+    copied = pickle.loads(pickle.dumps(error))
+    assert copied.__notes__ == [note] and type(copied.__notes__[0]) is str
+
+
+def test_notes_of_others_are_kept_and_a_stranger_starts_a_path():
+    stranger = nn.Sequential(nn.Linear(3, 3))
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.other = nn.Identity(), [stranger]
+
+        def forward(self, x):
+            try:
+                return self.other[0](self.inner(x))
+            except RuntimeError as error:
+                error.add_note("mine")
+                raise
+
+    model = nn.ModuleDict({"outer": Outer()})
+    error = raised(lambda: model["outer"](torch.ones(1, 2)))
+    assert error.__notes__[-1] == "mine" or "mine" in error.__notes__
+    assert any(note.startswith("in 0: Linear(") for note in error.__notes__)
+
+
+def test_a_call_of_its_own_is_no_path_and_hooks_are_inside():
+    assert not hasattr(raised(lambda: nn.Linear(3, 4)(torch.ones(2, 5))), "__notes__")
+    model = nn.Sequential(nn.ReLU())
+    model[0].register_forward_hook(lambda *_: 1 / 0)
+    assert raised(lambda: model(torch.ones(1))).__notes__ == ["in 0: ReLU()"]
+
+
+def test_a_module_that_cannot_be_looked_into_fails_as_it_does():
+    class Broken(nn.Module):
+        def extra_repr(self):
+            raise KeyError("extra_repr")
+
+        def forward(self):
+            raise ValueError("mine")
+
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.child = Broken()
+
+        def forward(self):
+            return self.child()
+
+    error = raised(Holder())
+    assert str(error) == "mine" and not hasattr(error, "__notes__")

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..dtypes import dtype
 
-__all__ = ["Absent", "Finder", "find"]
+__all__ = ["Absent", "Finder", "find", "hint"]
 
 _PACKAGE = __name__.partition(".")[0]
 UNKNOWN = object()
@@ -97,6 +97,25 @@ def message(thing) -> str:
     """What is said to who calls it."""
     kind: Any = next(k for k in thing.__mro__ if "instead" in vars(k)) if isinstance(thing, type) else thing
     return f"{kind.__module__}.{kind.__qualname__} is only a name here: {kind.instead}"
+
+
+def hint(path: str) -> tuple[str, bool]:
+    """What to do without ``nested.nested_tensor``, if the table knows; and does it say so of a whole part only?"""
+    from fnmatch import fnmatchcase
+
+    from .table import HINTS
+
+    for patterns, text in HINTS.items():
+        fitting = [pattern for pattern in patterns.split() if fnmatchcase(path, pattern)]
+        if fitting:
+            return text, fitting[0].endswith(".*")
+    return "", False
+
+
+def only_a_name(value) -> str:
+    """What is said to who calls ``value``, if it does nothing else; else nothing."""
+    is_name = issubclass(value, Absent) if isinstance(value, type) else hasattr(value, "instead")
+    return message(value) if is_name and value is not Absent else ""
 
 
 def is_absent(value, path: str, name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..layout import layout
 
-__all__ = ["PARTS", "Part"]
+__all__ = ["HINTS", "PARTS", "Part"]
 
 
 @dataclass
@@ -55,6 +55,11 @@ _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes o
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
 _VISION = "this part of torchvision is not built yet"
 _LATER = "it is not built yet"
+_NESTED = "there are no nested or masked tensors; pad them, and mask what was padded"
+_SPARSE = "sparse tensors are COO, CSR or CSC"
+_PIPES = "there are no data pipes; use Dataset or IterableDataset"
+_SYMBOLS = "sizes are numbers here; rushlight.export takes dynamic_shapes"
+_TYPED = "use dtype= and device="
 _INTERNAL = "this is an inner part of PyTorch, written in C++; rushlight has no counterpart"
 
 _NN_IN_C = """
@@ -646,5 +651,22 @@ PARTS = {
     "utils._stats": Part(_INTERNAL),
     "utils.mobile_optimizer": Part(_SCRIPT, functions="optimize_for_mobile"),
     "utils.bundled_inputs": Part(_SCRIPT),
-    "utils.collect_env": Part(_INTERNAL, functions="get_pretty_env_info main"),
+}
+
+# What is said of names that are not here at all, by pattern; the first that fits counts.
+HINTS = {
+    "nested nested.* masked masked.*": _NESTED,
+    "sparse_bs* sparse.*emi* sparse.solve": _SPARSE,
+    "*quantize* *quantized* quint* qint* contrib": _QUANTIZED,
+    "sym_*": _SYMBOLS,
+    "onnx.*": _ONNX,
+    "utils.data.*ipe* utils.data.DataChunk utils.data.*determin* utils.data.*validat*": _PIPES,
+    "cuda.*Tensor cuda.*Storage": _TYPED,
+    "cuda.*allocator* cuda.*host_memory* cuda.MemPool* cuda.*[gG]raph* cuda.GreenContext accelerator.Graph": _CUDA,
+    "profiler.* autograd.profiler.* cuda.profiler": _PROFILE,
+    "jit.* Script* *Type ClassType CompilationUnit": _SCRIPT,
+    "distributed.*": _ONE_PROCESS,
+    "_inductor.* _dynamo.* compiler.* export.* func.functionalize": _TRACED,
+    "utils.backcompat utils.*cpp* utils.cmake* utils.*privateuse1* cpp classes": _INTERNAL,
+    "vision.*": _VISION,
 }

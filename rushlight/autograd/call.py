@@ -212,7 +212,7 @@ def check_broadcast(arrays) -> None:
                 raise RuntimeError(
                     f"The size of tensor a ({shape[-i]}) must match the size of tensor b ({other[-i]}) at "
                     f"non-singleton dimension {max(len(shape), len(other)) - i}"
-                )
+                ) from None
         longer, shorter = (shape, other) if len(shape) >= len(other) else (other, shape)
         tail = len(longer) - len(shorter)
         shape = longer[:tail] + tuple(b if a == 1 else a for a, b in zip(longer[tail:], shorter))

@@ -153,7 +153,7 @@ def _refuse_what_is_no_tensor(public, args, error) -> None:
             name, kind = names[min(i, len(names) - 1)], type_name(value)
             raise TypeError(
                 f"{public.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not {kind}"
-            ) from error
+            ) from None
 
 
 def ask_operator(o, call, args, static):

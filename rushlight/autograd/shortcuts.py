@@ -82,10 +82,10 @@ def pair(o: Op, plans: Plans, general):
         try:
             out = compute(a, b)
         except (ValueError, TypeError):
-            return general(x, w)  # which knows how to say what is wrong
+            out = None
         if out.__class__ is not _ndarray:
-            if out.__class__ is tuple:
-                return general(x, w)
+            if out is None or out.__class__ is tuple:
+                return general(x, w)  # which knows how to say what is wrong
             out = np.asarray(out)
         if layouts.watched and layout is not None and out.ndim > 1:
             out = layout(out, (a, b))

@@ -1,58 +1,142 @@
-"""List the torch names that a script uses and rushlight lacks, without running it."""
+"""List the torch names that scripts, notebooks or folders use and rushlight lacks, without running them."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import json
+import os
 import sys
 import types
 
-from .. import compat
+from .. import absent, compat
 
 
 def arguments(parser) -> None:
-    parser.add_argument("scripts", nargs="+", metavar="script.py")
+    parser.usage = "rushlight check script.py | notebook.ipynb | folder [...]"
+    parser.add_argument("paths", nargs="+", metavar="path", help="scripts, notebooks, or folders of them")
 
 
 def main(args) -> int:
     found = 0
-    for path in args.scripts:
-        names = used_names(_parsed(path))
-        missing: dict[str, tuple[int, str]] = {}  # the shortest missing name of each -> where, nearest names
-        for name, line in names.items():
-            if (lacking := missing_part(name)) is not None:
-                missing.setdefault(lacking[0], (line, lacking[1]))
-        for name, (line, close) in missing.items():
-            print(f"{path}:{line}: {name} is missing{close}")
-        print(f"{path}: {len(names)} torch names, " + (f"{len(missing)} missing" if missing else "all there"))
-        found += len(missing)
+    for path in args.paths:
+        if os.path.isdir(path):
+            files = _files_in(path)
+            lacking = sum(_check(file, quiet=True) for file in files)
+            print(f"{path}: {len(files)} files, " + (f"{lacking} missing" if lacking else "all there"))
+        else:
+            lacking = _check(path, quiet=False)
+        found += lacking
     return 1 if found else 0
 
 
-def _parsed(path: str) -> ast.Module:
+def _check(path: str, quiet: bool) -> int:
+    """Print what a file lacks, and how many names that are; a file without torch is passed over when ``quiet``."""
+    from . import Mistake
+
+    try:
+        tree, where = _parsed(path)
+    except Mistake as mistake:
+        if not quiet:
+            raise
+        print(f"rushlight: {mistake}", file=sys.stderr)  # one of many: the others are still checked
+        return 0
+    reader = _read(tree)
+    names = reader.in_order()
+    if quiet and not names:
+        return 0
+    missing: dict[str, tuple[int, str]] = {}  # the shortest missing name of each -> where, what is said of it
+    for name, line in names.items():
+        if (lacking := missing_part(name)) is not None:
+            missing.setdefault(lacking[0], (line, f"is missing{lacking[1]}"))
+        elif name in reader.called and (said := absent.only_a_name(_find(name)[0])):
+            missing[name] = line, "is" + said.partition(" is")[2]
+    for name, (line, said) in missing.items():
+        print(f"{path}:{where(line)}: {name} {said}")
+    print(f"{path}: {len(names)} torch names, " + (f"{len(missing)} missing" if missing else "all there"))
+    return len(missing)
+
+
+_NOT_LOOKED_INTO = {"__pycache__", "node_modules", "site-packages"}
+
+
+def _files_in(folder: str) -> list[str]:
+    """The scripts and notebooks of a folder; what is hidden, or installed there, is left out."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            f
+            for f in folders
+            if f[0] != "." and f not in _NOT_LOOKED_INTO and not os.path.exists(os.path.join(place, f, "pyvenv.cfg"))
+        )
+        found += [os.path.join(place, f) for f in sorted(files) if f.endswith((".py", ".ipynb")) and f[0] != "."]
+    return found
+
+
+def _parsed(path: str):
+    """The syntax tree of a file, and a function that says where in the file a line of it is."""
     from . import Mistake
 
     try:
         with open(path, "rb") as file:
-            return ast.parse(file.read(), path)
+            source = file.read()
+        if path.endswith(".ipynb"):
+            return _notebook(source)
+        return ast.parse(source, path), str
     except OSError as error:
         raise Mistake(f"cannot read '{path}': {error.strerror}") from None
     except SyntaxError as error:
         raise Mistake(f"{path}:{error.lineno}: not Python: {error.msg}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Mistake(f"{path}: not a {'notebook' if path.endswith('.ipynb') else 'script'}") from None
+
+
+def _notebook(source: bytes):
+    """All code cells as one program. Lines of the shell and of IPython become empty: ``!pip …``, ``%time …``."""
+    starts, body = [], []
+    start = 0
+    for number, cell in enumerate(json.loads(source)["cells"], 1):
+        if cell["cell_type"] != "code":
+            continue
+        lines = "".join(cell["source"]).splitlines()
+        if lines and lines[0].startswith("%%") and lines[0].split()[0] not in _PYTHON_CELLS:
+            continue  # another language
+        code = "\n".join("" if line.lstrip()[:1] in ("!", "%", "?") else line for line in lines)
+        tree = compile(code, f"cell {number}", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        body += ast.increment_lineno(tree, start).body
+        starts.append((start, number))
+        start += len(lines)
+
+    def where(line: int) -> str:
+        first, number = max(s for s in starts if s[0] < line)
+        return f"cell {number}, line {line - first}"
+
+    return ast.Module(body, []), where
+
+
+_PYTHON_CELLS = {"%%time", "%%timeit", "%%capture", "%%prun"}
+
+
+def _read(tree: ast.Module) -> _Reader:
+    reader = _Reader()
+    reader.visit(tree)
+    reader.visit(tree)  # again: a name may be used in a function above the import of it
+    return reader
 
 
 def used_names(tree: ast.Module) -> dict[str, int]:
     """Every dotted torch name a program uses -> the first line that does."""
-    reader = _Reader()
-    reader.visit(tree)
-    reader.visit(tree)  # again: a name may be used in a function above the import of it
-    return dict(sorted(reader.used.items(), key=lambda item: item[1]))
+    return _read(tree).in_order()
 
 
 class _Reader(ast.NodeVisitor):
     def __init__(self):
         self.names: dict[str, str] = {}  # the program's name for it -> torch's
         self.used: dict[str, int] = {}
+        self.called: set[str] = set()
+
+    def in_order(self) -> dict[str, int]:
+        return dict(sorted(self.used.items(), key=lambda item: item[1]))
 
     def visit_Import(self, node):
         for alias in node.names:
@@ -83,6 +167,11 @@ class _Reader(ast.NodeVisitor):
             self.generic_visit(node)
         elif isinstance(node.ctx, ast.Load):
             self._use(name, node)
+
+    def visit_Call(self, node):
+        if (name := self._dotted(node.func)) is not None:
+            self.called.add(name)
+        self.generic_visit(node)
 
     def visit_Try(self, node):
         """An import that the program itself is ready to do without is no need of it."""
@@ -117,7 +206,7 @@ def missing_part(name: str) -> tuple[str, str] | None:
     if not missing:
         return None
     parts = name.split(".")
-    return ".".join(parts[: parts.index(missing) + 1]), compat.nearest(parent, missing)
+    return ".".join(parts[: parts.index(missing) + 1]), compat.advice(parent, missing)
 
 
 def _find(name: str):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ..device import device as Device
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle, epoch
-from . import conversion, saving
+from . import blame, conversion, saving
 from . import hooks as hooking
 from .attributes import (
     cannot_assign,
@@ -112,10 +112,14 @@ class Module:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None and not everyone.present:
-            return self.forward(*args, **kwargs)
-        compiled = self._compiled_call_impl
-        return hooking.run(self, args, kwargs) if compiled is None else compiled(*args, **kwargs)
+        try:  # costs nothing until it raises
+            if self._hooks is None and not everyone.present:
+                return self.forward(*args, **kwargs)
+            compiled = self._compiled_call_impl
+            return hooking.run(self, args, kwargs) if compiled is None else compiled(*args, **kwargs)
+        except Exception as error:
+            blame.note_path(error)
+            raise
 
     _wrapped_call_impl = __call__
 
@@ -721,7 +725,11 @@ def _member(module: Module, name: str):
 
 def _call_through_impl(self, *args, **kwargs):
     compiled = self._compiled_call_impl
-    return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+    try:
+        return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+    except Exception as error:
+        blame.note_path(error)
+        raise
 
 
 def _addindent(text: str, spaces: int) -> str:

@@ -6,8 +6,8 @@ import math
 
 from .. import dtypes
 from ..autograd.mode import in_single_precision, state
+from ..autograd.op import check_broadcast, op, variant
 from ..autograd.op import differentiable as xp_
-from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import dtype_of, is_complex, refuse, type_word, unary
 from .public import public
@@ -199,6 +199,7 @@ def _check_parts(real, imag):
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
+    check_broadcast((real._array, imag._array))
 
 
 @public(method=False)

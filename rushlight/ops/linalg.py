@@ -472,7 +472,7 @@ def _check_expands(input, shape) -> None:
             raise RuntimeError(
                 f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({have[-i]}) at "
                 f"non-singleton dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(have)}"
-            )
+            ) from None
 
 
 def _explain_matmul(x, w) -> None:
@@ -484,16 +484,16 @@ def _explain_matmul(x, w) -> None:
             _check_batch_shapes(x[:-2], w[:-2])
     elif len(w) == 1:
         rows = _size(x[:-1])
-        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({w[0]})")
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({w[0]})") from None
     elif len(w) == 2:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_size(x[:-1])}x{x[-1]} and {w[0]}x{w[1]})")
+        raise _no_product(_size(x[:-1]), x[-1], *w) from None
     else:
         _check_batch_shapes(x[:-2], w[:-2])
         batch = _size(w[:-2])
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] "
             f"but got: [{batch}, {w[-2]}]."
-        )
+        ) from None
 
 
 def _explain_linear(x, w, bias) -> None:
@@ -503,9 +503,13 @@ def _explain_linear(x, w, bias) -> None:
         ) from None
     rows = _size(x[:-1])
     if len(w) == 2 and x and x[-1] != w[1]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {w[1]}x{w[0]})")
+        raise _no_product(rows, x[-1], w[1], w[0]) from None
     if bias is not None and len(w) == 2:
         _check_expands(bias, (rows, w[0]))
+
+
+def _no_product(rows, inner, other_inner, columns) -> RuntimeError:
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {other_inner}x{columns})")
 
 
 def _check_batch_shapes(a, b) -> None:
@@ -515,7 +519,7 @@ def _check_batch_shapes(a, b) -> None:
             raise RuntimeError(
                 f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
                 f"dimension {ndim - i}"
-            )
+            ) from None
 
 
 def _check_batches(batch1, batch2) -> None:

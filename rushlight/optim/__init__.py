@@ -1,5 +1,6 @@
 """Optimizers, learning-rate schedules and weight averaging."""
 
+from ..compat import missing as _missing
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -41,3 +42,6 @@ __all__ = [
 
 def __dir__():
     return __all__
+
+
+__getattr__ = _missing(__name__)

@@ -8,6 +8,7 @@ tensor([[2.],
 
 from __future__ import annotations
 
+from ..compat import missing as _missing
 from ..ops.public import PUBLIC
 from . import creation as _creation
 from . import operators as _operators
@@ -111,3 +112,6 @@ ByteTensor, CharTensor, ShortTensor = map(_typed, ("byte", "char", "short"))
 
 def __dir__():
     return sorted(__all__)
+
+
+__getattr__ = _missing(__name__)

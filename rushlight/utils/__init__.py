@@ -3,14 +3,17 @@
 from ..compat import missing as _missing
 from . import checkpoint, hooks
 
-__all__ = ["checkpoint", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "swap_tensors", "tensorboard"]
+__all__ = [
+    "benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter", "hooks", "model_zoo",
+    "swap_tensors", "tensorboard",
+]  # fmt: skip
 
 
 def __dir__():
     return __all__
 
 
-_LATER = ("_pytree", "data", "dlpack", "flop_counter", "model_zoo", "tensorboard")  # imported when first named
+_LATER = {"_pytree", *__all__}  # imported when first named
 
 
 def _later(name):

@@ -7,6 +7,7 @@ A call ends the same way in both (a result that agrees, or an error), or it is o
 
     accepted    Rushlight gives a result where PyTorch raises       different   both give results, and they differ
     refused     Rushlight raises where PyTorch gives a result       slow        more than 10 seconds, or much memory
+    chained     both raise, and ours shows NumPy's error before its own
 
 Which error it is, and its text, are compared elsewhere (tests/parity/scripts). Calls that take PyTorch itself more
 than 10 seconds are left out.
@@ -33,7 +34,7 @@ import convert
 import opdb
 
 SECONDS = 10
-KINDS = ("accepted", "refused", "different", "slow")
+KINDS = ("accepted", "refused", "different", "slow", "chained")
 _DTYPES = (
     torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8, torch.bool, torch.float16, torch.complex64,
 )  # fmt: skip
@@ -135,7 +136,8 @@ def compare(op, args, kwargs) -> tuple[str, str]:
     if ours[0] == "slow":
         return "slow", f"after {SECONDS} s"
     if ours[0] == theirs[0] == "error":
-        return "same", ""
+        inner = ours[1].__cause__ or (None if ours[1].__suppress_context__ else ours[1].__context__)
+        return ("same", "") if inner is None else ("chained", f"{_line(ours[1])}, after {_line(inner)}")
     if theirs[0] == "error":
         return "accepted", f"{type(theirs[1]).__name__}: {_line(theirs[1])}"
     if ours[0] == "error":

@@ -2,6 +2,7 @@
 
 from types import FunctionType as _Function, ModuleType as _Module
 
+from ...compat import missing as _missing
 from ...autograd.overriding import asking as _asking
 from ...ops.kinds import checked as _checked
 from .activation import *
@@ -31,3 +32,6 @@ globals().update(
 
 def __dir__():
     return _names
+
+
+__getattr__ = _missing(__name__)

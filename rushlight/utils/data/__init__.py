@@ -1,5 +1,6 @@
 """Datasets, samplers and the DataLoader, under PyTorch's names; the same seed gives PyTorch's order of samples."""
 
+from ...compat import missing as _missing
 from .dataloader import DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
@@ -47,3 +48,6 @@ __all__ = [
 
 def __dir__():
     return __all__
+
+
+__getattr__ = _missing(__name__)
