@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as xml
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -172,6 +173,66 @@ def test_graph_stops_at_the_limit():
     assert picture.count == 10 and "21 more nodes are not drawn" in picture.svg
 
 
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return rushlight.relu(self.b(rushlight.relu(self.a(x))) + x)
+
+
+def test_a_graph_folds_by_module(tmp_path):
+    pytest.importorskip("igraph")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(Residual(), Residual()), nn.Linear(3, 1))
+    loss = model(rushlight.ones(4, 2)).sum()
+    whole = inspect.graph(loss, model)
+    first, second = (inspect.graph(loss, model, depth=d) for d in (1, 2))
+    assert first.count < second.count < whole.count
+    assert ">1<" in first.svg and "Sequential, " in first.svg and ">1.0<" not in first.svg
+    assert ">1.0<" in second.svg and ">1.1<" in second.svg and "Residual, " in second.svg and ">0<" in second.svg
+    with pytest.raises(ValueError, match="'depth' needs the model"):
+        inspect.graph(loss, depth=1)
+
+
+def test_a_module_with_others_in_between_is_not_folded():
+    """Shared weights before and after another module: one box for both calls would be a circle."""
+    pytest.importorskip("igraph")
+    model = nn.ModuleDict({"shared": nn.Linear(2, 2), "other": nn.Linear(2, 2)})
+    loss = model["shared"](model["other"](model["shared"](rushlight.ones(1, 2)))).sum()
+    picture = inspect.graph(loss, model, depth=1)
+    assert ">other<" in picture.svg and ">shared<" not in picture.svg and ">shared.weight<" in picture.svg
+
+
+_GRAPH_VISIT = """
+<script>
+const report = {levels: [...$("level").options].map(o => o.text), start: level};
+$("search").value = "residual"; search();
+report.found = document.querySelectorAll("g.found").length;
+const before = picture().getAttribute("viewBox");
+$("in").click();
+report.zoomed = picture().getAttribute("viewBox") !== before;
+choose(figures.length - 1);
+report.shown = figures.filter(f => f.getBoundingClientRect().height > 100).length;
+$("all").click();
+report.back = picture().getAttribute("viewBox") === whole[level].join(" ");
+report.problems = problems;
+const out = document.createElement("pre");
+out.id = "report"; out.textContent = JSON.stringify(report);
+document.body.append(out);
+</script>
+"""
+
+
+def test_a_graph_as_a_page_that_folds_zooms_and_searches(tmp_path, browser):
+    pytest.importorskip("igraph")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(Residual(), Residual()), nn.Linear(3, 1))
+    inspect.graph(model(rushlight.ones(4, 2)).sum(), model).save(tmp_path / "page.html")
+    seen = browser(tmp_path / "page.html", visit=_GRAPH_VISIT)
+    assert seen["problems"] == [] and seen["levels"][0] == "modules, depth 1" and seen["levels"][-1].startswith("all ")
+    assert seen["zoomed"] and seen["shown"] == 1 and seen["back"]
+
+
 def test_graph_of_a_model(tmp_path):
     shared = nn.Linear(2, 2)
     picture = inspect.graph(nn.Sequential(shared, nn.Sequential(shared, nn.ReLU())))
@@ -191,7 +252,8 @@ def test_graph_refuses():
 def test_notebooks_show_pictures():
     x = rushlight.ones(2, requires_grad=True)
     assert "<svg" in Net()._repr_html_()
-    assert x._repr_html_() == "<pre>tensor([1., 1.], requires_grad=True)</pre>"
+    text = x._repr_html_()
+    assert text.endswith(">tensor([1., 1.], requires_grad=True)</pre>") and "monospace !important" in text
     pytest.importorskip("igraph")
     assert "graph of 2 nodes" in (x * 2)._repr_html_() and "&lt;MulBackward0&gt;" in (x * 2)._repr_html_()
 
@@ -248,14 +310,14 @@ def test_evaluation_within_a_step_does_not_count():
         with rushlight.no_grad():
             model(1000 * rushlight.ones(1, 2))
         watch.step()
-    assert watch.records[""].activation.points[0][4] < 10
+    assert watch.records[""].activation.points[0].max < 10
 
 
 def test_watch_sees_dead_units():
     model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
     with rushlight.no_grad():
         model[0].bias[:3] = -1000
-    assert train(model, 1).records["1"].activation.points[0][5] == 0.75
+    assert train(model, 1).records["1"].activation.points[0].dead == 0.75
 
 
 class Poison(nn.Module):
@@ -271,7 +333,9 @@ class Poison(nn.Module):
 def test_watch_names_the_module_that_made_the_first_nan():
     model = nn.Sequential(nn.Linear(6, 4), nn.Sequential(nn.ReLU(), Poison(3)), nn.Linear(4, 3))
     watch = train(model, 5, every=10)  # also in steps that are not recorded
-    assert watch.first_nan == {"step": 2, "module": "1.1", "where": "forward", "why": "its output, from finite inputs"}
+    assert watch.first_nan == {
+        "step": 2, "module": "1.1", "where": "forward", "what": "NaN", "why": "its output, from finite inputs"
+    }  # fmt: skip
 
 
 def test_watch_blames_the_weights_where_they_are_to_blame():
@@ -315,6 +379,252 @@ def test_the_page_needs_nothing_from_outside(tmp_path):
     assert "{{DATA}}" not in text and not re.search(r"(?:src|href)\s*=|@import|fetch\(|https?://(?!www\.w3\.org)", text)
 
 
+# -- watch never hurts, and never misleads -----------------------------------------------------------------------------
+
+EXTREMES = [
+    0.0, 1e-45, -1e-30, 1.0, 3e38, -3e38, float("inf"), float("-inf"), float("nan"), 1e38, 16777216.0, 1.0000001,
+]  # fmt: skip
+
+
+class Odd(nn.Module):
+    """Gives whatever it is told to, of any kind."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def forward(self, x):
+        return self.make(x)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: rushlight.ones(3, 4),  # no spread at all
+        lambda x: rushlight.tensor([[3e38, -3e38]]) * x[0, 0],
+        lambda x: rushlight.tensor([1e308, -1e308], dtype=rushlight.float64) + x[0, 0].double(),
+        lambda x: x * float("nan"),
+        lambda x: x / 0,
+        lambda x: x > 0,
+        lambda x: x.long(),
+        lambda x: rushlight.complex(x, x * float("inf")),
+        lambda x: x[:0],
+        lambda x: x.sum(),
+        lambda x: (x.half() * 60000, {"other": [x]}),
+        lambda x: None,
+        lambda x: x.to_sparse(),
+        lambda x: rushlight.full((4,), 1.0, dtype=rushlight.bfloat16) * (1 + 1e-7),
+    ],
+)
+def test_watch_takes_any_output(make, tmp_path):
+    model = nn.Sequential(nn.Linear(2, 2), Odd(make))
+    with inspect.watch(model, tmp_path / "page.html") as watch:
+        for loss in (1.0, float("inf"), rushlight.ones(2), "no number", None):
+            found = model(rushlight.ones(3, 2))
+            if isinstance(found, rushlight.Tensor) and found.requires_grad and not found.is_complex():
+                found.to_dense().sum().backward() if found.is_sparse else found.sum().backward()
+            watch.step(loss, accuracy=loss)
+    assert len(watch.losses) == 5 and (tmp_path / "page.html").stat().st_size > 1000
+    json.dumps(watch.to_dict(), allow_nan=False)
+
+
+def diverging(seed):
+    """A training run of random layers, sizes and numbers that ends badly more often than not."""
+    import random
+
+    chance = random.Random(seed)
+    layers = [nn.Linear(3, 4)]
+    for _ in range(chance.randrange(1, 4)):
+        kind = chance.choice([nn.Sigmoid, nn.ReLU, nn.Tanh, nn.Softplus, nn.Identity, nn.Softsign, nn.ELU])
+        layers += [kind(), nn.Linear(4, 4)]
+    model = nn.Sequential(*layers)
+    with rushlight.no_grad():
+        for p in model.parameters():
+            p.mul_(chance.choice([1.0, 1e3, 1e18, 1e38, 0.0]))
+            if chance.random() < 0.2:
+                p.view(-1)[0] = chance.choice(EXTREMES)
+    model = model.to(chance.choice([rushlight.float32, rushlight.float64, rushlight.float16]))
+    optimizer = rushlight.optim.SGD(model.parameters(), lr=chance.choice([0.1, 1e4, 1e30]))
+    power = chance.choice([1, 2, 8])
+    with inspect.watch(model, None, every=chance.choice([1, 2])) as watch:
+        for _ in range(chance.randrange(2, 6)):
+            x = rushlight.full((2, 3), chance.choice(EXTREMES)).to(next(model.parameters()).dtype)
+            optimizer.zero_grad()
+            loss = model(x).pow(power).mean()
+            loss.backward()
+            optimizer.step()
+            watch.step(loss, extreme=chance.choice(EXTREMES))
+    return watch
+
+
+def test_watch_raises_in_none_of_200_diverging_runs():
+    bad = 0
+    for seed in range(200):
+        rushlight.manual_seed(seed)
+        watch = diverging(seed)
+        json.dumps(watch.to_dict(), allow_nan=False)
+        assert not watch.notes, (seed, watch.notes)
+        bad += watch.first_nan is not None
+    assert bad > 50  # they do diverge
+
+
+def test_an_infinite_loss_is_reported_as_such():
+    model = nn.Linear(2, 1)
+    with inspect.watch(model, None) as watch:
+        for step in range(4):
+            out = model(rushlight.ones(1, 2))
+            loss = out.sum() * (float("inf") if step == 2 else 1.0)
+            loss.backward()
+            watch.step(loss)
+    assert watch.first_nan == {
+        "step": 2, "module": "", "where": "loss", "what": "infinity", "why": "computed from finite outputs of the model"
+    }  # fmt: skip
+
+
+def test_a_dead_relu_and_gradients_of_zero_raise_alarms():
+    model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
+    with rushlight.no_grad():
+        model[0].bias.fill_(-1000)
+    watch = train(model, 3)
+    assert watch.alarms() == [
+        "The output is exactly zero since step 0: “1” (ReLU).",
+        "The gradient of the output is exactly zero since step 0: “0” (Linear).",
+    ]
+    assert train(Net(), 3).alarms() == []
+
+
+def test_a_module_called_twice_counts_both_calls():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.second, self.first = nn.Identity(), nn.Identity()
+
+        def forward(self, x):
+            return self.second(self.first(x) + self.first(10 * x))
+
+    model = Twice()
+    x = rushlight.tensor([[1.0, 2.0]], requires_grad=True)
+    with inspect.watch(model, None) as watch:
+        model(x).sum().backward()
+        watch.step()
+    point = watch.records["first"].activation.points[0]
+    both = np.array([1.0, 2.0, 10.0, 20.0])
+    assert (point.calls, point.count, point.min, point.max) == (2, 4, 1.0, 20.0)
+    assert point.mean == pytest.approx(both.mean()) and point.std == pytest.approx(both.std())
+    low, high, counts = watch.records["first"].activation.histograms[0]
+    assert (low, high, sum(counts)) == (1.0, 20.0, 4)
+    assert watch.records["first"].gradient.points[0].calls == 2
+    assert [name for name, _ in watch._in_order()] == ["first", "second", ""]
+
+
+def test_without_a_step_the_page_says_so(tmp_path):
+    model = nn.Linear(2, 1)
+    with inspect.watch(model, tmp_path / "page.html") as watch:
+        for _ in range(3):
+            model(rushlight.ones(1, 2)).sum().backward()
+    assert list(watch.notes) == ["step() was never called: all that happened is shown as one step"]
+    assert watch.records[""].activation.points[0].calls == 3
+    assert "step() was never called" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_watch_sees_into_compiled_steps():
+    pytest.importorskip("jax")
+
+    def run(compiled):
+        rushlight.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = rushlight.compile(step) if compiled else step
+        with inspect.watch(model, None) as watch:
+            for i in range(5):
+                watch.step(step(rushlight.randn(5, 3) * (float("nan") if i == 4 else 1.0)))
+        return watch
+
+    ours, plain = run(True), run(False)
+    for name, record in plain.records.items():
+        for kind in ("activation", "gradient"):
+            for a, b in zip(getattr(ours.records[name], kind).points[:4], getattr(record, kind).points[:4]):
+                assert (a.count, a.dead) == (b.count, pytest.approx(b.dead))
+                assert [a.mean, a.std, a.min, a.max] == pytest.approx([b.mean, b.std, b.min, b.max], abs=1e-5)
+        for own, norms in record.parameters.items():
+            for a, b in zip(ours.records[name].parameters[own].points[:4], norms.points[:4]):
+                assert a == pytest.approx(b, rel=1e-4)
+        first, second = ours.records[name].activation.histograms[2], record.activation.histograms[2]
+        assert first[:2] == pytest.approx(second[:2], abs=1e-4) and sum(first[2]) == sum(second[2])
+    assert (
+        (ours.first_nan["step"], ours.first_nan["module"])
+        == (4, "0")
+        == (
+            plain.first_nan["step"],
+            plain.first_nan["module"],
+        )
+    )
+
+
+# -- live, and several runs --------------------------------------------------------------------------------------------
+
+
+def page_data(text):
+    return json.loads(text.split('id="data">', 1)[1].split("</script>", 1)[0])
+
+
+def test_the_page_is_written_while_training_runs(tmp_path):
+    path, model = tmp_path / "page.html", nn.Linear(2, 1)
+    with inspect.watch(model, path) as watch:
+        for i in range(3):
+            model(rushlight.ones(1, 2)).sum().backward()
+            watch._written = 0.0  # long ago
+            watch.step(1.0)
+            data = page_data(path.read_text(encoding="utf-8"))
+            assert data["running"] and data["steps"] == list(range(i + 1))
+    assert not page_data(path.read_text(encoding="utf-8"))["running"]
+
+
+def test_live_serves_the_page_to_this_machine(capsys):
+    import urllib.error
+    import urllib.request
+
+    model = nn.Linear(2, 1)
+    with inspect.watch(model, None, live=True) as watch:
+        model(rushlight.ones(1, 2)).sum().backward()
+        watch._written = 0.0
+        watch.step(1.0)
+        address = watch.address
+        assert capsys.readouterr().out == f"watch: {address}\n" and address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            data = page_data(answer.read().decode())
+        assert data["running"] and data["steps"] == [0]
+        asked = urllib.request.Request(address, headers={"Host": "elsewhere.example:80"})
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(asked, timeout=60)
+    assert watch._server is None
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=60)
+
+
+def test_runs_side_by_side(tmp_path, browser):
+    for i in range(2):
+        train(Net(), 5 + i, tmp_path / f"{i}.html")
+    third = train(Net(), 3)
+    third.name = "third"
+    inspect.compare([tmp_path / "0.html", tmp_path / "1.html", third], tmp_path / "all.html")
+    data = page_data((tmp_path / "all.html").read_text(encoding="utf-8"))
+    assert [len(run["steps"]) for run in data["runs"]] == [5, 6, 3] and data["runs"][2]["run"] == "third"
+    (tmp_path / "no.html").write_text("nothing")
+    with pytest.raises(ValueError, match="is not a page that watch wrote"):
+        inspect.compare([tmp_path / "no.html"], tmp_path / "x.html")
+    seen = browser(tmp_path / "all.html")
+    assert seen["problems"] == [] and seen["lossPaths"] == 3 and seen["runs"] == 3
+
+
 # -- the page in a browser ---------------------------------------------------------------------------------------------
 
 _VISITOR = """
@@ -356,6 +666,7 @@ const rows = document.querySelectorAll("#flow g[data-path]");
 report.flow = [...rows].map(g => [g.dataset.path, g.querySelectorAll("[data-tip]").length]);
 rows[0].querySelector("text").dispatchEvent(new MouseEvent("click", {bubbles: true}));
 report.afterFlow = document.querySelector("#tree [aria-current=true]").dataset.path;
+report.runs = document.querySelectorAll("#run option").length;
 report.lossPaths = document.querySelectorAll("#loss path").length;
 report.tips = ["#loss svg", "#metrics svg"].map(place => {
   const move = new MouseEvent("mousemove", {bubbles: true, clientX: 700, clientY: 200});
@@ -386,17 +697,17 @@ def browser(tmp_path):
     if program is None:
         pytest.skip("no Chromium is installed: the page is not opened in a browser")
 
-    def visit(page, width=1200):
+    def open_(page, width=1200, visit=_CLICKS):
         text = page.read_text(encoding="utf-8")
         visited = tmp_path / "visited.html"
-        text = text.replace("<body>", "<body>" + _VISITOR, 1).replace("</body>", _CLICKS + "</body>", 1)
+        text = text.replace("<body>", "<body>" + _VISITOR, 1).replace("</body>", visit + "</body>", 1)
         visited.write_text(text, encoding="utf-8")
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
         command += [f"--window-size={width},900", "--virtual-time-budget=5000", "--dump-dom", visited.as_uri()]
         dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
         return json.loads(html.unescape(re.search(r'<pre id="report">(.*?)</pre>', dom, re.S).group(1)))
 
-    return visit
+    return open_
 
 
 def test_click_through_the_page(tmp_path, browser):
@@ -422,10 +733,7 @@ def test_the_page_shows_the_nan(tmp_path, browser):
     train(model, 3, tmp_path / "page.html")
     seen = browser(tmp_path / "page.html")
     assert seen["problems"] == []
-    assert (
-        seen["alarm"]
-        == "NaN or infinity first in step 1, forward, at module “1” (Poison): its output, from finite inputs."
-    )
+    assert seen["alarm"] == "NaN first in step 1, forward, at module “1” (Poison): its output, from finite inputs."
 
 
 def test_the_page_on_a_narrow_screen(tmp_path, browser):

@@ -2,6 +2,6 @@
 
 from .graph import Picture, graph
 from .summary import Summary, summary
-from .watch import Watch, watch
+from .watch import Watch, compare, watch
 
-__all__ = ["Picture", "Summary", "Watch", "graph", "summary", "watch"]
+__all__ = ["Picture", "Summary", "Watch", "compare", "graph", "summary", "watch"]

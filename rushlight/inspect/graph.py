@@ -2,7 +2,8 @@
 
 The order of an autograd graph's nodes is igraph's, by Sugiyama's method (``pip install rushlight[inspect]``). A module
 tree is lines of text and needs no layout. Lines and text have the colour of the page's text, so pictures suit light and
-dark pages.
+dark pages. Which module a node belongs to is told by the parameters it uses (``folding.py``), so a large graph can be
+drawn with modules as boxes.
 """
 
 from __future__ import annotations
@@ -10,26 +11,29 @@ from __future__ import annotations
 import html
 import itertools
 from collections import Counter, deque
+from pathlib import Path
 from typing import Any
 
 from ..autograd.tape import AccumulateGrad, Node, Output
 from ..nn.module import Module
 from ..nn.parameter import is_lazy
 from ..tensor import Tensor
+from . import folding
 
 __all__ = ["Picture", "graph"]
 
-_LEAF, _RESULT, _OP = "#3b82f6", "#22a06b", "#94a3b8"
+_LEAF, _RESULT, _OP, _MODULE = "#3b82f6", "#22a06b", "#94a3b8", "#c2803a"
 _FONT = "font-family='ui-monospace,SFMono-Regular,Menlo,DejaVu Sans Mono,monospace'"
 _CHARACTER = 7.3  # the width of a character at 12 px, generously
 
 
-def graph(thing, model=None, *, limit: int = 400) -> Picture:
+def graph(thing, model=None, *, limit: int = 400, depth: int | None = None) -> Picture:
     """Draw how a tensor was computed, or which modules a model is made of.
 
     Of a tensor: its autograd graph, leaves on top; ``model`` gives the leaves their parameters' names, and more than
-    ``limit`` nodes are not drawn. Of a module: the tree of its submodules. Notebooks show the picture, ``save`` writes
-    it.
+    ``limit`` nodes are not drawn. With ``depth``, each module of that depth in ``model`` is one box. Of a module: the
+    tree of its submodules. Notebooks show the picture; ``save`` writes it, to a name in ``.html`` as a page with all
+    depths, that zooms and can be searched.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> rushlight.inspect.graph((x * 2).sum())
@@ -43,19 +47,28 @@ def graph(thing, model=None, *, limit: int = 400) -> Picture:
         raise RuntimeError(
             "graph(): this tensor does not require gradients, so there is no graph of how it was computed"
         )
-    names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
-    return _draw_nodes(thing, names, limit)
+    if depth is not None and model is None:
+        raise ValueError("graph(): argument 'depth' needs the model whose modules are to be boxes")
+    return _draw_nodes(thing, model, limit, depth)
 
 
 class Picture:
     """An SVG image: inline in notebooks, ``save(path)`` for a file, ``svg`` for its text."""
 
-    def __init__(self, svg: str, count: int, what: str):
+    def __init__(self, svg: str, count: int, what: str, levels=None):
         self.svg, self.count, self._what = svg, count, what
+        self._levels = levels or (lambda: [(f"{count} {what}", svg)])  # (title, picture) of each depth, least first
 
     def save(self, path) -> None:
+        """Write it: a page if the name ends in ``.html``, else SVG."""
+        text = self._page() if str(path).endswith(".html") else self.svg
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg)
+            file.write(text)
+
+    def _page(self) -> str:
+        template = (Path(__file__).parent / "page" / "graph.html").read_text(encoding="utf-8")
+        levels = "".join(f"<figure data-title='{html.escape(title)}'>{svg}</figure>" for title, svg in self._levels())
+        return template.replace("{{LEVELS}}", levels)
 
     def _repr_html_(self) -> str:
         return f"<div style='overflow:auto;max-height:80vh'>{self.svg}</div>"
@@ -67,33 +80,70 @@ class Picture:
 # -- the autograd graph ------------------------------------------------------------------------------------------------
 
 
-def _draw_nodes(tensor: Tensor, names: dict, limit: int) -> Picture:
+def _draw_nodes(tensor: Tensor, model: Module | None, limit: int, depth: int | None) -> Picture:
     nodes, edges, more = _collect(tensor, limit)
-    labels = [_describe(node, names) for node in nodes]
-    widths = [max(map(len, label)) * _CHARACTER + 20 for label in labels]
-    leaves = {i for i, node in enumerate(nodes) if isinstance(node, AccumulateGrad)}
+    names = {} if model is None else {id(p): name for name, p in model.named_parameters()}
+    boxes = [_Box(_describe(node, names), isinstance(node, AccumulateGrad)) for node in nodes]
+    paths = folding.paths(nodes, edges, names)
+
+    def folded(depth: int) -> tuple[list[_Box], list]:
+        groups, between = folding.folded(paths, edges, depth)
+        return [_group_box(model, group, boxes) if len(group) > 1 else boxes[group[0]] for group in groups], between
+
+    def levels():
+        deepest = max((path.count(".") + 1 for path in paths if path), default=0)
+        counts = {len(boxes)}
+        for d in range(1, deepest + 1):
+            drawn, between = folded(d)
+            if len(drawn) not in counts:  # a level that folds nothing more is no level
+                counts.add(len(drawn))
+                yield f"modules, depth {d}", _drawing(drawn, between, more)
+        yield f"all {len(boxes)} nodes", _drawing(boxes, edges, more)
+
+    drawn, between = (boxes, edges) if depth is None else folded(depth)
+    return Picture(_drawing(drawn, between, more), len(drawn), "nodes", levels)
+
+
+class _Box:
+    """What stands for a node, or for the nodes of a module."""
+
+    def __init__(self, label: list[str], is_leaf: bool = False, colour: str = ""):
+        self.label, self.is_leaf, self.colour = label, is_leaf, colour
+        self.width = max(map(len, label)) * _CHARACTER + 20
+
+
+def _group_box(model, group: list[int], boxes: list[_Box]) -> _Box:
+    path = group.path  # type: ignore[attr-defined]
+    kind = model.get_submodule(path)._get_name()
+    return _Box([path, f"{kind}, {len(group)} nodes"], colour=_MODULE)
+
+
+def _drawing(boxes: list[_Box], edges, more: int) -> str:
+    widths = [box.width for box in boxes]
+    leaves = {i for i, box in enumerate(boxes) if box.is_leaf}
     places, paths = _place(widths, edges, leaves)
     parts = [_path(points) for points in paths]
-    for i, label in enumerate(labels):
-        colour = _LEAF if i in leaves else _RESULT if i == 0 else _OP
-        parts.append(_box(places[i], widths[i], label, colour, round_=i in leaves))
+    for i, box in enumerate(boxes):
+        colour = box.colour or (_LEAF if box.is_leaf else _RESULT if i == 0 else _OP)
+        parts.append(_box(places[i], widths[i], box.label, colour, round_=box.is_leaf))
     left = min([x - w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) - 12
     right = max([x + w / 2 for (x, _), w in zip(places, widths)] + [x for path in paths for x, _ in path]) + 12
     height = max(y for _, y in places) + 64
-    legend, wide = _legend(left + 12, -52)
+    legend, wide = _legend(left + 12, -52, any(box.colour for box in boxes))
     parts += legend
     right = max(right, left + wide)
     if more:
         are = "node is" if more == 1 else "nodes are"
         parts.append(_text(left + 12, -78, f"further back, {more:,} more {are} not drawn", 0.7, "start"))
     top = -98 if more else -72
-    return Picture(_svg(left, top, right - left, height - top - 34, parts), len(nodes), "nodes")
+    return _svg(left, top, right - left, height - top - 34, parts)
 
 
-def _legend(x: float, y: float):
+def _legend(x: float, y: float, with_modules: bool):
     """What the colours mean, in one line; and how wide it is."""
     parts, start = [], x
-    for colour, word in ((_LEAF, "leaf"), (_OP, "operation"), (_RESULT, "result")):
+    meanings = [(_LEAF, "leaf"), (_OP, "operation"), (_RESULT, "result")]
+    for colour, word in meanings + ([(_MODULE, "module")] if with_modules else []):
         radius = 7 if colour == _LEAF else 3
         parts.append(
             f"<rect x='{x:.1f}' y='{y - 7}' width='22' height='14' rx='{radius}' fill='{colour}' fill-opacity='0.16' "
@@ -306,6 +356,12 @@ def _title(module) -> str:
     return f"{module._get_name()}({module.extra_repr()})"
 
 
+# Notebooks' own styles for <pre> are proportional in places (nbconvert's lab template): columns would not line up.
+_MONOSPACE = (
+    "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace !important;line-height:1.35"
+)
+
+
 def module_html(model: Module) -> str:
     """What a notebook shows of a module."""
     return _draw_modules(model)._repr_html_()
@@ -313,7 +369,7 @@ def module_html(model: Module) -> str:
 
 def tensor_html(tensor: Tensor) -> str:
     """What a notebook shows of a tensor: its text, and, folded away, the graph of how it was computed."""
-    text = f"<pre>{html.escape(repr(tensor))}</pre>"
+    text = f"<pre style='{_MONOSPACE}'>{html.escape(repr(tensor))}</pre>"
     if tensor.is_leaf:
         return text
     try:
@@ -326,11 +382,18 @@ def tensor_html(tensor: Tensor) -> str:
 # -- SVG ---------------------------------------------------------------------------------------------------------------
 
 
+# For a file that is opened by itself, where the picture is the root: it fits the screen, and follows dark mode.
+_ALONE = (
+    "<style>svg:root{max-width:100%;height:auto;background:#fff;color:#1c2430}"
+    "@media (prefers-color-scheme:dark){svg:root{background:#11151c;color:#e4e9f1}}</style>"
+)
+
+
 def _svg(x, y, width, height, parts) -> str:
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='{x:.0f} {y:.0f} {width:.0f} {height:.0f}' "
         f"width='{width:.0f}' height='{height:.0f}' {_FONT} font-size='12' fill='currentColor'>"
-        f"{''.join(parts)}</svg>"
+        f"{_ALONE}{''.join(parts)}</svg>"
     )
 
 
