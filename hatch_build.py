@@ -1,4 +1,7 @@
-"""Builds the kernels in C when the package is installed; without a compiler the package is pure Python, and works."""
+"""Builds the kernels in C when the package is installed; without a compiler the package is pure Python, and works.
+
+The benchmarks go into the package too.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,14 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NATIVE = "rushlight/engine/native"
 
 
+def benchmarks(root) -> dict[str, str]:
+    """The files of ``bench/`` -> where ``rushlight bench`` finds them in an installed package."""
+    return {str(file): f"rushlight/cli/benchmarks/{file.name}" for file in sorted(Path(root, "bench").glob("*.py"))}
+
+
 class CustomBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
+        build_data["force_include"].update(benchmarks(self.root))
         try:
             library = runpy.run_path(str(Path(self.root, NATIVE, "build.py")))["build"]()
         except (RuntimeError, OSError) as error:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from rushlight import compat
-from rushlight.cli import check, pictures
+from rushlight import cli, compat
+from rushlight.cli import bench, check, pictures, quickstart
 
 ROOT = Path(__file__).parents[1]
 
@@ -266,7 +266,11 @@ def test_check_tells_what_is_only_a_name(script):
     [
         (["quikstart"], "no command 'quikstart'; did you mean 'quickstart'?"),
         (["zzz"], "no command 'zzz'; there are run, launch, check, summary, quickstart, bench"),
-        (["run"], "the following arguments are required: script"),
+        (["run"], "run: something is missing; write rushlight run [-m] script.py [arguments of the script ...]"),
+        (["launch"], "launch: something is missing; write rushlight launch [options] script.py"),
+        (["summary"], "summary: something is missing; write rushlight summary module:factory [--input"),
+        (["summary", "a:b", "--input", "3,y"], "argument --input: '3,y' is not a size: write numbers with commas"),
+        (["summary", "a:b", "--input", "3:foo"], "argument --input: 'foo' is not a dtype: write 8,16:int64"),
         (["run", "none.py"], "cannot read 'none.py': No such file or directory"),
         (["none.py"], "cannot read 'none.py': No such file or directory"),
         (["run", "."], "'.' is a folder, not a script"),
@@ -289,7 +293,9 @@ def test_a_mistake_is_one_line(arguments, message, tmp_path):
 
 
 def test_help_and_version():
-    assert "quickstart" in rushlight_command().stdout
+    shown = rushlight_command().stdout
+    assert all(f"rushlight {command}" in shown for command in cli.COMMANDS) and "Traceback" not in shown
+    assert "script.py" in rushlight_command("run", "--help").stdout
     assert rushlight_command("--version").stdout == f"rushlight {rushlight.version.rushlight}\n"
 
 
@@ -304,6 +310,21 @@ def test_summary(script):
     done = rushlight_command("summary", f"{path}:Net", "--input", "2,4")
     assert done.returncode == 0, done.stderr
     assert "Linear" in done.stdout and "15" in done.stdout
+
+
+def test_summary_of_several_inputs(script):
+    path = script(
+        "import torch.nn as nn\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.words, self.body = nn.Embedding(5, 4), nn.Sequential(nn.Linear(4, 3))\n"
+        "    def forward(self, x, scale):\n        return self.body(self.words(x)) * scale\n"
+    )
+    given = (f"{path}:Net", "--input", "2,7:int64", "--input", "3")
+    done = rushlight_command("summary", *given)
+    assert done.returncode == 0, done.stderr
+    assert "[2, 7, 3]" in done.stdout and "0: Linear" in done.stdout
+    folded = rushlight_command("summary", *given, "--depth", "1").stdout
+    assert "body: Sequential" in folded and "0: Linear" not in folded and "Parameters: 35 (" in folded
 
 
 def test_summary_of_a_broken_file(script):
@@ -323,16 +344,41 @@ def test_bench():
     assert rushlight_command("bench", "--no-torch", "no such case").returncode == 1
 
 
+def test_bench_finds_its_files_in_an_installed_package():
+    """What the wheel is given is what the command looks for there."""
+    import runpy
+
+    pytest.importorskip("hatchling")
+    benchmarks = runpy.run_path(str(ROOT / "hatch_build.py"))["benchmarks"](ROOT)
+    places = [str(place.relative_to(ROOT)) for place in bench.PLACES]
+    assert {str(Path(target).parent) for target in benchmarks.values()} == {places[1]}
+    assert {"run.py", "harness.py"} <= {Path(target).name for target in benchmarks.values()}
+    assert all(Path(source).is_file() for source in benchmarks)
+
+
+def test_quickstart_keeps_what_was_edited(tmp_path):
+    edited = tmp_path / "q" / "train_digits.py"
+    edited.parent.mkdir()
+    edited.write_text("mine")
+    assert quickstart._untouched(edited.parent) == tmp_path / "q-2"
+    (tmp_path / "q-2").mkdir()
+    (tmp_path / "q-2" / "train_digits.py").write_text("mine too")
+    assert quickstart._untouched(edited.parent) == tmp_path / "q-3" and edited.read_text() == "mine"
+    edited.write_bytes(Path(quickstart.__file__).with_name("train_digits.py").read_bytes())
+    assert quickstart._untouched(edited.parent) == edited.parent
+
+
 def test_quickstart(tmp_path):
     done = rushlight_command("quickstart", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "rushlight-quickstart"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "digits.npz", "digits.pt", "predictions.svg", "summary.txt", "train_digits.py", "training.svg",
+        "digits.npz", "digits.pt", "predictions.svg", "summary.txt", "train_digits.py", "training.svg", "watch.html",
     ]  # fmt: skip
     (accuracy,) = [line for line in done.stdout.splitlines() if line.endswith("held-out digits read right")]
     assert float(accuracy.partition("%")[0]) >= 98
     assert done.stderr == ""  # no bar: this is not a terminal
+    assert "watch.html" in done.stdout.splitlines()[0] and '"running":false' in (folder / "watch.html").read_text()
     for name in ("training.svg", "predictions.svg"):
         xml.dom.minidom.parse(str(folder / name))
     state = rushlight.load(folder / "digits.pt")

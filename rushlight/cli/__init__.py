@@ -26,16 +26,30 @@ def main(argv: list[str] | None = None) -> None:
         if not argv[0].endswith(".py"):
             raise SystemExit(fail(f"no command '{argv[0]}'{_did_you_mean(argv[0])}"))
         argv = ["run", *argv]
-    parser = _parser()
-    args = parser.parse_args(argv)
-    if args.command is None:
-        parser.print_help()
+    if not argv:
+        print(_WELCOME)
+        return
+    args = _parser().parse_args(argv)
+    if args.command is None:  # options alone
+        print(_WELCOME)
         return
     try:
         status = COMMANDS[args.command].main(args)
     except Mistake as mistake:
         status = fail(str(mistake))
     raise SystemExit(status)
+
+
+_WELCOME = """rushlight runs PyTorch programs on NumPy and XLA, without PyTorch.
+
+  rushlight quickstart                       train on handwritten digits, in seconds, and look inside
+  rushlight run train.py --epochs 3          run a PyTorch script as it is; rushlight train.py does too
+  rushlight check train.py notes.ipynb src/  list the torch names they use that are not there, without running them
+  rushlight summary net.py:Net --input 1,3,32,32    layers, output shapes, parameters, multiply-adds
+  rushlight launch --nproc-per-node 2 train.py      several processes, with torchrun's options
+  rushlight bench                            measure it beside PyTorch
+
+In Python: import rushlight as torch. Options of a command: rushlight COMMAND --help."""
 
 
 class Mistake(Exception):
@@ -60,9 +74,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse prints the usage before an error; here an error is one line."""
+    """argparse prints the usage before an error; here an error is one line, and ends with what to write."""
 
     def error(self, message):
+        if message.startswith("the following arguments are required"):
+            usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+            raise SystemExit(fail(f"{self.prog.partition(' ')[2]}: something is missing; write {usage}"))
         raise SystemExit(fail(f"{message} (see {self.prog} --help)"))
 
 

@@ -20,15 +20,18 @@ def main(args) -> int:
     return _runner().run(args)
 
 
+PLACES = (Path(__file__).parents[2] / "bench", Path(__file__).parent / "benchmarks")  # a checkout; installed
+
+
 def _runner():
-    """``bench/run.py`` of the checkout: benchmarks are not installed with the package."""
+    """``run.py`` of the benchmarks."""
     from . import Mistake
 
-    for folder in (Path(__file__).parents[2] / "bench", Path.cwd() / "bench"):
+    for folder in PLACES:
         if (folder / "run.py").is_file() and (folder / "harness.py").is_file():
             sys.path.insert(0, str(folder))
             spec = importlib.util.spec_from_file_location("rushlight_bench_run", folder / "run.py")
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return module
-    raise Mistake("there is no bench/ here: run this in a checkout of the repository")
+    raise Mistake("this installation has no benchmarks: install rushlight from a wheel, or run this in a checkout")

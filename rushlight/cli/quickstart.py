@@ -1,4 +1,4 @@
-"""Train a small network on the digits that come with rushlight; leaves script, pictures and checkpoint behind."""
+"""Train a small network on the digits that come with rushlight; leaves script, pages and checkpoint behind."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def main(args) -> int:
     from .. import compat, vision
     from . import Mistake
 
-    folder = Path(args.folder)
+    folder = _untouched(Path(args.folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         script = shutil.copyfile(Path(__file__).with_name("train_digits.py"), folder / "train_digits.py")
         shutil.copyfile(vision.datasets.digits.FILE, folder / "digits.npz")
     except OSError as error:
         raise Mistake(f"cannot write to '{folder}': {error.strerror}") from None
+    print(f"look inside while it trains: open {folder / 'watch.html'} in a browser")
     print(f"training on 1,437 handwritten digits, 360 more are held out ({script})", flush=True)
     compat.install()
     _give_the_bar_a_size()
@@ -43,7 +44,19 @@ def main(args) -> int:
     return 0
 
 
+def _untouched(folder: Path) -> Path:
+    """``folder``, or the next of its name: a script that somebody has edited stays as it is, with what it made."""
+    original, number, place = Path(__file__).with_name("train_digits.py").read_bytes(), 1, folder
+    while (place / "train_digits.py").is_file() and (place / "train_digits.py").read_bytes() != original:
+        number += 1
+        place = folder.with_name(f"{folder.name}-{number}")
+    if place is not folder:
+        print(f"{folder / 'train_digits.py'} has been edited and is kept; this run goes to {place}{os.sep}")
+    return place
+
+
 MADE = {
+    "watch.html": "what went on inside the network while it trained: open it in a browser, also during training",
     "train_digits.py": "the script that ran, plain PyTorch code to start from: rushlight run train_digits.py",
     "digits.npz": "the digits it reads",
     "training.svg": "loss and held-out accuracy while it trained",

@@ -13,7 +13,7 @@ import types
 def arguments(parser) -> None:
     parser.usage = "rushlight run [-m] script.py [arguments of the script ...]"
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name, as in python -m")
-    parser.add_argument("script")
+    parser.add_argument("script", metavar="script.py")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import os
@@ -12,9 +13,15 @@ def arguments(parser) -> None:
     parser.add_argument(
         "model", metavar="module:factory", help="a module's name or a file, and what makes the model in it"
     )
+    parser.usage = "rushlight summary module:factory [--input SIZE[:DTYPE] ...] [--depth N]"
     parser.add_argument(
-        "--input", metavar="SIZES", action="append", type=_sizes, help="size of an input, such as 1,3,32,32"
+        "--input",
+        metavar="SIZE[:DTYPE]",
+        action="append",
+        type=_input,
+        help="an input of the model, such as 1,3,32,32 or 8,16:int64; once for each. Integers are zeros",
     )
+    parser.add_argument("--depth", type=_depth, metavar="N", help="show modules down to this depth; all are counted")
 
 
 def main(args) -> int:
@@ -26,12 +33,14 @@ def main(args) -> int:
         raise Mistake(f"'{args.model}' does not say what makes the model: write module:factory, such as train.py:Net")
     place, name = args.model.split(":")
     compat.install()
-    sizes = args.input if args.input is None or len(args.input) > 1 else args.input[0]
+    sizes = None if args.input is None else [size for size, _ in args.input]
+    dtypes = None if args.input is None else [dtype for _, dtype in args.input]
     try:
         module = _load(place)
         if not hasattr(module, name):
             raise Mistake(f"'{place}' has no '{name}'{compat.nearest(module, name)}")
-        print(inspect.summary(_model(getattr(module, name), args.model), input_size=sizes))
+        model = _model(getattr(module, name), args.model)
+        print(inspect.summary(model, input_size=sizes, dtype=dtypes, depth=args.depth))
     except Mistake:
         raise
     except Exception as error:
@@ -54,8 +63,28 @@ def _model(made, given: str):
     return model
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.replace("x", ",").split(","))
+def _input(text: str):
+    """``8,16:int64`` -> its size and dtype; without one, the model's."""
+    from .. import __dict__ as names
+    from ..dtypes import dtype as Dtype
+
+    size, colon, word = text.partition(":")
+    found = names.get(word)
+    if colon and not isinstance(found, Dtype):
+        raise argparse.ArgumentTypeError(f"'{word}' is not a dtype: write 8,16:int64")
+    try:
+        sizes = tuple(int(part) for part in size.replace("x", ",").split(","))
+    except ValueError:
+        sizes = (-1,)
+    if min(sizes) < 0:
+        raise argparse.ArgumentTypeError(f"'{size}' is not a size: write numbers with commas, such as 1,3,32,32")
+    return sizes, found if colon else None
+
+
+def _depth(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a depth: write 0, 1, 2, ...")
+    return int(text)
 
 
 def _load(place: str):

@@ -3,6 +3,7 @@
 rushlight run train_digits.py    or, where PyTorch is installed,    python train_digits.py
 """
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,16 @@ def evaluate(model, loader):
     return right / len(loader.dataset)
 
 
-def train(model, train_loader, test_loader, epochs=10):
+def watched(model):
+    """On rushlight, a page about what goes on inside the model, also while it trains: open watch.html."""
+    if "rushlight" not in torch.__version__:
+        return nullcontext()
+    from rushlight.inspect import watch
+
+    return watch(model, "watch.html", every=5)
+
+
+def train(model, train_loader, test_loader, page=None, epochs=10):
     """Returns the loss of every step and the held-out accuracy after every epoch."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, epochs=epochs, steps_per_epoch=len(train_loader))
@@ -62,6 +72,8 @@ def train(model, train_loader, test_loader, epochs=10):
             optimizer.step()
             scheduler.step()
             losses.append(loss.item())
+            if page is not None:
+                page.step(losses[-1])
             accuracy = f"{accuracies[-1]:.2%}" if accuracies else "–"
             bar.set_postfix_str(f"loss {losses[-1]:.3f}, accuracy {accuracy}", refresh=False)
             bar.update(len(images))
@@ -79,6 +91,7 @@ if __name__ == "__main__":
     train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
     test_loader = DataLoader(test_set, batch_size=120)
     model = Net()
-    losses, accuracies = train(model, train_loader, test_loader)
+    with watched(model) as page:
+        losses, accuracies = train(model, train_loader, test_loader, page)
     print(f"{accuracies[-1]:.2%} of {len(test_set)} held-out digits read right")
     torch.save(model.state_dict(), "digits.pt")

@@ -27,8 +27,9 @@ def summary(model, input_data=None, *, input_size=None, dtype=None, depth: int |
     """The layers of ``model``, as one call with ``input_data`` finds them; prints as a table, in notebooks as HTML.
 
     ``input_data`` is a tensor, a tuple of arguments or a dict of keyword arguments. ``input_size``, one size or a list
-    of them, stands for random inputs of these sizes. With neither, only parameters are counted. ``depth`` limits what
-    is shown, not what is counted. The model runs in evaluation mode, without gradients, and is left as it was.
+    of them, stands for random inputs of these sizes, of ``dtype`` (one, or a list; integers are zeros). With neither,
+    only parameters are counted. ``depth`` limits what is shown, not what is counted. The model runs in evaluation mode,
+    without gradients, and is left as it was.
 
     >>> print(rushlight.inspect.summary(nn.Linear(3, 2), input_size=(4, 3)))
     Layer   Output shape  Parameters  Mult-adds  Memory
@@ -238,10 +239,17 @@ def _arguments(model, data, size, dtype):
 
         like = next((p for p in model.parameters() if not is_lazy(p)), None)
         device = None if like is None else like.device
-        if dtype is None and like is not None and like.is_floating_point():
-            dtype = like.dtype
+        usual = like.dtype if like is not None and like.is_floating_point() else None
         sizes = [size] if all(hasattr(n, "__index__") for n in size) else size
-        return tuple(PUBLIC["rand"](*s, dtype=dtype, device=device) for s in sizes), {}
+        dtypes = dtype if isinstance(dtype, (list, tuple)) else [dtype] * len(sizes)
+        if len(dtypes) != len(sizes):
+            raise ValueError(f"summary(): {len(dtypes)} dtypes were given for {len(sizes)} inputs")
+
+        def made(size, dtype):
+            numbers = dtype is None or dtype.is_floating_point or dtype.is_complex
+            return PUBLIC["rand" if numbers else "zeros"](*size, dtype=dtype or usual, device=device)
+
+        return tuple(made(s, d) for s, d in zip(sizes, dtypes)), {}
     if isinstance(data, dict):
         return (), data
     return (tuple(data) if isinstance(data, (tuple, list)) else (data,)), {}
