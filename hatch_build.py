@@ -14,14 +14,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NATIVE = "rushlight/engine/native"
 
 
-def benchmarks(root) -> dict[str, str]:
-    """The files of ``bench/`` -> where ``rushlight bench`` finds them in an installed package."""
-    return {str(file): f"rushlight/cli/benchmarks/{file.name}" for file in sorted(Path(root, "bench").glob("*.py"))}
-
-
 class CustomBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
-        build_data["force_include"].update(benchmarks(self.root))
+        benchmarks = runpy.run_path(str(Path(self.root, "rushlight/cli/bench.py")))["installed"](self.root)
+        build_data["force_include"].update(benchmarks)
         try:
             library = runpy.run_path(str(Path(self.root, NATIVE, "build.py")))["build"]()
         except (RuntimeError, OSError) as error:

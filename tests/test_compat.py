@@ -170,7 +170,6 @@ def test_descriptions_can_be_made():
     ("module", "name", "said"),
     [
         ("", "nested", "no nested or masked tensors"),
-        ("", "sym_int", "dynamic_shapes"),
         (".utils.data", "IterDataPipe", "use Dataset or IterableDataset"),
         (".cuda", "FloatTensor", "use dtype= and device="),
         (".sparse", "to_sparse_semi_structured", "COO, CSR or CSC"),

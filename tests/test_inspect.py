@@ -204,6 +204,16 @@ def test_a_module_with_others_in_between_is_not_folded():
     assert ">other<" in picture.svg and ">shared<" not in picture.svg and ">shared.weight<" in picture.svg
 
 
+_FRAME_VISIT = """
+<script>
+addEventListener("load", () => {
+  const page = document.querySelector("iframe").contentDocument, out = document.createElement("pre");
+  const title = page.getElementById("title").textContent, plots = page.querySelectorAll("#loss svg path").length > 0;
+  out.id = "report"; out.textContent = JSON.stringify({problems, title, plots});
+  document.body.append(out);
+});
+</script>
+"""
 _GRAPH_VISIT = """
 <script>
 const report = {levels: [...$("level").options].map(o => o.text), start: level};
@@ -608,6 +618,17 @@ def test_live_serves_the_page_to_this_machine(capsys):
     assert watch._server is None
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=60)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(tmp_path, browser):
+    watch = train(Net(), 3)
+    shown = watch._repr_html_()
+    assert shown.startswith('<iframe srcdoc="') and shown.count('"') == 4
+    inner = html.unescape(shown.split('"')[1])
+    assert page_data(inner)["steps"] == [0, 1, 2]
+    (tmp_path / "frame.html").write_text(f"<html><body>{shown}</body></html>", encoding="utf-8")
+    seen = browser(tmp_path / "frame.html", visit=_FRAME_VISIT)
+    assert seen == {"problems": [], "title": "Net", "plots": True}
 
 
 def test_runs_side_by_side(tmp_path, browser):

@@ -23,6 +23,11 @@ def main(args) -> int:
 PLACES = (Path(__file__).parents[2] / "bench", Path(__file__).parent / "benchmarks")  # a checkout; installed
 
 
+def installed(root) -> dict[str, str]:
+    """The files of ``bench/`` -> where they are in an installed package; the build asks."""
+    return {str(file): f"rushlight/cli/benchmarks/{file.name}" for file in sorted(Path(root, "bench").glob("*.py"))}
+
+
 def _runner():
     """``run.py`` of the benchmarks."""
     from . import Mistake

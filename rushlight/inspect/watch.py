@@ -10,6 +10,7 @@ Nothing here raises into the program that is watched: what goes wrong is said on
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import math
 import time
@@ -147,6 +148,11 @@ class Watch:
             "notes": list(self.notes),
             "modules": [{"path": name, **record.to_dict()} for name, record in self.records.items()],
         }
+
+    def _repr_html_(self) -> str:
+        """The page, inside a notebook: a frame of its own, whose styles and names touch nothing around it."""
+        page = html.escape(_page(self.to_dict()).decode(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:1px solid #8884"></iframe>'
 
     def alarms(self) -> list[str]:
         """What is wrong and stays so: outputs or gradients that are exactly zero, up to the last step."""
