@@ -24,7 +24,9 @@ _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
 
+from rushlight.utils import benchmark as benchmark
 from rushlight.utils import checkpoint as checkpoint
+from rushlight.utils import collect_env as collect_env
 from rushlight.utils import data as data
 from rushlight.utils import dlpack as dlpack
 from rushlight.utils import flop_counter as flop_counter
