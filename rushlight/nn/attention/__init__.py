@@ -6,6 +6,7 @@ import contextlib
 import enum
 
 from ...backends import cuda
+from ...compat import missing as _missing
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -51,3 +52,6 @@ def sdpa_kernel(backends, set_priority: bool = False):
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False):
     return [backend for backend, name in _SWITCHES.items() if cuda.attention[name]]
+
+
+__getattr__ = _missing(__name__)

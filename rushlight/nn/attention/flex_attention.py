@@ -11,6 +11,7 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
+from ...compat import missing as _missing
 from ...dtypes import bool_, float32, float64
 from ...func.mapping import vmap
 from ...ops import PUBLIC
@@ -275,3 +276,6 @@ def _check_lengths(block_mask, q_len, kv_len) -> None:
             "length by calling block_mask._adjust(q_len, kv_len). This essentially 'crops' the block mask to the upper "
             "left corner, which does not work for all mask_mods!"
         )
+
+
+__getattr__ = _missing(__name__)
