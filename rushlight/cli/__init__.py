@@ -48,6 +48,8 @@ _WELCOME = """rushlight runs PyTorch programs on NumPy and XLA, without PyTorch.
   rushlight summary net.py:Net --input 1,3,32,32    layers, output shapes, parameters, multiply-adds
   rushlight launch --nproc-per-node 2 train.py      several processes, with torchrun's options
   rushlight bench                            measure it beside PyTorch
+  rushlight typings                          make torch a name of rushlight for editors
+  rushlight cache                            show and clear what is kept
 
 In Python: import rushlight as torch. Options of a command: rushlight COMMAND --help."""
 
