@@ -189,7 +189,8 @@ def test_backends_are_set_and_read_back():
         assert (backends.cudnn.enabled, backends.cudnn.deterministic) == (False, True)
     assert (backends.cudnn.enabled, backends.cudnn.deterministic) == (True, False)
     with backends.cuda.sdp_kernel(enable_flash=False):
-        assert backends.cuda.flash_sdp_enabled()
+        assert not backends.cuda.flash_sdp_enabled()
+    assert backends.cuda.flash_sdp_enabled()
 
 
 # -- with GPUs: two of the CPU's XLA devices stand in for them ---------------------------------------------------------
