@@ -41,7 +41,10 @@ def _calls(traceback: TracebackType | None) -> list:
     called = []
     while traceback is not None:
         if traceback.tb_frame.f_code in codes:
-            called.append(traceback.tb_frame.f_locals["self"])
+            values = traceback.tb_frame.f_locals
+            called.append(values["self"])
+            if isinstance(values, dict):  # before Python 3.13 a copy that the frame keeps, and in it the error
+                values.clear()
         traceback = traceback.tb_next
     return called
 
