@@ -36,8 +36,10 @@ def save(m, f, **torch_options) -> None:
 
 
 def load(f, map_location=None, **torch_options):
-    """Read a program that ``jit.save`` wrote."""
-    return _export.load(f)
+    """Read a program that ``jit.save`` wrote; of a TorchScript archive, its modules and weights, to be taken over."""
+    from .io import torchscript
+
+    return torchscript.load(f, map_location) if torchscript.is_archive(f) else _export.load(f)
 
 
 def script(obj, *args, **kwargs):

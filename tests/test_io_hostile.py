@@ -542,3 +542,21 @@ def test_memory_is_in_proportion(opcode):
     head = b"\x80\x04ccollections\nOrderedDict\nq\x010]("
     for count in (2000, 200000):
         measured(archive(head + opcode * count + b"e."))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\x80\x02c__torch__\nM\n)\x81q\x00}X\x01\x00\x00\x00ah\x00sb.", "part of itself"),
+        (b"\x80\x02c__torch__\nOther\n)\x81.", "no module"),
+        (b"\x80\x02cos\nsystem\n.", "os"),
+    ],
+)
+def test_torchscript_archives_do_no_harm(data, words, tmp_path):
+    path = tmp_path / "model.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m/constants.pkl", b"\x80\x02).")
+        archive.writestr("m/code/__torch__.py", "class M(Module):\n  __parameters__ = []\n")
+        archive.writestr("m/data.pkl", data)
+    with pytest.raises(pickle.UnpicklingError, match=words):
+        torch.jit.load(path)

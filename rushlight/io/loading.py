@@ -85,7 +85,8 @@ def _load_zip(file, restore, unpickling, mmap: bool):
     reader = Reader(file)
     if "constants.pkl" in reader:
         raise RuntimeError(
-            "the file looks like a TorchScript archive: rushlight cannot run those; save a state_dict() instead"
+            "the file looks like a TorchScript archive: rushlight cannot run those; rushlight.jit.load() reads its "
+            "modules and weights"
         )
     storages = ZipStorages(reader, restore, mmap)
     try:

@@ -166,6 +166,10 @@ class Reader:
     def __contains__(self, name: str) -> bool:
         return name in self.records
 
+    def may_be_packed(self, name: str) -> bool:
+        """May this record be compressed? Its reader unpacks it then."""
+        return False
+
     def find(self, name: str) -> Record:
         if name not in self.records:
             raise Damaged(
@@ -247,7 +251,9 @@ class Reader:
             long = iter(_zip64(extra, sum(wanted)))
             size, packed, start = (next(long) if w else v for w, v in zip(wanted, (size, packed, start)))
         text = _text(name)
-        if method or size != packed:
+        if self.may_be_packed(text) and method == 8:
+            size, crc = packed, 0  # read as it is; the checksum is that of what it unpacks to
+        elif method or size != packed:
             raise Damaged(
                 f"record '{text}' is compressed; checkpoints are not: unzip it and zip it again without compression"
             )
@@ -259,7 +265,7 @@ class Reader:
         offset = start + _LOCAL.size + header[9] + header[10]
         if offset + size > self.length:
             raise Damaged(f"record '{text}' of {size} bytes reaches beyond the end of the file: truncated or corrupted")
-        if not crc and not self._second_crc(header, offset + size):
+        if not crc and (method or not self._second_crc(header, offset + size)):
             crc = None  # whoever saved it took no checksums: zero in both places
         return Record(text, offset, size, crc)
 

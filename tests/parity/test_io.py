@@ -365,3 +365,30 @@ def test_the_golden_files_are_what_pytorch_loads():
     data = pathlib.Path(__file__).parents[1] / "data"
     for name in ("checkpoint.pt", "checkpoint_legacy.pt", "small.pt", "unchecked.pt"):
         assert repr(torch.load(data / name)) == repr(rushlight.load(data / name))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["script", "trace"])
+def test_weights_of_torchscript(how, tmp_path):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 3)).eval()
+    model[0].bias.requires_grad_(False)
+    model.shared = model[0]
+    made = torch.jit.script(model) if how == "script" else torch.jit.trace(model[:3], torch.ones(2, 3))
+    made.save(tmp_path / "model.pt")
+    ours, theirs = rushlight.jit.load(tmp_path / "model.pt"), torch.jit.load(tmp_path / "model.pt")
+    assert list(ours.state_dict()) == list(theirs.state_dict()) and ours.training == theirs.training
+    for name, t in theirs.state_dict().items():
+        one = ours.state_dict()[name]
+        assert str(one.dtype) == str(t.dtype) and one.tolist() == t.tolist()
+    assert [(n, p.requires_grad) for n, p in ours.named_parameters()] == [
+        (n, p.requires_grad) for n, p in theirs.named_parameters()
+    ]
+    assert [m.original_name for m in ours.modules()] == [m.original_name for m in theirs.modules()]
+    copy = rushlight.nn.Sequential(rushlight.nn.Linear(3, 2), rushlight.nn.BatchNorm1d(2), rushlight.nn.Linear(2, 3))
+    wanted = {name: t for name, t in ours.state_dict().items() if not name.startswith("shared")}
+    copy.load_state_dict(wanted)
+    expected = model[:3](torch.ones(2, 3)).detach().numpy()
+    np.testing.assert_allclose(copy.eval()(rushlight.ones(2, 3)).detach().numpy(), expected, rtol=1e-5)
+    with pytest.raises(NotImplementedError, match="load_state_dict"):
+        ours(rushlight.ones(2, 3))
