@@ -10,7 +10,7 @@ import numpy as np
 
 from . import config
 from .dtypes import bool_, get_default_dtype, int64
-from .engine import namespace_of
+from .engine import SPREAD, namespace_of
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_text"]
 
@@ -66,6 +66,10 @@ def printoptions(**options):
 
 def tensor_text(t, contents: str | None = None) -> str:
     """The ``repr`` of a tensor; ``contents`` stands in for its values."""
+    if t._array.__class__ is SPREAD.array:
+        from .distributed.tensor.dtensor import text
+
+        return text(t)
     prefix = ("tensor" if _prints_as_tensor(type(t)) else type(t).__name__) + "("
     notes = [f"device='{t.device}'"] if _names_device(t.device) else []
     if t.is_meta:

@@ -156,14 +156,13 @@ def test_guards_answer():
 
 def test_descriptions_can_be_made():
     """Packages make some when they are imported; only what would use them is not here."""
-    from rushlight.distributed.tensor import Placement, Replicate, Shard
+    from rushlight.distributed.tensor import Placement
+    from rushlight.distributed.tensor.placement_types import _StridedShard as Strided
 
-    assert Shard(0) == rushlight.distributed.tensor.placement_types.Shard(dim=0) != Shard(1)
-    assert isinstance(Replicate(), Placement) and repr(Shard(-1)) == "Shard(dim=-1)"
-    with pytest.raises(NotImplementedError, match="distribute_tensor is only a name here"):
-        rushlight.distributed.tensor.distribute_tensor(rushlight.ones(2), None, [Shard(0)])
-    assert rushlight.distributed.fsdp.StateDictType is not None
-    assert rushlight.distributed.fsdp.ShardingStrategy.FULL_SHARD.value == 1
+    assert Strided(0, 2) == Strided(dim=0, split_factor=2) != Strided(1, 2)
+    assert isinstance(Strided(0, 2), Placement) and repr(Strided(-1, 2)) == "_StridedShard(dim=-1, split_factor=2)"
+    with pytest.raises(NotImplementedError, match="local_map is only a name here"):
+        rushlight.distributed.tensor.experimental.local_map(len)
 
 
 @pytest.mark.parametrize(

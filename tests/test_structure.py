@@ -18,7 +18,7 @@ LAYERS = [
     "autograd utils.hooks",
     "ops linalg fft special signal func amp aliases checks types foreach overrides sparse",
     "distributed",
-    "nn",
+    "nn distributed.fsdp",
     "optim io serialization hub utils multiprocessing fx vision",
     "compiler export jit cuda accelerator distributions testing library",
     "inspect",
@@ -77,7 +77,7 @@ def test_imports_point_one_way():
 
 
 def test_only_the_rooms_of_xla_know_jax():
-    allowed = ("engine/xla/", "engine/deferred/", "engine/meta/", "compiler/", "cuda/")
+    allowed = ("engine/xla/", "engine/deferred/", "engine/meta/", "engine/spread/", "compiler/", "cuda/")
     strangers = []
     for path in files():
         name = path.relative_to(ROOT).as_posix()
@@ -114,7 +114,7 @@ def offered_by(namespace):
     return {n for n, value in found.items() if callable(value) and not isinstance(value, type)}
 
 
-@pytest.mark.parametrize("engine", ["numpy", "xla", "deferred", "meta", "batched"])
+@pytest.mark.parametrize("engine", ["numpy", "xla", "deferred", "meta", "batched", "spread"])
 def test_an_engine_offers_what_rules_ask_for(engine):
     namespace = numpy_namespace
     if engine != "numpy":

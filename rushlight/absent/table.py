@@ -66,19 +66,6 @@ _NN_IN_C = """
     avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot scaled_dot_product_attention softplus
     softshrink
 """
-_PLACEMENTS = {
-    name: f"distributed.tensor.placement_types.{name}" for name in ("Shard", "Replicate", "Partial", "Placement")
-}
-_FSDP_CLASSES = """
-    CPUOffload MixedPrecision StateDictConfig FullStateDictConfig FullOptimStateDictConfig ShardedStateDictConfig
-    ShardedOptimStateDictConfig LocalStateDictConfig LocalOptimStateDictConfig OptimStateDictConfig StateDictSettings
-"""
-_FSDP_ENUMS = {  # people name their members in defaults
-    "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
-    "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",
-    "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
-    "OptimStateKeyType": "PARAM_NAME PARAM_ID",
-}
 _RESULTS = """
     aminmax cummax cummin frexp geqrf histogram histogramdd kthvalue linalg_cholesky_ex linalg_eig linalg_eigh
     linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex
@@ -390,8 +377,8 @@ PARTS = {
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
         _LATER,
-        classes="ProcessGroupGloo ProcessGroupNCCL DeviceMesh Reducer Logger BuiltinCommHookType AllreduceOptions",
-        functions="init_device_mesh split_group shrink_group",
+        classes="ProcessGroupGloo ProcessGroupNCCL Reducer Logger BuiltinCommHookType AllreduceOptions",
+        functions="split_group shrink_group",
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
@@ -414,67 +401,59 @@ PARTS = {
     "distributed.optim": Part(
         _ONE_PROCESS, classes="ZeroRedundancyOptimizer PostLocalSGDOptimizer DistributedOptimizer"
     ),
-    "distributed.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
-    "distributed.tensor": Part(
-        _ONE_PROCESS,
-        classes="DTensor",
-        functions="distribute_tensor distribute_module ones zeros empty full rand randn",
-        here=_PLACEMENTS,
-    ),
     "distributed.tensor.placement_types": Part(
         _ONE_PROCESS,
-        classes="Placement _MaskPartial",
-        records={
-            "Shard": {"dim": ...},
-            "_StridedShard": {"dim": ..., "split_factor": ...},
-            "Replicate": {},
-            "Partial": {"reduce_op": "sum"},
-        },
+        classes="_MaskPartial",
+        records={"_StridedShard": {"dim": ..., "split_factor": ...}},
         base="distributed.tensor.placement_types.Placement",
     ),
     "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="local_map context_parallel implicit_replication"),
     "distributed.tensor.experimental._attention": Part(
         _ONE_PROCESS, functions="context_parallel context_parallel_unshard set_rotate_method"
     ),
-    "distributed.tensor._utils": Part(_ONE_PROCESS, functions="compute_local_shape_and_global_offset"),
-    "distributed.tensor.device_mesh": Part(_ONE_PROCESS, classes="DeviceMesh", functions="init_device_mesh"),
-    "distributed.tensor._dtensor_spec": Part(_ONE_PROCESS, classes="DTensorSpec TensorMeta"),
-    "distributed.tensor.parallel": Part(
+    "distributed.tensor._utils": Part(
         _ONE_PROCESS,
-        functions="parallelize_module loss_parallel",
-        classes="ColwiseParallel RowwiseParallel SequenceParallel ParallelStyle PrepareModuleInput PrepareModuleOutput "
-        "PrepareModuleInputOutput",
+        here={
+            "compute_local_shape_and_global_offset": "distributed.tensor.dtensor.compute_local_shape_and_global_offset"
+        },
     ),
+    "distributed.tensor.device_mesh": Part(
+        _ONE_PROCESS,
+        here={name: f"distributed.device_mesh.{name}" for name in ("DeviceMesh", "init_device_mesh")},
+    ),
+    "distributed.tensor._dtensor_spec": Part(_ONE_PROCESS, classes="DTensorSpec TensorMeta"),
     "distributed._tensor": Part(
-        _ONE_PROCESS, classes="DTensor DeviceMesh", functions="distribute_tensor", here=_PLACEMENTS
+        _ONE_PROCESS,
+        here={
+            name: f"distributed.tensor.{name}"
+            for name in (
+                "DTensor",
+                "Shard",
+                "Replicate",
+                "Partial",
+                "Placement",
+                "DeviceMesh",
+                "distribute_tensor",
+                "distribute_module",
+            )
+        },
     ),
-    "distributed._composable": Part(_ONE_PROCESS, functions="fully_shard replicate checkpoint"),
+    "distributed._composable": Part(
+        _ONE_PROCESS, functions="replicate checkpoint", here={"fully_shard": "distributed.fsdp.fully_shard"}
+    ),
     "distributed._composable.fsdp": Part(
-        _ONE_PROCESS, functions="fully_shard", classes="FSDPModule MixedPrecisionPolicy CPUOffloadPolicy"
+        _ONE_PROCESS,
+        here={
+            name: f"distributed.fsdp.{name}"
+            for name in ("fully_shard", "FSDPModule", "MixedPrecisionPolicy", "CPUOffloadPolicy", "OffloadPolicy")
+        },
     ),
     "distributed._shard": Part(_ONE_PROCESS),
     "distributed._shard.sharded_tensor": Part(_ONE_PROCESS, classes="ShardedTensor Shard"),
-    "distributed.fsdp": Part(
-        _ONE_PROCESS,
-        classes=f"FullyShardedDataParallel {_FSDP_CLASSES} FSDPModule MixedPrecisionPolicy CPUOffloadPolicy "
-        "OffloadPolicy UnshardHandle FlatParameter",
-        functions="fully_shard register_fsdp_forward_method",
-        enums=_FSDP_ENUMS,
-    ),
-    "distributed.fsdp.fully_sharded_data_parallel": Part(
-        _ONE_PROCESS, classes=f"FullyShardedDataParallel {_FSDP_CLASSES} FlatParameter", enums=_FSDP_ENUMS
-    ),
-    "distributed.fsdp.api": Part(_ONE_PROCESS, classes=_FSDP_CLASSES, enums=_FSDP_ENUMS),
+    "distributed.fsdp": Part(_ONE_PROCESS, classes="FlatParameter"),
+    "distributed.fsdp.fully_sharded_data_parallel": Part(_ONE_PROCESS, classes="FlatParameter"),
     "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
-    "distributed.fsdp._fully_shard": Part(_ONE_PROCESS, classes="FSDPModule"),
-    "distributed.fsdp.wrap": Part(
-        _ONE_PROCESS,
-        blocks="enable_wrap",
-        keeps="wrap",
-        classes="ModuleWrapPolicy _FSDPPolicy CustomPolicy",
-        functions="size_based_auto_wrap_policy transformer_auto_wrap_policy lambda_auto_wrap_policy "
-        "always_wrap_policy _or_policy _module_wrap_policy",
-    ),
+    "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
     "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
     "distributed.algorithms.model_averaging": Part(_ONE_PROCESS),

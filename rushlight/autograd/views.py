@@ -16,7 +16,7 @@ import sys
 import numpy as np
 
 from .. import dtypes
-from ..engine import namespace_of
+from ..engine import SPREAD, namespace_of
 from ..engine.open_size import example, has_open
 from ..tensor import Storage, Tensor, wrap
 from . import mode
@@ -367,6 +367,8 @@ def put(t: Tensor, array) -> None:
             check_levels(t._array, array)
         xp = namespace_of(array) if t._array.__class__ is _ndarray else namespace_of(t._array)
         array = xp.astype(array, dtype=t._array.dtype)
+        if t._array.__class__ is SPREAD.array:
+            array = xp.kept(array, t._array)
         t._array = array
         while view is not None and view.base is not None:
             base = view.base
@@ -393,6 +395,8 @@ def check_levels(array, value) -> None:
 
 def put_all(written: list) -> None:
     """``put(t, array)`` for each of many; on an accelerator an interrupt finds all of them written, or none."""
+    if SPREAD.array is not None:
+        written = _settled(written)
     plain = [(t, array) for t, array in written if t._view is None and t._array.dtype == array.dtype]
     if len(plain) < len(written) or mode.active:
         for t, array in written:
@@ -403,6 +407,22 @@ def put_all(written: list) -> None:
     collections.deque(map(setattr, *zip(*[(t, "_array", array) for t, array in plain])), maxlen=0)
     for storage in storages:
         storage.version += 1
+
+
+def _settled(written: list) -> list:
+    """A tensor over a mesh lies as before when it is written; what is on the CPU, a count of steps, stays there."""
+    fetched: dict = {}
+    settled = []
+    for t, array in written:
+        if array.__class__ is SPREAD.array:
+            if t._array.__class__ is SPREAD.array:
+                array = array.namespace.kept(array, t._array)
+            elif t._array.__class__ is _ndarray:
+                if id(array) not in fetched:
+                    fetched[id(array)] = np.asarray(array)
+                array = fetched[id(array)]
+        settled.append((t, array))
+    return settled
 
 
 def rebase(t: Tensor, node) -> None:

@@ -9,6 +9,7 @@ from ..compat import missing as _missing
 from . import distributed_c10d
 from .collectives import *
 from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_single
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
 from .objects import *
 from .point_to_point import *

@@ -4,6 +4,7 @@
     xla/       compiled code, on JAX; imported only when a tensor of its kind appears
     deferred/  eager code on accelerators: promises, recorded and run as programs of the XLA engine
     meta/      shapes and dtypes without values
+    spread/    arrays in pieces on the devices of a mesh: ``DTensor``
     batched/   arrays with a hidden axis, over arrays of any of these: ``vmap``
 
 Ops are written against a namespace, so what NumPy and JAX spell differently gets one name here. Beside its functions
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -55,6 +57,12 @@ def namespace_of(array):
 
 
 KINDS: dict = {}  # what else travels as an array: its class, and a namespace of what the tape does with it
+
+
+class SPREAD:
+    """The class of arrays that lie in pieces on many devices, once that is imported."""
+
+    array: Any = None
 
 
 class _meta:

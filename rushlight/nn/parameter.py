@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autograd import overriding
 from ..dtypes import get_default_dtype
+from ..engine import SPREAD
 from ..tensor import Storage, Tensor, wrap
 
 __all__ = [
@@ -67,6 +68,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]  # mypy takes dunders' names away
         text = super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
+        if self._array.__class__ is SPREAD.array:
+            return text
         return f"Parameter containing:\n{text if type(self) is Parameter else f'Parameter({text})'}"
 
 

@@ -16,7 +16,7 @@ from ..autograd import mode
 from ..autograd.batching import beside
 from ..autograd.mode import state
 from ..device import device as Device
-from ..engine import accelerated, meta, namespace_of
+from ..engine import SPREAD, accelerated, meta, namespace_of
 from ..engine.numpy import layouts
 from ..engine.open_size import has_open, is_open
 from ..errors import type_name
@@ -572,7 +572,7 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
     if input._array.__class__ is not np.ndarray and device is None:
         # A namespace's own function: while compiling, the input may have no device yet.
         xp, value = namespace_of(input._array), fill_value(value or 0, dtype)
-        if mode.active and mode.maps():  # of the same levels, so that it can be written
+        if input._array.__class__ is SPREAD.array or (mode.active and mode.maps()):  # laid, or of levels, as that is
             return finish(xp.full_like(input._array, value, dtype=dtype.numpy), requires_grad)
         return finish(xp.full(shape, value, dtype=dtype.numpy), requires_grad)
     plain = dense_strides(shape, range(len(shape)))
@@ -605,6 +605,8 @@ def _new(make):
             raise TypeError(str(error).replace(f"{base}()", f"{name}()")) from None
         if mode.active and mode.maps():
             made = beside(self, made)
+        if self._array.__class__ is SPREAD.array:
+            made = namespace_of(self._array).everywhere(made, self._array.mesh)
         return finish(made, requires_grad)
 
     new.__name__ = new.__qualname__ = f"new_{base}"

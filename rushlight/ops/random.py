@@ -19,7 +19,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import accelerated, expect, meta, namespace_of
+from ..engine import SPREAD, accelerated, expect, meta, namespace_of
 from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
@@ -544,6 +544,8 @@ def _draw_for(t: Tensor, kind, generator, dtype=None, **parameters):
         return _draw(kind, tuple(t.shape), dtype or t.dtype, t.device, generator, **parameters)
     generator = _checked(generator)
     array, dtype = t._array, dtype or t.dtype
+    if array.__class__ is SPREAD.array:  # numbers that do not depend on the mesh
+        return namespace_of(array).like(_draw(kind, array.shape, dtype, cpu, generator, **parameters), array)
     if array.__class__ is not np.ndarray or _tracing():
         return _draw_keyed(kind, array.shape, dtype, t.device, generator, parameters)
     if array.flags.c_contiguous:

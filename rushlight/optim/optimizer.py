@@ -456,7 +456,7 @@ class PureOptimizer(Optimizer):
         xp = namespace_of(p._array)
         dtype = _step_dtype(p)
         shared = first is not None and xp.DEFERS and first.dtype == dtype
-        if not shared or first.place is not getattr(p._array, "place", None):
+        if not shared or first.__class__ is _ndarray or first.place is not getattr(p._array, "place", None):
             first = xp.zeros((), dtype=dtype)
         state["step"] = wrap(first)
         state.update(self.initial(group, p))

@@ -43,6 +43,10 @@ def test_collectives(tmp_path, size):
     compare(tmp_path, "collectives.py", size, at_least=350)
 
 
+def test_meshes(tmp_path):
+    compare(tmp_path, "meshes.py", 2, at_least=130)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 

@@ -1,0 +1,372 @@
+"""``fully_shard``: a module's parameters are cut over a mesh, gathered for its forward, and their gradients reduced.
+
+The parameters that one call of ``fully_shard`` takes are a unit: one program gathers all of them, one reduces all their
+gradients. In the graph a unit is one node between the parts, which are the module's parameters, and the gathered
+tensors, which forward sees in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...autograd.function import Function
+from ...autograd.graph import saved_tensors_hooks
+from ...dtypes import dtype as Dtype
+from ...tensor import Tensor, wrap
+from ..device_mesh import DeviceMesh, current_mesh
+from ..tensor.dtensor import DTensor, distribute_tensor
+from ..tensor.placement_types import Replicate, Shard
+
+__all__ = [
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
+    "register_fsdp_forward_method",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes in which parameters are gathered, gradients reduced, and outputs given."""
+
+    param_dtype: Dtype | None = None
+    reduce_dtype: Dtype | None = None
+    output_dtype: Dtype | None = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Parts stay where they are computed with."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parts are kept in the host's memory; on CPUs they are there already."""
+
+    pin_memory: bool = True
+
+
+class UnshardHandle:
+    """What ``unshard(async_op=True)`` returns; the gathering is done."""
+
+    def wait(self) -> None:
+        pass
+
+
+def fully_shard(
+    module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn=None, mp_policy: MixedPrecisionPolicy | None = None, offload_policy=None, ignored_params=None,
+    dp_mesh_dims=None,
+):  # fmt: skip
+    """Cut the parameters of ``module`` that no inner call has cut, over ``mesh``: its last dimension, if it has two.
+
+    Call it for the layers first, then for the model: each call makes one unit that is gathered together.
+    """
+    from ...nn import ModuleDict, ModuleList
+
+    modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    for one in modules:
+        if isinstance(one, (ModuleList, ModuleDict)):
+            raise ValueError(f"fully_shard does not support containers that do not implement forward: {one}")
+        if isinstance(one, FSDPModule):
+            raise AssertionError("fully_shard was applied to this module before")
+    mesh = mesh or current_mesh()
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    policy = mp_policy or MixedPrecisionPolicy()
+    unit = _Unit(modules, mesh, reshard_after_forward, shard_placement_fn, policy, set(ignored_params or ()))
+    for one in modules:
+        one.__class__ = _class_of(type(one))
+        one.__dict__["_fsdp_unit"] = unit
+    first, last = modules[0], modules[-1]
+    first.register_forward_pre_hook(unit.enter, prepend=True, with_kwargs=True)
+    last.register_forward_hook(unit.leave, always_call=True)
+    return module
+
+
+class FSDPModule:
+    """What ``fully_shard`` adds to a module's class."""
+
+    _fsdp_unit: _Unit
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather this module's parameters, until ``reshard()``."""
+        self._fsdp_unit.gather()
+        return UnshardHandle() if async_op else None
+
+    def reshard(self) -> None:
+        """Put the parts back in the place of gathered parameters."""
+        self._fsdp_unit.put_back()
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether backward reduces gradients; without, they add up until one does."""
+        for unit in self._units(recurse):
+            unit.syncs = requires_gradient_sync
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What summed gradients are divided by, if not the number of processes."""
+        self._fsdp_unit.factor = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        for unit in self._units(recurse):
+            unit.frees = reshard_after_forward
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Gradients are reduced when they are there; nothing waits for the last."""
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """One program reduces over all dimensions of the mesh."""
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Parts are back in place after forward, and gathered tensors go with the graph."""
+
+    def set_modules_to_forward_prefetch(self, modules) -> None:
+        """What is computed next is XLA's to order."""
+
+    set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+
+    def _units(self, recurse: bool):
+        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]  # it is a Module too
+        return {id(m._fsdp_unit): m._fsdp_unit for m in modules if isinstance(m, FSDPModule)}.values()
+
+
+def register_fsdp_forward_method(module, method_name: str) -> None:
+    """Have another method of the module gather its parameters, as forward does."""
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name)
+
+    def called(*args, **kwargs):
+        unit = module._fsdp_unit
+        args, kwargs = unit.enter(module, args, kwargs)
+        output = None
+        try:
+            output = method(*args, **kwargs)
+        finally:
+            output = unit.leave(module, args, output)
+        return output
+
+    setattr(module, method_name, called)
+
+
+_classes: dict[type, type] = {}
+
+
+def _class_of(kind: type) -> type:
+    """The module's class, with ``FSDPModule``'s methods."""
+    if kind not in _classes:
+        _classes[kind] = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    return _classes[kind]
+
+
+class _Unit:
+    """Parameters that are gathered and reduced together."""
+
+    def __init__(self, modules, mesh, frees, place, policy, ignored):
+        self.mesh, self.policy = mesh, policy
+        self.frees = frees is not False  # gathered again for backward, where they are only saved for it
+        self.syncs, self.factor = True, None
+        self.waiting: dict[int, Tensor] = {}  # gradients not yet reduced, by the number of their parameter
+        # Of each parameter: (where it stands, itself, how it lies, how it lies gathered, the mesh of that or None)
+        self.places: list[tuple] = []
+        self.gathered: list[Tensor] | None = None
+        self.hooks = None
+        self.root_of_inputs = _is_local(mesh) and mesh.size() > 1
+        for p, sites in _parameters(modules, ignored):
+            self.places.append((sites, *self._cut(p, place)))
+            _put(sites, self.places[-1][1])
+
+    def _cut(self, p, place):
+        """Parameter ``p`` laid out: see ``places``."""
+        from ...nn.parameter import Parameter
+
+        dim = place(p) if place is not None else None
+        shard = dim if dim is not None else Shard(0)
+        if isinstance(p, DTensor):
+            laid, how, open_how, inner = _cut_again(p, self.mesh, shard.dim)
+        else:
+            placements = [Replicate()] * (self.mesh.ndim - 1) + [shard if p.ndim else Replicate()]
+            laid = distribute_tensor(p.detach(), self.mesh, placements, src_data_rank=None)
+            how, inner = laid._array.how, None
+            open_how = tuple(None for _ in how)
+        return Parameter(laid, p.requires_grad), how, open_how, inner
+
+    # -- around forward --------------------------------------------------------------------------------------------
+
+    def enter(self, module, args, kwargs):
+        self.gather()
+        if self.root_of_inputs:
+            args, kwargs = _map((args, kwargs), lambda t: _spread_input(t, self.mesh))
+        if self.policy.param_dtype is not None and self.policy.cast_forward_inputs:
+            args, kwargs = _map((args, kwargs), lambda t: _cast(t, self.policy.param_dtype))
+        return args, kwargs
+
+    def leave(self, module, inputs, output):
+        self.put_back()
+        if self.policy.output_dtype is not None:
+            output = _map(output, lambda t: _cast(t, self.policy.output_dtype))
+        return output
+
+    def gather(self) -> None:
+        """Have gathered tensors stand in the place of the parameters."""
+        if self.gathered is not None or not self.places:
+            return
+        made = _Gather.apply(self, *[place[1] for place in self.places])
+        self.gathered = list(made)
+        for (sites, *_), t in zip(self.places, made):
+            _put(sites, t)
+        if self.frees:
+            numbers = {id(t._array): i for i, t in enumerate(made)}
+            pack = lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
+            self.hooks = saved_tensors_hooks(pack, _unpack)
+            self.hooks.__enter__()
+
+    def put_back(self) -> None:
+        if self.hooks is not None:
+            hooks, self.hooks = self.hooks, None
+            hooks.__exit__(None, None, None)
+        if self.gathered is not None:
+            self.gathered = None
+            for sites, p, *_ in self.places:
+                _put(sites, p)
+
+    # -- parts and wholes ------------------------------------------------------------------------------------------
+
+    def whole(self, arrays: list) -> list[Tensor]:
+        """The gathered tensors of the parts."""
+        from ...engine.spread import namespace, pieces
+
+        dtype = None if self.policy.param_dtype is None else self.policy.param_dtype.numpy
+        laid = namespace.lay_all(arrays, [place[3] for place in self.places], dtype)
+        found = []
+        for array, (*_, how, inner) in zip(laid, self.places):
+            found.append(wrap(pieces.local(array) if inner is None else pieces.onto(array, how, inner)))
+        return found
+
+    def reduced(self, grads: list[Tensor | None]) -> list[Tensor | None]:
+        """The parts' gradients, of the gradients of the gathered tensors in all processes."""
+        from ...engine.spread import namespace, pieces
+
+        for i, g in enumerate(grads):
+            if g is not None:
+                self.waiting[i] = self.waiting[i] + g if i in self.waiting else g
+        if not self.syncs:
+            return [None] * len(grads)
+        waiting, self.waiting = self.waiting, {}
+        numbers = sorted(waiting)
+        if not numbers:
+            return [None] * len(grads)
+        reduced_over, joined = {a for axes in self.mesh._axes for a in axes}, []
+        for i in numbers:
+            p, _, open_how, inner = self.places[i][1:]
+            mesh = p._array.mesh
+            parts = tuple("avg" if h is None and a in reduced_over else h for a, h in enumerate(open_how))
+            g = waiting[i] if self.policy.reduce_dtype is None else waiting[i].to(self.policy.reduce_dtype)
+            g._sync()
+            if inner is None:
+                joined.append(pieces.joined(g._array, parts, mesh, p._array.shape))
+            elif mesh.grid == inner.grid:
+                joined.append(g._array)
+            else:
+                joined.append(pieces.onto(namespace.lay(g._array, open_how), parts, mesh))
+        laid = namespace.lay_all(joined, [self.places[i][2] for i in numbers], self.places[0][1]._array.dtype)
+        found: list[Tensor | None] = [None] * len(grads)
+        for i, array in zip(numbers, laid):
+            found[i] = wrap(array) if self.factor is None else wrap(array) * (self._processes() / self.factor)
+        return found
+
+    def _processes(self) -> int:
+        return self.mesh.size() // self.mesh.part().size()
+
+
+class _Gather(Function):
+    """The parts of a unit -> its gathered tensors; gradients come back reduced."""
+
+    @staticmethod
+    def forward(ctx, unit, *parts):
+        ctx.unit = unit
+        return tuple(unit.whole([p._array for p in parts]))
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None, *ctx.unit.reduced(list(grads)))
+
+
+def _unpack(saved):
+    if not isinstance(saved, tuple):
+        return saved
+    unit, number = saved
+    if unit.gathered is not None:
+        return unit.gathered[number]
+    return unit.whole([place[1]._array for place in unit.places])[number]
+
+
+# -- which parameters, and how they lie --------------------------------------------------------------------------------
+
+
+def _parameters(modules, ignored) -> list:
+    """(parameter, [(module, name) where it stands]) of what no inner unit has."""
+    found: dict = {}
+    stack = list(modules)
+    while stack:
+        part = stack.pop(0)
+        if isinstance(part, FSDPModule):
+            continue
+        for name, p in part._parameters.items():
+            if p is not None and p not in ignored:
+                found.setdefault(id(p), (p, []))[1].append((part, name))
+        stack[:0] = [child for child in part._modules.values() if child is not None]
+    return list(found.values())
+
+
+def _put(sites: list, t: Tensor) -> None:
+    for module, name in sites:
+        module._parameters[name] = t
+
+
+def _cut_again(p: Tensor, mesh: DeviceMesh, dim: int):
+    """A parameter that tensor parallelism has cut along another dimension of the mesh, cut along this one too."""
+    from ...engine.spread import namespace, pieces
+
+    array, root = p._array, mesh._get_root_mesh()
+    both = root if root.ndim == mesh.ndim + array.mesh.ndim else root[_names(root, mesh, array.mesh)]
+    inner = array.mesh
+    axis = mesh._axes[-1]
+    how = tuple(dim if a in axis else h for a, h in enumerate(array.how))
+    laid = pieces.onto(array, array.how, both) if both.grid != array.grid else namespace.lay(array, array.how, both)
+    return wrap(namespace.lay(laid, how)), how, array.how, inner
+
+
+def _names(root, mesh, inner) -> tuple[str, ...]:
+    wanted = {*(mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ())}
+    return tuple(name for name in root.mesh_dim_names or () if name in wanted)
+
+
+def _is_local(mesh: DeviceMesh) -> bool:
+    from ...engine.spread.array import is_local
+
+    return is_local(mesh.grid)
+
+
+def _spread_input(t: Tensor, mesh: DeviceMesh):
+    """One process feeds all devices: its batch is cut over them, where it can be."""
+    if isinstance(t, DTensor) or not t.ndim or t.shape[0] % mesh.size():
+        return t
+    return DTensor.from_local(t, mesh, [Shard(0)] * mesh.ndim)
+
+
+def _cast(t: Tensor, dtype):
+    return t.to(dtype) if t.is_floating_point() else t
+
+
+def _map(value, function):
+    """``value`` with ``function(t)`` in the place of each tensor in it."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, (tuple, list)):
+        made = [_map(part, function) for part in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if isinstance(value, dict):
+        return {name: _map(part, function) for name, part in value.items()}
+    return value

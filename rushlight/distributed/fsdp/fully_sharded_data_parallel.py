@@ -1,0 +1,189 @@
+"""``FullyShardedDataParallel``: the older face of ``fully_shard``, a module that wraps another."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from ...compat import missing as _missing
+from ...nn.module import Module
+from ..device_mesh import DeviceMesh, current_mesh
+from ..tensor.dtensor import DTensor
+from ._fully_shard import FSDPModule, MixedPrecisionPolicy, fully_shard
+from .api import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    MixedPrecision,
+    OptimStateKeyType,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictSettings,
+    StateDictType,
+)
+
+__all__ = [
+    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
+    "MixedPrecision", "OptimStateKeyType", "ShardedStateDictConfig", "ShardingStrategy", "StateDictType",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__)
+_INNER = "_fsdp_wrapped_module"
+
+
+class FullyShardedDataParallel(Module):
+    """Wraps ``module``; its parameters, gradients and optimizer state are cut over the processes.
+
+    Differs from PyTorch: parameters keep their own names and shapes, as with ``use_orig_params=True``.
+    """
+
+    def __init__(
+        self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
+        backward_prefetch=None, mixed_precision=None, ignored_modules=None, param_init_fn=None, device_id=None,
+        sync_module_states=False, forward_prefetch=False, limit_all_gathers=True, use_orig_params=False,
+        ignored_states=None, device_mesh=None,
+    ):  # fmt: skip
+        super().__init__()
+        mesh = device_mesh
+        if mesh is None:
+            mesh = current_mesh() if process_group is None else DeviceMesh.from_group(process_group, "cpu")
+        if sync_module_states:
+            _broadcast(module, mesh)
+        precision = mixed_precision or MixedPrecision()
+        policy = MixedPrecisionPolicy(precision.param_dtype, precision.reduce_dtype)
+        ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
+        frees = sharding_strategy not in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
+        self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig())
+        self.__dict__["_mesh"] = mesh
+        if sharding_strategy is ShardingStrategy.NO_SHARD:
+            raise NotImplementedError("NO_SHARD is what DistributedDataParallel does; use that")
+        options = {"mesh": mesh, "reshard_after_forward": frees, "mp_policy": policy, "ignored_params": ignored}
+        for part in _chosen(module, auto_wrap_policy):
+            if part is not module and not isinstance(part, FSDPModule):
+                fully_shard(part, **options)
+        self.add_module(_INNER, module)
+        if not isinstance(module, FSDPModule):
+            fully_shard(module, **options)
+
+    @property
+    def module(self):
+        return self._modules[_INNER]
+
+    if not TYPE_CHECKING:  # as in Module: what the annotations say is what checkers are to see
+
+        def __getattr__(self, name: str):
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                if _INNER not in self.__dict__.get("_modules", ()):
+                    raise
+            return getattr(self._modules[_INNER], name)
+
+    def forward(self, *args, **kwargs):
+        return self._modules[_INNER](*args, **kwargs)
+
+    def named_parameters(self, *args, **kwargs):
+        for name, p in super().named_parameters(*args, **kwargs):
+            yield name.replace(f"{_INNER}.", ""), p
+
+    def named_buffers(self, *args, **kwargs):
+        for name, b in super().named_buffers(*args, **kwargs):
+            yield name.replace(f"{_INNER}.", ""), b
+
+    def state_dict(self, *args, **kwargs):
+        """Whole tensors, or with ``SHARDED_STATE_DICT`` the parts, under the wrapped module's names."""
+        found = self._modules[_INNER].state_dict(*args, **kwargs)
+        if self._settings.state_dict_type is StateDictType.FULL_STATE_DICT:
+            for name, value in found.items():
+                if isinstance(value, DTensor):
+                    found[name] = value.full_tensor()
+        return found
+
+    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
+        return self.module.load_state_dict(_like(self.module, state_dict), strict)
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0):
+        """Scale gradients so that their norm over all processes is at most ``max_norm``; returns that norm."""
+        from ...nn.utils import clip_grad_norm_
+
+        norm = clip_grad_norm_(self.parameters(), max_norm, norm_type)
+        return norm.full_tensor() if isinstance(norm, DTensor) else norm
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Gradients add up in each process inside, and are reduced by the next backward outside."""
+        units = list(self.module._units(True))
+        outer = [unit.syncs for unit in units]
+        for unit in units:
+            unit.syncs = False
+        try:
+            yield
+        finally:
+            for unit, syncs in zip(units, outer):
+                unit.syncs = syncs
+
+    @staticmethod
+    def fsdp_modules(module, root_only: bool = False) -> list:
+        return [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+
+    @staticmethod
+    def set_state_dict_type(module, state_dict_type, state_dict_config=None, optim_state_dict_config=None):
+        """What ``state_dict`` is to give from now on; returns what it was to give."""
+        before = None
+        for m in FullyShardedDataParallel.fsdp_modules(module):
+            before = m._settings
+            m._settings = StateDictSettings(state_dict_type, state_dict_config or FullStateDictConfig())
+        return before
+
+    @staticmethod
+    @contextlib.contextmanager
+    def state_dict_type(module, state_dict_type, state_dict_config=None, optim_state_dict_config=None):
+        """``set_state_dict_type`` for a ``with`` block."""
+        found = FullyShardedDataParallel.fsdp_modules(module)
+        before = [m._settings for m in found]
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config)
+        try:
+            yield
+        finally:
+            for m, settings in zip(found, before):
+                m._settings = settings
+
+
+def _chosen(module, policy) -> list:
+    """The modules inside that a policy makes units of their own, inner ones first."""
+    if policy is None:
+        return []
+    found = []
+    for part in reversed(list(module.modules())):
+        size = sum(p.numel() for p in part.parameters())
+        if callable(getattr(policy, "chooses", None)):
+            chosen = policy.chooses(part)
+        else:
+            chosen = policy(module=part, recurse=False, nonwrapped_numel=size)
+        if chosen:
+            found.append(part)
+    return found
+
+
+def _broadcast(module, mesh) -> None:
+    """The first process's values for all."""
+    from ..collectives import broadcast
+
+    for t in (*module.parameters(), *module.buffers()):
+        for group in mesh.get_all_groups():
+            if group.size() > 1:
+                broadcast(t.detach(), group=group, group_src=0)
+
+
+def _like(module, state_dict: dict) -> dict:
+    """Whole tensors cut as the module's parameters are."""
+    from ..tensor.dtensor import distribute_tensor
+
+    mine = module.state_dict()
+    made = {}
+    for name, value in state_dict.items():
+        if isinstance(mine.get(name), DTensor) and not isinstance(value, DTensor):
+            value = distribute_tensor(value.detach(), mine[name].device_mesh, mine[name].placements, src_data_rank=None)
+        made[name] = value
+    return made

@@ -1,0 +1,1 @@
+"""Arrays that lie in pieces on many devices, also of many processes: what a ``DTensor`` holds."""

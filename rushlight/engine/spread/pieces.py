@@ -1,0 +1,198 @@
+"""What one process has of an array, and how the parts of all processes become one array.
+
+A process's devices count as one: its part is all that lies on them. If it has one device of the mesh, its part is a
+plain array; if it has several, an array that is spread over those.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ..xla import devices
+from .array import Spread, cuts, here, is_local, padded_shape, piece, sharding_of, sizes_of, whole
+from .namespace import laid_out, lay
+
+
+def local(array: Spread):
+    """This process's part."""
+    grid, places = array.grid, here(array.grid)
+    if not places:
+        return np.empty((0,), array.dtype)
+    if len(places) == 1:
+        return _on_one(array, *places[0])
+    if is_local(grid):
+        return lay(array, _without_parts(array.how))
+    return _on_some(array, places)
+
+
+def _on_one(array: Spread, device, at):
+    data = next(s.data for s in array.physical.addressable_shards if s.device == device)
+    cut = piece(array.how, array.grid, array.shape, at)
+    values = np.asarray(data).reshape(data.shape[data.ndim - len(array.shape) :])
+    values = np.array(values[tuple(slice(c.stop - c.start) for c in cut)])
+    return values if device.platform == "cpu" else devices.to_device(values, devices.device_at(device))
+
+
+def _on_some(array: Spread, places):
+    """Spread over this process's own devices; as one plain array where their padding would not go together."""
+    mine, (start, shape) = array.mesh.part(), _extent(array, places)
+    shards = {s.device: s.data for s in array.physical.addressable_shards}
+    sizes = [sizes_of(mine.grid)[i] for i, h in enumerate(array.how) if h.__class__ is str]
+    held = (*sizes, *padded_shape(array.how, mine.grid, shape))
+    sharding = sharding_of(array.how, mine.grid, len(shape))
+    if sharding.shard_shape(held) == next(iter(shards.values())).shape:
+        parts = [shards[d] for d in mine.grid.devices.flat]
+        return Spread(jax.make_array_from_single_device_arrays(held, sharding, parts), array.how, mine, shape)
+    values = np.empty(shape, array.dtype)
+    for device, at in places:
+        cut = piece(array.how, array.grid, array.shape, at)
+        data = np.asarray(shards[device]).reshape(shards[device].shape[-len(shape) :])
+        inside = tuple(slice(c.start - s, c.stop - s) for c, s in zip(cut, start))
+        values[inside] = data[tuple(slice(c.stop - c.start) for c in cut)]
+    return values
+
+
+def _extent(array, places):
+    """(where this process's part begins, its shape)."""
+    found = [piece(array.how, array.grid, array.shape, at) for _, at in places]
+    start = [min(cut[d].start for cut in found) for d in range(len(array.shape))]
+    stop = [max(cut[d].stop for cut in found) for d in range(len(array.shape))]
+    return start, tuple(b - a for a, b in zip(start, stop))
+
+
+def joined(part, how: tuple, mesh, shape: tuple | None = None) -> Spread:
+    """The array whose part in this process is ``part``; ``shape``, if not all processes have equal parts."""
+    grid, places = mesh.grid, here(mesh.grid)
+    if is_local(grid) and len(places) > 1:
+        how = _without_parts(how)
+        return lay(part, how, mesh) if part.__class__ is Spread else laid_out(part, how, mesh)
+    if shape is None:
+        shape = whole_shape(part.shape, how, mesh)
+    sharding, start = sharding_of(how, grid, len(shape)), [0] * len(shape)
+    if places:
+        start = _extent(Spread(_Nothing, how, mesh, shape), places)[0]
+    if part.__class__ is Spread and part.how == how:
+        shards = [s.data for s in part.physical.addressable_shards]
+    else:
+        values = np.asarray(whole(part) if part.__class__ is Spread else part)
+        shards = [_shard(values, how, mesh, shape, start, device, at) for device, at in places]
+    held = tuple(sizes_of(grid)[i] for i, h in enumerate(how) if h.__class__ is str)
+    physical = jax.make_array_from_single_device_arrays(
+        (*held, *padded_shape(how, grid, shape)), sharding, shards, dtype=part.dtype
+    )
+    return Spread(physical, how, mesh, shape)
+
+
+class _Nothing:
+    dtype = None
+
+
+def _shard(values, how, mesh, shape, start, device, at):
+    cut = piece(how, mesh.grid, shape, at)
+    part = values[tuple(slice(c.start - s, c.stop - s) for c, s in zip(cut, start))]
+    held = [padded_shape(how, mesh.grid, shape)[d] // int(np.prod(cuts(how, mesh.grid, d))) for d in range(len(shape))]
+    part = np.pad(part, [(0, n - m) for n, m in zip(held, part.shape)])
+    first = here(mesh.grid)[0][1]
+    if any(h == "sum" and at[axis] != first[axis] for axis, h in enumerate(how)):
+        part = np.zeros_like(part)  # a process's part of a sum counts once, however many devices it has
+    return jax.device_put(part.reshape((1,) * sum(h.__class__ is str for h in how) + part.shape), device)
+
+
+def onto(array: Spread, how: tuple, mesh) -> Spread:
+    """The array on a mesh that is a part of its own, or that its own is a part of: each device keeps what it has.
+
+    ``how`` is a word for the same pieces there.
+    """
+    sharding, held = sharding_of(how, mesh.grid, len(array.shape)), padded_shape(how, mesh.grid, array.shape)
+    parts = tuple(sizes_of(mesh.grid)[i] for i, h in enumerate(how) if h.__class__ is str)
+    size = sharding.shard_shape((*parts, *held))
+    by_device = {s.device: s.data for s in array.physical.addressable_shards}
+    shards = [by_device[device].reshape(size) for device, _ in here(mesh.grid)]
+    physical = jax.make_array_from_single_device_arrays((*parts, *held), sharding, shards)
+    return Spread(physical, how, mesh, array.shape)
+
+
+def whole_shape(part: tuple, how: tuple, mesh) -> tuple[int, ...]:
+    """The shape of the whole, if all processes have parts of this shape."""
+    sizes, mine = sizes_of(mesh.grid), sizes_of(mesh.part().grid)
+    shape = list(part)
+    for axis, h in enumerate(how):
+        if h.__class__ is int:
+            shape[h] = shape[h] * sizes[axis] // mine[axis]
+    return tuple(shape)
+
+
+def _without_parts(how: tuple) -> tuple:
+    """What a process alone has in parts it has whole: they are its own."""
+    return tuple(None if h.__class__ is str else h for h in how)
+
+
+def shape_and_offset(shape: tuple, how: tuple, mesh) -> tuple[tuple, tuple]:
+    """The shape of this process's part, and where in the whole it begins."""
+    start, size = _extent(Spread(_Nothing, how, mesh, shape), here(mesh.grid))
+    return size, tuple(start)
+
+
+def owned(array: Spread):
+    """(where it begins, its values) of each piece that this process is to write: one process for each piece."""
+    seen = set()
+    for shard in array.physical.addressable_shards:
+        at = next(at for device, at in here(array.grid) if device == shard.device)
+        cut = piece(array.how, array.grid, array.shape, at)
+        offset = tuple(c.start for c in cut)
+        if shard.replica_id == 0 and offset not in seen:
+            seen.add(offset)
+            values = np.asarray(shard.data).reshape(shard.data.shape[shard.data.ndim - len(cut) :])
+            yield offset, values[tuple(slice(c.stop - c.start) for c in cut)]
+
+
+def filled(array: Spread, read) -> Spread:
+    """An array laid as ``array`` is; ``read(slices)`` gives the piece of each of this process's devices."""
+    how = _without_parts(array.how)
+    held = padded_shape(how, array.grid, array.shape)
+    size = sharding_of(how, array.grid, len(held)).shard_shape(held)
+    shards = []
+    for device, at in here(array.grid):
+        values = np.asarray(read(piece(how, array.grid, array.shape, at)))
+        values = np.pad(values, [(0, n - m) for n, m in zip(size, values.shape)])
+        shards.append(jax.device_put(np.array(values), device))
+    physical = jax.make_array_from_single_device_arrays(held, sharding_of(how, array.grid, len(held)), shards)
+    return Spread(physical, how, array.mesh, array.shape)
+
+
+def grid_of(kind: str, ranks: np.ndarray, names: tuple, processes: bool):
+    """JAX's mesh of the devices that ``ranks`` number: one of each process, or all of them in their order."""
+    platform = {"cuda": "gpu"}.get(kind, "cpu" if kind in ("cpu", "xla") else kind)
+    found = sorted(jax.devices(platform), key=lambda d: (d.process_index, d.id))
+    if processes:
+        first: dict = {}
+        for device in found:
+            first.setdefault(device.process_index, device)
+        found = [first[p] for p in sorted(first)]
+    picked = np.empty(ranks.shape, object)
+    for at, rank in np.ndenumerate(ranks):
+        picked[at] = found[rank]
+    return jax.sharding.Mesh(picked, names)
+
+
+def device_count(kind: str) -> int:
+    """How many devices of this kind all processes have."""
+    return len(jax.devices({"cuda": "gpu"}.get(kind, "cpu" if kind in ("cpu", "xla") else kind)))
+
+
+def box(grid, axes=None):
+    """The part of the grid that this process's devices span along ``axes``, or along all; the rest whole."""
+    places = [at for _, at in here(grid)]
+    cut = []
+    for axis, n in enumerate(sizes_of(grid)):
+        inside = [at[axis] for at in places]
+        whole_axis = not places or (axes is not None and axis not in axes)
+        cut.append(slice(0, n) if whole_axis else slice(min(inside), max(inside) + 1))
+    return jax.sharding.Mesh(grid.devices[tuple(cut)], grid.axis_names)
+
+
+def first_place(grid) -> tuple[int, ...] | None:
+    """The place of this process's first device; None if it has none here."""
+    places = here(grid)
+    return places[0][1] if places else None
