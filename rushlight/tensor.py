@@ -273,7 +273,8 @@ class Tensor:
         return storage.TypedStorage(self.untyped_storage(), self.dtype)
 
     def _owner(self) -> np.ndarray:
-        return storage.owner(self._array if self._view is None or self._view.base is None else self._view.base._array)
+        view = self._view  # read once: another thread may take it away
+        return storage.owner(self._array if view is None or view.base is None else view.base._array)
 
     # -- its place in the graph --------------------------------------------------------------------------------------
 
@@ -335,7 +336,8 @@ class Tensor:
         """The node of the graph that made it; None for a leaf."""
         from .autograd.tape import Output
 
-        if self._view is not None and self._view.seen != self._storage.version:
+        view = self._view
+        if view is not None and view.seen != self._storage.version:
             self._refresh("always")
         if self.is_leaf:
             return None
@@ -353,8 +355,10 @@ class Tensor:
         if grad is None:
             if not self.is_leaf and not self.retains_grad:
                 _warn_non_leaf_grad()
-        elif grad._view is not None and grad._view.base is None:
-            grad._view.shown()
+        else:
+            view = grad._view  # read once: a compiled step in another thread may take it away
+            if view is not None and view.base is None:
+                view.shown()
         return grad
 
     @grad.setter
@@ -458,8 +462,9 @@ class Tensor:
         value._sync()
         if self._node is not None and value._array.dtype.kind in "biu":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if self._view is not None and self._view.base is None:
-            self._view.leave(self)
+        view = self._view
+        if view is not None and view.base is None:
+            view.leave(self)
         self._array, self._view, self._storage = value._array, None, None
         epoch.value += 1
 
@@ -502,7 +507,8 @@ class Tensor:
         return self._base is not None
 
     def _sync(self) -> None:
-        if self._view is not None and self._view.seen != self._storage.version:
+        view = self._view
+        if view is not None and view.seen != self._storage.version:
             self._refresh(for_graph=False)
 
     def _refresh(self, for_graph: bool | str = True) -> None:

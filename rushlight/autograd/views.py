@@ -100,7 +100,10 @@ def refresh(t: Tensor, for_graph: bool | str = True) -> None:
     One of several views from one call, or one made without gradients, cannot have its history made anew: ``for_graph``
     that raises while gradients are on, or "always"; else only its values are read and it stays stale.
     """
-    view, base = t._view, t._view.base
+    view = t._view
+    if view is None:  # another thread was quicker
+        return
+    base = view.base
     if base is None:  # not a view: its values are with a compiled program
         view.refresh(t)
         return

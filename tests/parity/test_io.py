@@ -255,7 +255,7 @@ def test_settings_have_the_same_start():
     for name in ("crc32_options", "default_load_endianness", "default_mmap_options"):
         assert getattr(torch.serialization, f"get_{name}")() == getattr(rushlight.serialization, f"get_{name}")()
     helpers = {"mkdtemp", "check_module_version_greater_or_equal", "validate_cuda_device", "validate_hpu_device"}
-    helpers |= {"normalize_storage_type", "storage_to_tensor_type", "StorageType"}
+    helpers |= {"storage_to_tensor_type", "StorageType"}
     assert {*torch.serialization.__all__} - helpers == {*rushlight.serialization.__all__}
 
 
