@@ -329,6 +329,9 @@ class Tensor:
     def is_leaf(self) -> bool:
         """Was it made by the user, not by an operator that is recorded?"""
         self._sync()
+        view = self._view
+        if view is not None and view.base is not None and view.seen != self._storage.version:
+            self._refresh("always")  # which says why it cannot be known
         return self._node is None or self._node.is_leaf
 
     @property
@@ -501,7 +504,9 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         view = self._view
-        return view.base if view is not None and view.recorded is not None and view.path else None
+        if view is None or view.recorded is None or not view.path or "_left_behind" in view.base.__dict__:
+            return None
+        return view.base
 
     def _is_view(self) -> bool:
         return self._base is not None

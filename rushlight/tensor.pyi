@@ -427,11 +427,11 @@ class Tensor:
         """The smallest element so far along `dim`, and where it was."""
     def cumprod(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> _Tensor:
         """The running product along `dim`."""
-    def cumprod_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> Self:
+    def cumprod_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> _Tensor:
         """In-place version of cumprod."""
     def cumsum(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> _Tensor:
         """The running sum along `dim`."""
-    def cumsum_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> Self:
+    def cumsum_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> _Tensor:
         """In-place version of cumsum."""
     def data_ptr(self) -> _int:
         """The address of the first element."""

@@ -194,3 +194,62 @@ def test_joins_promote_and_split_back():
     assert rushlight.cat(parts).tolist() == list(range(7))
     assert [p.tolist() for p in rushlight.arange(5).tensor_split(2)] == [[0, 1, 2], [3, 4]]
     assert rushlight.cat([rushlight.zeros(0), rushlight.ones(2, 2)]).shape == (2, 2)
+
+
+def test_a_write_that_is_not_recorded_makes_nodes_of_views_anew():
+    x = rushlight.ones(2, 1, requires_grad=True)
+    row, one = x[None], x.unbind(0)[0]
+    with rushlight.no_grad():
+        row.mul_(2)
+    assert row.grad_fn.name() == "AsStridedBackward0"
+    with pytest.raises(RuntimeError, match="Output 0 of Unbind is a view and its base or another view"):
+        one.is_leaf  # noqa: B018
+
+
+def test_a_view_of_a_view_made_without_gradients_is_not_written_with_them():
+    x = rushlight.ones(2, requires_grad=True) * 1
+    with rushlight.no_grad():
+        view = x[None]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        view[0] = 0.5
+
+
+def test_operands_that_share_memory_in_part_are_refused():
+    x = rushlight.arange(4.0)
+    for write in (
+        lambda: x[1:].add_(x[:3]),
+        lambda: x[1:].copy_(x[:3]),
+        lambda: x.index_add_(0, rushlight.arange(4), x),
+    ):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor"):
+            write()
+    assert x.add_(x).tolist() == [0, 2, 4, 6]
+    assert x[:2].add_(x[2:]).tolist() == [4, 8]
+
+
+def test_one_value_may_be_written_into_an_expanded_tensor():
+    x = rushlight.arange(3.0)
+    wide = x.expand(2, 3)
+    wide.masked_fill_(wide > 1, 7)
+    assert x.tolist() == [0, 1, 7] and wide.tolist() == [[0, 1, 7]] * 2
+    wide.fill_(5)
+    assert x.tolist() == [5, 5, 5] and wide._version == 2
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        wide.add_(1)
+
+
+def test_a_number_must_fit_where_it_is_written():
+    x = rushlight.zeros(2, dtype=rushlight.uint8)
+    x[0] = -1  # wraps around once, as in PyTorch
+    assert x.tolist() == [255, 0]
+    mask, index = rushlight.tensor([True, False]), rushlight.tensor([0])
+    for write in (
+        lambda: x.masked_fill(mask, 300),
+        lambda: x.fill_(-1.0),
+        lambda: x.index_fill(0, index, 300),
+        lambda: x.scatter(0, index, 300),
+        lambda: x.clamp(0, 300),
+        lambda: rushlight.where(mask, x, 300),
+    ):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            write()

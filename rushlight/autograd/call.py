@@ -52,6 +52,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     defaults, differentiable_op = o.static, bool(o.rules)
     keep, check, residuals, position = o.keep, o.check, o.residuals, o.position
     simple = not (o.static or residuals or o.aux is not None)
+    scalars = _PLAIN_SCALARS - {type(None)} if operator else _PLAIN_SCALARS
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -77,7 +78,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 nodes.append(n)
                 arrays.append(array)
             else:
-                if a.__class__ not in _PLAIN_SCALARS:
+                if a.__class__ not in scalars:
                     plain = False
                 nodes.append(None)
                 arrays.append(a)
@@ -94,7 +95,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             if common is None and args:
                 raise _not_a_tensor(o, args)
             if check is not None:
-                check(*arrays)
+                _checked(check, arrays, promote)
             target, final = decide(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact))
             compute = computed_in(target, final)
         try:
@@ -120,7 +121,9 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             if isinstance(error, TypeError) and "ufunc" in str(error):  # NumPy has no loop for the dtype
                 raise _no_kernel(o, arrays, compute) from None
             raise
-        except RuntimeError:
+        except RuntimeError as error:
+            if promote and isinstance(error, NotImplementedError):
+                check_broadcast(arrays)  # shapes are looked at before a kernel is
             if xp is numpy_engine:
                 raise
             with xp.explained():  # of memory that ran out
@@ -149,6 +152,15 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         return t
 
     return call
+
+
+def _checked(check, arrays, promote) -> None:
+    try:
+        check(*arrays)
+    except NotImplementedError:
+        if promote:
+            check_broadcast(arrays)  # shapes are looked at before a kernel is
+        raise
 
 
 def _stranger(o, call, args, static, operator):

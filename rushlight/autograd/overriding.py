@@ -145,15 +145,21 @@ def _refuse_what_is_no_tensor(public, args, error) -> None:
     """PyTorch's TypeError, if ``error`` is that one of ``args`` lacks what tensors have."""
     if not isinstance(error, AttributeError) or isinstance(error.obj, (Tensor, type)):
         return
-    if error.name == "size":  # what losses ask for first, in PyTorch too: Python's own error goes on
-        return
     for i, value in enumerate(args):
         if value is error.obj:
+            asked = _ASKED_FIRST.get(public.__name__)
+            if asked:
+                raise AttributeError(f"{type_name(value)!r} object has no attribute {asked!r}") from error
             names = inspect.unwrap(public).__code__.co_varnames or ("input",)
             name, kind = names[min(i, len(names) - 1)], type_name(value)
             raise TypeError(
                 f"{public.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not {kind}"
             ) from None
+
+
+# Functions that PyTorch writes in Python, and what they ask of an argument before anybody looks whether it is a Tensor.
+_ASKED_FIRST = {"mse_loss": "size", "l1_loss": "size", "smooth_l1_loss": "size", "huber_loss": "size", "glu": "dim",
+                "normalize": "norm"}  # fmt: skip
 
 
 def ask_operator(o, call, args, static):

@@ -101,6 +101,8 @@ def link_view(o, base, t, static, index=None):
     if not state.grad:
         if root._node is not None and array.dtype.kind not in "biu":
             t._node = Nowhere()
+    elif root is not base and base._view.recorded is not True:
+        recorded = base._view.recorded  # a view of a view that was made without gradients
     elif index is not None and base._node is None:
         recorded = "no_grad"  # there is no node that could refuse a write to one of several views
     path = (step,) if root is base else (*base._view.path, step)

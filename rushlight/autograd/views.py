@@ -171,7 +171,7 @@ def check_writable(t: Tensor, values: bool = True) -> None:
     if not state.grad:
         return
     view = t._view
-    if type(t._node) is AccumulateGrad and (view is None or not view.path):
+    if type(t._node) is AccumulateGrad and (view is None or not view.path or t._base is None):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     source = t._node if view is None or view.base is None else view.base._node
     if type(source) is Output and source.parent.aliases_inputs:
@@ -182,6 +182,37 @@ def check_writable(t: Tensor, values: bool = True) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if view.base._node is not None:
             _check_history(t)
+
+
+ONE_VALUE: set = set()  # functions that write one value everywhere: they may write it twice into one place
+
+
+def check_apart(t: Tensor, others, how: str = "in part") -> None:
+    """Raise PyTorch's error if ``t``, about to be written, shares memory with one of ``others`` (``how``)."""
+    for other in others:
+        if isinstance(other, Tensor):
+            shared = other._storage is t._storage is not None and _share_memory(t._array, other._array, how)
+            if how == "at all" if other is t else shared:
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                    "single memory location. Please clone() the tensor before performing the operation."
+                )
+
+
+def _share_memory(a, b, how) -> bool:
+    """As PyTorch judges: by first and last byte, and only of arrays without gaps."""
+    if not (a.__class__ is b.__class__ is _ndarray) or not (a.size and b.size):
+        return False
+    spans = [_span(a), _span(b)]
+    if None in spans or spans[0][1] <= spans[1][0] or spans[1][1] <= spans[0][0]:
+        return False
+    return how == "at all" or spans[0] != spans[1] or a.strides != b.strides
+
+
+def _span(a):
+    """Where an array begins and ends in memory; None if it has gaps or elements that share a place."""
+    low, high = np.lib.array_utils.byte_bounds(a)
+    return (low, high) if high - low == a.nbytes and 0 not in a.strides else None
 
 
 def _overlaps(t: Tensor) -> bool:
@@ -249,7 +280,9 @@ def _alias_written(output: Output) -> str:
 
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
-    check_writable(t)
+    check_writable(t, function not in ONE_VALUE)
+    if t._storage is not None:
+        check_apart(t, args)
     if not state.grad:
         assign(t, _computed(function, t, t, args, kwargs))
         return t
@@ -295,6 +328,7 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
         source = wrap(t._array)
         source._node, source._storage, source._view = t._node, t._storage, t._view
+        source.__dict__["_left_behind"] = True
         if mode.active:
             mode.carry(t, source)
     new = function(source, *args, **kwargs)
@@ -364,7 +398,10 @@ def put(t: Tensor, array) -> None:
             view.base._come_home()
     storage = t._counted()
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
-        np.copyto(t._array, array, casting="unsafe")
+        if t._array.flags.writeable or not t._array.size:
+            np.copyto(t._array, array, casting="unsafe")
+        else:  # expanded: one value, see ONE_VALUE
+            np.copyto(view.base._array, write(namespace_of(array), view.base._array, view.path, array))
     else:
         if mode.active:
             check_levels(t._array, array)
@@ -379,7 +416,10 @@ def put(t: Tensor, array) -> None:
             view = base._view  # a detached tensor's views write to it, and it to what it was detached from
         view = t._view
     storage.version += 1
-    if view is not None and not (view.recorded.__class__ is str and view.base._node is not None):
+    # A write that is not recorded leaves a view in the graph stale: its node is made again when somebody asks for it.
+    if view is not None and (
+        view.recorded is None or view.base._node is None or (view.recorded is True and state.grad)
+    ):
         view.seen = storage.version
 
 

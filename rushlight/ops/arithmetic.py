@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
+from ..autograd.op import check_broadcast, op, variant
 from ..autograd.op import differentiable as xp_
-from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import (
     binary,
@@ -340,7 +340,9 @@ def lerp(input, end, weight):
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensors = [("end", end)] + ([("weight", weight)] if isinstance(weight, Tensor) else [])
-    refuse("lerp_kernel_scalar", lambda d: integral_dtype(d) and d is end.dtype, input)
+    if is_integral(input):
+        check_broadcast((input._array, end._array))
+        refuse("lerp_kernel_scalar", lambda d: d is end.dtype, input)
     for name, t in tensors:
         if t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {_word(input)} for `{name}` but got dtype {_word(t)}")

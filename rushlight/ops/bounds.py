@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import binary, bool_dtype, check_tensor, complex_dtype, is_complex, refuse
+from .data import fill_value
 from .public import public
 
 
@@ -123,9 +124,13 @@ def clamp(input, min=None, max=None):
 
 
 def _check_numbers(input, *bounds):
-    """Truth values have no bounds that are truth values."""
+    """Truth values have no bounds that are truth values; integers none that their dtype cannot hold."""
     if all(bound is None or isinstance(bound, bool) for bound in bounds):
         refuse("clamp_scalar_cpu", bool_dtype, input)
+    if input._array.dtype.kind in "iu":
+        for bound in bounds:
+            if bound.__class__ is int:
+                fill_value(bound, input.dtype)
 
 
 @public(inplace=True)

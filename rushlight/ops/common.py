@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
+from ..autograd.mode import state
 from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
@@ -109,11 +110,23 @@ def as_number(function, argument, position, value):
     return value
 
 
+def own(t):
+    """A view of memory that nobody else has: to its user it is no view."""
+    t._view = t._storage = None
+    return t
+
+
 def refuse(kernel, wrong, *values):
     """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
     d = dtype_of(*values)
     if wrong(d):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(d)}'")
+
+
+def refuse_complex_gradient(name, input):
+    """PyTorch's error for a function of which it has no gradient in complex numbers."""
+    if input._array.dtype.kind == "c" and input.requires_grad and state.grad:
+        raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 
 def not_integral_dtype(d):

@@ -12,7 +12,7 @@ import warnings
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
-from .common import c_name, dtype_of, type_word
+from .common import bool_dtype, c_name, dtype_of, refuse, type_word
 from .dims import as_int, for_dims, is_int
 from .public import PUBLIC, public
 
@@ -35,9 +35,21 @@ def _one_dtype(x, w, b=None):
         raise RuntimeError(f"expected scalar type {type_word(dtype_of(x))} but found {type_word(dtype_of(w))}")
 
 
+def _convolved(x, w, b=None):
+    _one_dtype(x, w, b)
+    if x.size:
+        refuse(f"slow_conv{max(x.ndim - 2, 2)}d_cpu", bool_dtype, x)
+
+
+def _transposed(x, w, b=None):
+    _one_dtype(x, w, b)
+    if x.size:
+        refuse(f"slow_conv_transpose{max(x.ndim - 2, 2)}d_out_cpu", bool_dtype, x)
+
+
 @op(
     node=_NODE,
-    check=_one_dtype,
+    check=_convolved,
     x=lambda xp, g, w, x_shape, stride, padding, dilation, groups: xp.conv_input(
         g, xp.conj(w), size=tuple(x_shape[2:]), stride=stride, padding=padding, dilation=dilation, groups=groups
     ),
@@ -53,7 +65,7 @@ def conv(xp, x, w, b=None, *, stride, padding, dilation, groups):
 
 @op(
     node=_NODE,
-    check=_one_dtype,
+    check=_transposed,
     g_=lambda xp, g, w, stride, padding, dilation, groups: xp.conv(
         g, xp.conj(w), stride=stride, padding=padding, dilation=dilation, groups=groups
     ),

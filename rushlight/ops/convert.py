@@ -267,7 +267,9 @@ def copy_(self, src, non_blocking=False):
         if not isinstance(src, (int, float, complex, np.generic)):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = wrap(np.asarray(src))
-    views.check_writable(self)
+    views.check_writable(self, values=src is not self)
+    if self._storage is not None:
+        views.check_apart(self, (src,))
     src._sync()
     _check_expands(self._array.shape, src._array.shape)
     if src._array.__class__ is not self._array.__class__ and not _same_place(src.device, self.device):
@@ -320,7 +322,7 @@ def fill(input, value):
 @in_place
 def fill_(self, value):
     """Write one value everywhere."""
-    views.check_writable(self)
+    views.check_writable(self, values=False)
     given = _fill_argument("fill_", self, value)
     return _overwrite(self, _FILL_[isinstance(given, Tensor)], given)
 
@@ -328,7 +330,7 @@ def fill_(self, value):
 @in_place
 def zero_(self):
     """Write zeros everywhere."""
-    views.check_writable(self)
+    views.check_writable(self, values=False)
     return _overwrite(self, _ZERO_, np.zeros((), self._array.dtype)[()])
 
 

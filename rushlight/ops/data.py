@@ -67,14 +67,14 @@ def fill_value(value, dtype: dtypes.dtype):
             number = float(number)
             bad = bad or (math.isfinite(number) and abs(number) > dtypes.finfo(dtype).max)
         elif not bad:
-            bad = not math.isfinite(number) or not _fits(int(number), int(number), dtype)
+            bad = not _fits(number, number, dtype) or (number < 0 and isinstance(number, float) and not dtype.is_signed)
             number = number if bad else int(number)
     if bad:
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
     return np.asarray(number).astype(dtype.numpy)[()]
 
 
-def _fits(low: int, high: int, dtype) -> bool:
+def _fits(low, high, dtype) -> bool:
     """Negative numbers may wrap around into an unsigned type, as in PyTorch, but only once."""
     info = np.iinfo(dtype.numpy)
     return high <= info.max and low >= (info.min or -int(info.max))

@@ -145,6 +145,9 @@ def _contract(a_labels, a, b_labels, b, later):
     # An axis of size 1 that meets a longer one is not shared: it only broadcasts.
     a_labels, a = _squeezed(a_labels, a, sizes)
     b_labels, b = _squeezed(b_labels, b, sizes)
+    # One of size 1 in both has nothing to sum.
+    single = {label for label, n in sizes.items() if n == 1 and label not in later}
+    (a_labels, a), (b_labels, b) = _without(a_labels, a, single), _without(b_labels, b, single)
     both = [label for label in a_labels if label in b_labels]
     batch, inside = [x for x in both if x in later], [x for x in both if x not in later]
     a_labels, a = _summed(a_labels, a, later.union(inside))
@@ -173,10 +176,13 @@ def _size(labels, t, label) -> int:
 
 
 def _squeezed(labels, t, sizes):
-    axes = tuple(i for i, x in enumerate(labels) if sizes.get(x, 1) != 1 and t._array.shape[i] == 1)
-    if not axes:
-        return labels, t
-    return [x for i, x in enumerate(labels) if i not in axes], xp.squeeze(t, axis=axes)
+    return _without(labels, t, {x for i, x in enumerate(labels) if sizes.get(x, 1) != 1 and t._array.shape[i] == 1})
+
+
+def _without(labels, t, gone):
+    """Axes of size 1 taken away."""
+    axes = tuple(i for i, x in enumerate(labels) if x in gone)
+    return ([x for x in labels if x not in gone], xp.squeeze(t, axis=axes)) if axes else (labels, t)
 
 
 def _grouped(labels, t, *groups):

@@ -18,6 +18,7 @@ from ..engine import expect, namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
 from ..tensor import Tensor, wrap
 from .common import check_tensor
+from .data import fill_value
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
 from .shape import check_expands, expand_dims, select_part, slice_of
@@ -135,17 +136,7 @@ def _assigned(self, value) -> Tensor:
     is_number = isinstance(value, (int, float, complex, np.number, np.bool_))
     if not is_number:
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.char}")
-    dtype = self._array.dtype
-    if (isinstance(value, complex) and value.imag and dtype.kind != "c") or (
-        dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
-    ):
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow")
-    return wrap(namespace_of(self._array).asarray(np.asarray(value).astype(dtype)))
-
-
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16"} | {
-    f"{u}int{n}": f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)
-}
+    return wrap(namespace_of(self._array).asarray(np.asarray(fill_value(value, self.dtype))))
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
@@ -399,6 +390,9 @@ def _put_masked(target, value, *, dim, mask):
     if value._array.dtype != target._array.dtype:
         value = xp_.astype(value, dtype=target._array.dtype)
     return put_masked(target, value.reshape(()), mask.reshape((*mask._array.shape, *[1] * trailing)))
+
+
+views.ONE_VALUE.add(_put_masked)
 
 
 def _result_shape(x, dims, indices) -> tuple:

@@ -81,7 +81,7 @@ def cat(tensors, dim=0):
     # PyTorch lets an empty 1-d tensor stand among tensors of any shape; it only counts for the dtype.
     real = [t for t in tensors if t._array.shape != (0,)] or tensors[:1]
     first = real[0]._array.shape
-    dim = wrap_dim(dim, len(first))
+    dim = wrap_dim(dim, len(first)) if first != (0,) else 0
     for t in real:
         _check_cat(first, t._array.shape, dim, next(i for i, other in enumerate(tensors) if other is t))
     if len(real) < len(tensors):
@@ -90,15 +90,7 @@ def cat(tensors, dim=0):
 
 
 def _empty_like(t, shape, dim):
-    return (
-        t.reshape(tuple(0 if i == dim else n for i, n in enumerate(shape)))
-        if 0 not in shape
-        else _no_part(t, shape, dim)
-    )
-
-
-def _no_part(t, shape, dim):
-    return t.new_empty(tuple(0 if i == dim else n for i, n in enumerate(shape)))
+    return t.reshape(tuple(0 if i == dim else n for i, n in enumerate(shape)))
 
 
 def _check_cat(first, shape, dim, i):

@@ -9,7 +9,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
-from .common import bool_dtype, c_name, check_tensor, refuse
+from .common import bool_dtype, c_name, check_tensor, own, refuse
 from .public import public
 
 # -- the primitives --------------------------------------------------------------------------------------------------
@@ -74,8 +74,14 @@ def vdot_(xp, x, w):
     return xp.dot(xp.conj(x), w)
 
 
+def _no_truth(x, w, b=None):
+    if x.dtype.kind == w.dtype.kind == "b" and x.size and w.size and x.shape[-1:] == w.shape[-1:]:
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+
+
 @op(
     node="AddmmBackward0",
+    check=_no_truth,
     x=lambda xp, g, w: xp.matmul(g, xp.conj(w)),
     w=lambda xp, g, x: xp.matmul(xp.matrix_transpose(_rows(xp, g)), xp.conj(_rows(xp, x))),
     b=lambda xp, g: xp.sum(_rows(xp, g), axis=0),
@@ -84,16 +90,6 @@ def linear_(xp, x, w, b):
     """``x @ w.T + b``, b optional."""
     y = xp.matmul(x, xp.matrix_transpose(w))
     return y if b is None else y + b
-
-
-@op(node="UnsafeViewBackward0", promote="common", derive=True)
-def kron_(xp, x, w):
-    ndim = max(x.ndim, w.ndim)
-    a = (1,) * (ndim - x.ndim) + tuple(x.shape)
-    b = (1,) * (ndim - w.ndim) + tuple(w.shape)
-    apart = xp.reshape(x, shape=tuple(n for d in a for n in (d, 1)))
-    product = xp.multiply(apart, xp.reshape(w, shape=tuple(n for d in b for n in (1, d))))
-    return xp.reshape(product, shape=tuple(m * n for m, n in zip(a, b)))
 
 
 def _times(g, scale):
@@ -325,7 +321,14 @@ def kron(input, other):
     if not (input.ndim and other.ndim):  # a tensor without dimensions decides the dtype as any other does
         ndim = max(input.ndim, other.ndim)
         input, other = (t if t.ndim else t.reshape((1,) * ndim) for t in (input, other))
-    return xp.kron(input, other)
+    ndim = max(input.ndim, other.ndim)
+    a, b = ((1,) * (ndim - t.ndim) + t._array.shape for t in (input, other))
+    apart = xp.reshape(input, shape=tuple(n for d in a for n in (d, 1)))
+    product = xp.multiply(apart, xp.reshape(other, shape=tuple(n for d in b for n in (1, d))))
+    result = own(xp.reshape(product, shape=tuple(m * n for m, n in zip(a, b))))
+    if result._node is not None:
+        result._node.rename("UnsafeViewBackward0")
+    return result
 
 
 def linear(input, weight, bias=None):
@@ -336,7 +339,7 @@ def linear(input, weight, bias=None):
         check_tensor("linear", input)
         check_tensor("linear", weight, "weight", 2)
         raise
-    if x.dtype is not w.dtype or (bias is not None and bias._array.dtype is not w.dtype):
+    if (x.dtype is not w.dtype or (bias is not None and bias._array.dtype is not w.dtype)) and w.ndim <= 2:
         check_linear_dtypes(x, w, bias)
     ndim = x.ndim
     try:
@@ -427,17 +430,27 @@ def _word(array) -> str:
 def _check_product_dtypes(x, w) -> None:
     if state.casting:
         return
+    if x.dtype.kind == "b" and (x.dtype == w.dtype or w.ndim > 2):
+        _refuse_truth(x, w)
     if x.dtype == w.dtype:
-        if x.dtype.kind == "b":
-            raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
         return
     if x.ndim == 1 and w.ndim == 1:
         raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {_word(x)} and {_word(w)}")
     if x.ndim == 2 and w.ndim == 1:
         _raise_addmv_dtypes(w, x, w)
-    if x.ndim > 2 and w.ndim > 2:
+    if w.ndim > 2:
         raise RuntimeError(f"expected scalar type {_word(x)} but found {_word(w)}")
     raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x)} != {c_name(w)}")
+
+
+def _refuse_truth(x, w) -> None:
+    """PyTorch has no kernels for products of bools; those without elements need none."""
+    if x.ndim and w.ndim:
+        _explain_matmul(x.shape, w.shape)
+        dot = x.ndim == w.ndim == 1
+        if dot or (x.size and w.size):
+            kernel = "dot" if dot else "addmv_impl_cpu" if w.ndim == 1 else "addmm_impl_cpu_" if w.ndim == 2 else "bmm"
+            raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def _raise_addmv_dtypes(x, a, b) -> None:
@@ -531,7 +544,7 @@ def _check_batches(batch1, batch2) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
             f"but got: [{b.shape[0]}, {b.shape[1]}]."
         )
-    if a.dtype != b.dtype:
+    if a.dtype != b.dtype or a.dtype.kind == "b":
         _check_product_dtypes(a, b)
 
 

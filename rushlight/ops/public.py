@@ -31,6 +31,8 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
     function: as ``rushlight.name``.      method: as ``Tensor.name`` (the first parameter is the tensor).
     inplace: also as ``Tensor.name_``.    out: the function form takes ``out=``.
+             "apart": and there no argument may share memory with what is written.
+             "one value": it may be written twice into one place.
     aliases: further names for all of these.
     """
 
@@ -47,7 +49,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
             if method:
                 setattr(Tensor, name, named)
             if inplace:
-                setattr(Tensor, name + "_", _in_place(f, name))
+                setattr(Tensor, name + "_", _in_place(f, name, inplace))
         return called
 
     return publish if _function is None else publish(_function)
@@ -93,8 +95,21 @@ def _numpy_named(f):
     return called
 
 
-def _in_place(f, name):
+def _in_place(f, name, how):
+    apart = how == "apart"
+    if how == "one value":
+        views.ONE_VALUE.add(f)
+
     def method(self, *args, **kwargs):
+        if apart:
+            if any(a is None for a in args):
+                f(self, *args, **kwargs)  # says what was wanted
+            try:
+                views.check_apart(self, (*args, *kwargs.values()), "at all")
+            except RuntimeError:
+                views.check_writable(self)
+                f(self, *args, **kwargs)  # may have worse to say of its arguments
+                raise
         return views.inplace(self, f, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name + "_"

@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from . import join
 from . import shape as shapes
 from .common import as_number
+from .data import fill_value
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import PUBLIC, public
 
@@ -446,6 +447,8 @@ def constant_pad_nd(input, pad, value=0):
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
             f"{len(pad)}while the input has {len(shape)}dimensions."
         )
+    if input._array.dtype.kind in "iu":
+        fill_value(float(value), input.dtype)
     pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + list(zip(pad[-2::-2], pad[::-2]))
     x = input
     for axis, (before, after) in enumerate(pairs):

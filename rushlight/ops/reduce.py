@@ -12,6 +12,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
+from .common import refuse_complex_gradient
 from .dims import wrap_dim, wrap_dims
 from .public import PUBLIC, public
 
@@ -236,7 +237,8 @@ def _even_gradient(xp, g, x, y, axis, keepdims, x_shape):
 
 def even_gradient_of_all(xp, g, x, y, x_shape):
     """The same over all elements, where a NaN too has the value NaN: so PyTorch does for max(), but not for amax."""
-    return _shares(xp, g, _same(xp, x, y), None, False, x_shape)
+    holders = _same(xp, x, y)
+    return xp.where(holders, _shares(xp, g, holders, None, False, x_shape), 0.0)
 
 
 def _shares(xp, g, holders, axis, keepdims, x_shape):
@@ -344,21 +346,28 @@ def check_ordered(input, name, kernel=None):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(input)}'")
 
 
+def _axes_of_ordered(input, dim, name, kernel):
+    """The axes of a largest or smallest element; no kernel is looked for where there are no elements."""
+    axis = axes_of(tensor_argument(input, name), dim)
+    check_not_empty(input, axis, name)
+    if input._array.size:
+        check_ordered(input, name, kernel)
+    else:
+        refuse_complex_gradient(name, input)
+    return axis
+
+
 @public
 def amax(input, dim=(), keepdim=False):
     """The largest elements over ``dim``; ties share the gradient."""
-    check_ordered(input, "amax", "max_values_cpu")
-    axis = axes_of(input, dim)
-    check_not_empty(input, axis, "amax")
+    axis = _axes_of_ordered(input, dim, "amax", "max_values_cpu")
     return xp.max(input, axis=axis, keepdims=keepdim)
 
 
 @public
 def amin(input, dim=(), keepdim=False):
     """The smallest elements over ``dim``; ties share the gradient."""
-    check_ordered(input, "amin", "min_values_cpu")
-    axis = axes_of(input, dim)
-    check_not_empty(input, axis, "amin")
+    axis = _axes_of_ordered(input, dim, "amin", "min_values_cpu")
     return xp.min(input, axis=axis, keepdims=keepdim)
 
 
@@ -401,12 +410,12 @@ def _extreme(input, dim, keepdim, other, name):
     if other is not None:
         return PUBLIC[name + "imum"](input, other)
     if dim is None:
+        check_not_empty(tensor_argument(input, name), None, name)
         check_ordered(input, name, name + "_all")
-        check_not_empty(input, None, name)
         return whole(input)
-    check_ordered(input, name)
-    axis = axis_of(input, dim)
+    axis = axis_of(tensor_argument(input, name), dim)
     check_not_empty(input, axis, name)
+    check_ordered(input, name)
     return result(along(input, axis=axis, keepdims=keepdim))
 
 
@@ -558,6 +567,9 @@ def _normalized(function, input, dim, dtype, name):
     input = cast(tensor_argument(input, name), dtype)
     axis = axis_of(input, dim)
     if input._array.dtype.kind in "biuc":
+        if not input._array.size:
+            refuse_complex_gradient("_" + name, input)
+            return PUBLIC["empty_like"](input)
         which = "lastdim_" if axis is None or axis == input._array.ndim - 1 else ""
         raise NotImplementedError(f"\"{name}_{which}kernel_impl\" not implemented for '{type_word(input)}'")
     return function(input, axis=axis)

@@ -15,6 +15,7 @@ from .common import (
     is_integral,
     no_gradient,
     refuse,
+    refuse_complex_gradient,
     unary,
     zero,
 )
@@ -41,6 +42,11 @@ def _sign_rule(xp, g, x, y):
 @op(node="SgnBackward0", x=_sign_rule)
 def sign_(xp, x):
     """The sign; of a complex number, the number on the unit circle in its direction."""
+    return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
+
+
+@op(node="SignBackward0", x=lambda xp, g: xp.zeros_like(g))
+def real_sign(xp, x):
     return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
 
 
@@ -145,7 +151,7 @@ binary(copysign, scalar=variant(copysign, "CopysignBackward1"))
 binary(nextafter, tensors_only=True)
 binary(heaviside, tensors_only=True)
 
-_sign, _round_decimals = variant(sign_, "SignBackward0"), variant(round_, "RoundBackward1")
+_round_decimals = variant(round_, "RoundBackward1")
 
 
 @public(inplace=True)
@@ -155,7 +161,7 @@ def sign(input):
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
-    return _sign(input)
+    return real_sign(input)
 
 
 @public(inplace=True)
@@ -183,6 +189,7 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     )
     if is_integral(input):
         return xp_.clone(input)
+    refuse_complex_gradient("nan_to_num", input)
     limits = dtypes.finfo(input.dtype)
     return nan_to_num_(
         input,

@@ -8,6 +8,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
+from .common import own
 from .public import PUBLIC, public
 from .reduce import accumulation_dtype, axis_of, cast, check_ordered, sum_, tensor_argument, type_word
 from .shape import slice_of
@@ -104,8 +105,8 @@ def along(function, input, dim, **static):
         return function(input, axis=axis, **static)
     result = function(xp.reshape(input, shape=(1,)), axis=0, **static)
     if isinstance(result, tuple):
-        return tuple(xp.reshape(r, shape=()) for r in result)
-    return xp.reshape(result, shape=())
+        return tuple(own(xp.reshape(r, shape=())) for r in result)
+    return own(xp.reshape(result, shape=()))
 
 
 @public(inplace=True)
@@ -120,6 +121,26 @@ def cumprod(input, dim, *, dtype=None):
     """The running product along ``dim``."""
     input, total = cast(tensor_argument(input, "cumprod"), dtype), accumulation_dtype(input, dtype)
     return along(xp.cumprod, input, dim, dtype=total)
+
+
+def _in_place_scan(name):
+    """PyTorch has no kernel that counts in bools; where there is nothing to add it needs none."""
+    plain = getattr(Tensor, name)
+
+    def method(self, dim, *, dtype=None):
+        if self._array.dtype.kind != "b" or dtype not in (None, self.dtype):
+            return plain(self, dim, dtype=dtype)
+        if axis_of(self, dim) is not None and self._array.size:
+            raise NotImplementedError(f"\"{name[:-1]}_out_cpu\" not implemented for 'Bool'")
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = plain.__doc__
+    setattr(Tensor, name, method)
+
+
+_in_place_scan("cumsum_")
+_in_place_scan("cumprod_")
 
 
 @public

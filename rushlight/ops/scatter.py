@@ -9,7 +9,8 @@ from ..autograd.op import op, variant
 from ..engine import expect
 from ..engine.open_size import places
 from ..tensor import Tensor, wrap
-from .common import dtype_of, type_word
+from .common import check_tensor, dtype_of, own, type_word
+from .data import fill_value
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
 from .shape import slice_part
@@ -157,9 +158,9 @@ def gather(input, dim, index, *, sparse_grad=False):
     axis = wrap_dim(dim, input._array.ndim)
     _check_long(index, "gather")
     if not input._array.ndim:
-        return gather(input.reshape(1), 0, index.reshape(-1)).reshape(index._array.shape)
+        return own(gather(input.reshape(1), 0, index.reshape(-1)).reshape(index._array.shape))
     if not index._array.ndim:
-        return gather(input, 0, index.reshape(1)).reshape(())
+        return own(gather(input, 0, index.reshape(1)).reshape(()))
     input, index = _checked(input, axis, index, "Size does not match at dimension {} expected index {} to be no larger "
                             "than self {} apart from dimension {}")  # fmt: skip
     if not index._array.size:  # only its shape counts
@@ -230,6 +231,11 @@ def _cut(src, shape, message, input, axis):
     return src
 
 
+def _number(value, input):
+    """A number to be written: in ``input``'s dtype, or refused."""
+    return fill_value(value, input.dtype) if isinstance(value, (int, float, complex)) else value
+
+
 def _vectors(call, input, index, src, **static):
     """Run a scatter on 0-dim tensors as on vectors."""
     if not index._array.size:
@@ -237,10 +243,10 @@ def _vectors(call, input, index, src, **static):
     if input._array.ndim:
         return call(input, index, src, **static)
     index, src = index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) and src._array.ndim else src
-    return call(input.reshape(1), index, src, **static).reshape(())
+    return own(call(input.reshape(1), index, src, **static).reshape(()))
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """``out[index[i][j]][j] = src[i][j]`` (for dim 0): elements placed along a dimension.
 
@@ -259,10 +265,10 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
         return _vectors(scatter_reduce_, input, index, src, axis=axis, how="prod")
     if isinstance(src, Tensor):
         return _vectors(scatter_, input, index, src, axis=axis)
-    return _vectors(_scatter_value, input, index, src, axis=axis)
+    return _vectors(_scatter_value, input, index, _number(src, input), axis=axis)
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def scatter_add(input, dim, index, src):
     """``out[index[i][j]][j] += src[i][j]`` (for dim 0)."""
     axis, index, src = _prepared(input, dim, index, src, "scatter_add")
@@ -272,7 +278,7 @@ def scatter_add(input, dim, index, src):
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """``scatter_add`` with a choice of "sum", "prod", "mean", "amax", "amin"."""
     if reduce not in _REDUCTIONS:
@@ -296,7 +302,8 @@ def _reduced(input, index, src, axis, reduce, include_self, calls):
     if not index._array.size:
         return xp_.clone(input)
     if not input._array.ndim:
-        return _reduced(input.reshape(1), index.reshape(1), src.reshape(1), 0, reduce, include_self, calls).reshape(())
+        one = _reduced(input.reshape(1), index.reshape(1), src.reshape(1), 0, reduce, include_self, calls)
+        return own(one.reshape(()))
     if not include_self:
         input = _scatter_value(input, index, _identity(reduce, input._array.dtype), axis=axis)
     if reduce in ("prod", "amax", "amin"):
@@ -364,6 +371,8 @@ def index_select(input, dim, index):
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype not in _LONG:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if input._array.ndim > 1 and not input._array.shape[axis] and index._array.size:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     check_bounds(
         index,
         input._array.shape[axis] if input._array.ndim else 1,
@@ -373,13 +382,14 @@ def index_select(input, dim, index):
         "index out of range in self",
     )
     if not input._array.ndim:
-        return take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(())
+        return own(take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(()))
     return take_slices(input, index.reshape(-1), axis=axis)
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def index_add(input, dim, index, source, *, alpha=1):
     """``out[index[i]] += alpha * source[i]`` along a dimension."""
+    check_tensor("index_add", source, "source", 3)
     axis = wrap_dim(dim, input._array.ndim)
     index, source = _slices(input, axis, index, source, "index_add_")
     if source._array.dtype != input._array.dtype:
@@ -387,6 +397,8 @@ def index_add(input, dim, index, source, *, alpha=1):
             f"index_add_(): self ({_word(input)}) and source ({_word(source)}) must have the same scalar type"
         )
     if input._array.ndim > 1:
+        if not input._array.size:
+            return xp_.clone(input)
         check_bounds(index, input._array.shape[axis], axis)
     else:
         check_bounds(index, input._array.size, axis, IndexError, False, _OUT_OF_RANGE)
@@ -403,12 +415,17 @@ def _slices(input, axis, index, source, name):
     """index and source checked to have one slice for each index."""
     if index._array.ndim > 1:
         raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index._array.ndim} with type: {_word(index)}"
+            f"{name}(): Index is supposed to be a vector, but got dim: {index._array.ndim} with type: {_word(index)} "
+            f"and size: {list(index._array.shape)}"
         )
     if index._array.dtype not in _LONG:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {_word(index)}")
     index = index.reshape(-1)
-    if input._array.ndim and not source._array.ndim:
+    if axis and axis >= source._array.ndim:
+        raise RuntimeError(
+            f"{name}(): Indexing dim {axis} is out of bounds of the source tensor with dim {source._array.ndim}"
+        )
+    if input._array.ndim and not source._array.ndim and name != "index_add_":
         source = source.reshape(1)
     count = source._array.shape[axis] if source._array.ndim else 1
     if index._array.size != count:
@@ -417,7 +434,8 @@ def _slices(input, axis, index, source, name):
             f"dim: {axis}"
         )
     have, want = ([n for d, n in enumerate(t._array.shape) if d != axis] for t in (source, input))
-    if have != want and input._array.ndim:
+    same_ndim = input._array.ndim == source._array.ndim or name != "index_add_"
+    if (have != want and input._array.ndim) or not same_ndim:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(input._array.shape)} source.shape = {list(source._array.shape)}"
@@ -425,7 +443,7 @@ def _slices(input, axis, index, source, name):
     return index, source
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def index_copy(input, dim, index, source):
     """``out[index[i]] = source[i]`` along a dimension."""
     axis = wrap_dim(dim, input._array.ndim)
@@ -456,11 +474,11 @@ def index_fill(input, dim, index, value):
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
     if isinstance(value, Tensor):
         value = value.to(input.dtype)
-    call = fill_slices if isinstance(value, Tensor) else _fill_with_number
-    return _vectors(call, input, index.reshape(-1), value, axis=axis)
+        return _vectors(fill_slices, input, index.reshape(-1), value, axis=axis)
+    return _vectors(_fill_with_number, input, index.reshape(-1), _number(value, input), axis=axis)
 
 
-@public(inplace=True)
+@public(inplace="apart")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """``index_add`` with a choice of "prod", "mean", "amax", "amin"."""
     if reduce not in _REDUCTIONS[1:]:

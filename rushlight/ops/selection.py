@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import dtypes
 from ..autograd.op import op, variant
+from ..errors import type_name
 from ..tensor import Tensor, wrap
 from .common import dtype_of, is_complex, known_values, type_word
+from .data import fill_value
 from .public import PUBLIC, public
 
 
@@ -52,6 +56,12 @@ def where(condition, input=None, other=None):
     if not (isinstance(input, Tensor) or isinstance(other, Tensor)):
         dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))
         input = wrap(np.asarray(input, dtype.numpy))
+    for tensor, number in ((input, other), (other, input)):
+        if number is None:
+            got = ", ".join(type_name(a) for a in (condition, input, other))
+            raise TypeError(f"where() received an invalid combination of arguments - got ({got})")
+        if number.__class__ is int and tensor._array.dtype.kind in "iu":
+            fill_value(number, tensor.dtype)
     return where_(condition, input, other)
 
 
@@ -64,7 +74,7 @@ Tensor.where = _where_method
 _masked_fill_number = variant(masked_fill_, "MaskedFillBackward0")
 
 
-@public(inplace=True)
+@public(inplace="one value")
 def masked_fill(input, mask, value):
     """``input`` with ``value`` where ``mask`` is True."""
     if mask.dtype is not dtypes.bool_:
@@ -85,6 +95,6 @@ def masked_fill(input, mask, value):
         if value.dtype is not input.dtype:
             value = value.to(input.dtype)
         return masked_fill_(input, mask, value)
-    if isinstance(value, complex) and not is_complex(input):
-        raise RuntimeError("value cannot be converted to type float without overflow")
+    if not (value.__class__ is float and math.isinf(value) and input.is_floating_point()):  # as attention does
+        fill_value(value, input.dtype)
     return _masked_fill_number(input, mask, value)

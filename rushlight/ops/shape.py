@@ -329,7 +329,8 @@ def permute(input, *dims_, dims=None):
 def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
     ndim = input._array.ndim
-    return swapaxes_(input, axis1=wrap_dim(dim0, ndim), axis2=wrap_dim(dim1, ndim)) if ndim else xp_.alias(input)
+    axis1, axis2 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
+    return swapaxes_(input, axis1=axis1, axis2=axis2) if ndim else xp_.alias(input)
 
 
 @public
@@ -400,7 +401,7 @@ def _swap_last(self, name):
     if self._array.ndim < 2:
         if self._array.ndim == 0:
             _warn(f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases.")
-            return xp_.alias(self)
+            return self
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
         )
@@ -425,7 +426,7 @@ def _h(self):
     """A matrix, transposed and conjugated."""
     if self._array.ndim == 0:
         _warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
-        return _conjugated(xp_.alias(self))
+        return _conjugated(self)
     if self._array.ndim != 2:
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor."

@@ -12,6 +12,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
+from .common import refuse_complex_gradient
 from .public import PUBLIC, public
 from .reduce import (
     axis_of,
@@ -146,7 +147,7 @@ def sort(input, dim=-1, descending=False, *, stable=None):
     >>> torch.tensor([3, 1, 2]).sort(descending=True).values
     tensor([3, 2, 1])
     """
-    _check_sortable(input, "sort", "Sort")
+    _check_sortable(input, dim, "sort", "Sort")
     function = xp.sort_and_index if stable is None else _stable_sort
     return returns.sort(along(function, input, dim, descending=bool(descending)))
 
@@ -154,7 +155,7 @@ def sort(input, dim=-1, descending=False, *, stable=None):
 @public
 def argsort(input, dim=-1, descending=False, *, stable=False):
     """The indices that sort ``input`` along ``dim``."""
-    _check_sortable(input, "argsort", "Sort")
+    _check_sortable(input, dim, "argsort", "Sort")
     return along(xp.argsort, input, dim, descending=bool(descending))
 
 
@@ -167,7 +168,7 @@ def msort(input):
 @public
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The ``k`` largest (or smallest) elements along ``dim``, in order, and their indices."""
-    _check_sortable(input, "topk", "topk")
+    _check_sortable(input, dim, "topk", "topk")
     if input._array.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     axis = axis_of(input, dim)
@@ -176,8 +177,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     return returns.topk(along(xp.topk, input, dim, k=int(k), largest=bool(largest)))
 
 
-def _check_sortable(input, name, word):
-    if tensor_argument(input, name)._array.dtype.kind == "c":
+def _check_sortable(input, dim, name, word):
+    axis_of(tensor_argument(input, name), dim)
+    if input._array.dtype.kind == "c":
         raise RuntimeError(f" {word} does not support complex dtypes on CPU")
 
 
@@ -186,7 +188,7 @@ def _check_sortable(input, name, word):
 
 def _ranked(input, dim, name):
     """The axis of a function that picks one element along ``dim`` by its rank; checks the tensor."""
-    axis = axis_of(input, dim)
+    axis = axis_of(tensor_argument(input, name), dim)
     check_not_empty(input, axis, name)
     return axis
 
@@ -194,8 +196,8 @@ def _ranked(input, dim, name):
 @public
 def kthvalue(input, k, dim=-1, keepdim=False):
     """The ``k``-th smallest element along ``dim`` and its index."""
-    _check_kernel(input, "kthvalue")
     axis = _ranked(input, dim, "kthvalue")
+    _check_kernel(input, "kthvalue")
     if not 1 <= k <= (1 if axis is None else input._array.shape[axis]):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis or 0}")
     return returns.kthvalue(_one_of(xp.kthvalue, input, axis, keepdim, k=int(k)))
@@ -214,19 +216,31 @@ def nanmedian(input, dim=None, keepdim=False):
 
 
 def _median(input, dim, keepdim, name, of_all, and_index):
+    axis = None if dim is None else _ranked(input, dim, name)
+    if dim is None and not input._array.size:
+        refuse_complex_gradient(name, input)
+        return _of_nothing(input)
     _check_kernel(input, name)
     if dim is None:
-        return of_all(input) if input._array.size else xp.mean(input)
-    axis = _ranked(input, dim, name)
+        return of_all(input)
     return getattr(returns, name)(_one_of(and_index, input, axis, keepdim))
 
 
 @public
 def mode(input, dim=-1, keepdim=False):
     """The most frequent element along ``dim`` (the smallest of several) and the index of its last occurrence."""
-    check_ordered(input, "mode", "mode_cpu")
     axis = _ranked(input, dim, "mode")
+    check_ordered(input, "mode", "mode_cpu")
     return returns.mode(_one_of(xp.mode, input, axis, keepdim))
+
+
+def _of_nothing(input):
+    """The median of no elements: nan, or what a cast makes of it."""
+    array = input._array
+    if array.dtype.kind in "biu":
+        lowest = True if array.dtype.kind == "b" else np.iinfo(array.dtype).min
+        return PUBLIC["full"]((), lowest, dtype=input.dtype, device=input.device)
+    return PUBLIC["full"]((), math.nan, dtype=input.dtype) if array.dtype.kind == "c" else xp.mean(input)
 
 
 def _one_of(function, input, axis, keepdim, **static):

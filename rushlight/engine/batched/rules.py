@@ -78,8 +78,9 @@ _POINTWISE = _words(
     "logical_not logical_or logical_xor logit make_complex maximum minimum mish modified_bessel_k0 modified_bessel_k1 "
     "multiply mvlgamma nan_to_num ndtri negative nextafter not_equal ones_like polygamma power rad2deg real "
     "reciprocal relu remainder right_shift rint round rsqrt scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
-    "sigmoid sign signbit silu sin sinc sinh softplus softshrink spherical_bessel_j0 sqrt square subtract tan tanh "
-    "threshold trunc where xlog1py xlogy zeros_like full_like zeta gamma_slope dirichlet_slope divide_rounded polar"
+    "real_sign sigmoid sign signbit silu sin sinc sinh softplus softshrink spherical_bessel_j0 sqrt square subtract "
+    "tan tanh threshold trunc where xlog1py xlogy zeros_like full_like zeta gamma_slope dirichlet_slope divide_rounded "
+    "polar"
 )
 RULES.update(dict.fromkeys(_POINTWISE, _pointwise))
 # Operators too, with the engine's own body; those of the list that are none are never asked for.

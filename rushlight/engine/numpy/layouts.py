@@ -172,9 +172,9 @@ def _slower(shape, known, a: int, b: int) -> int:
 
 _FAMILIES = {
     each: """
-        negative abs sign floor ceil trunc frac round signbit isnan isinf isfinite isposinf isneginf isreal logical_and
-        logical_or logical_xor logical_not isclose invert make_complex polar relu leaky_relu hardsigmoid hardswish
-        hardshrink softshrink threshold elu softplus silu mish gelu native_dropped
+        negative abs sign real_sign floor ceil trunc frac round signbit isnan isinf isfinite isposinf isneginf isreal
+        logical_and logical_or logical_xor logical_not isclose invert make_complex polar relu leaky_relu hardsigmoid
+        hardswish hardshrink softshrink threshold elu softplus silu mish gelu native_dropped
         rms_normalized gamma_slope frexp rrelu_with_noise""",
     each_alone: "power clip lerp where_ addcmul addcdiv",
     like: "binary_cross_entropy astype clone nan_to_num hardtanh prelu_kernel flip sort_and_index zeros_like ones_like",

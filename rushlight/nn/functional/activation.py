@@ -8,10 +8,11 @@ from ...autograd import views
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops import activation as _ops
-from ...ops.common import as_number, check_tensor
+from ...ops.common import as_number, check_tensor, refuse_complex_gradient
 from ...ops.dims import wrap_dim
 from ...ops.public import PUBLIC
 from ...ops.random import rrelu_noise
+from ...tensor import Tensor
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -159,6 +160,8 @@ def gelu(input, approximate="none"):
 
 def silu(input, inplace=False):
     """x · sigmoid(x)."""
+    if input.__class__ is Tensor and input._array.dtype.kind == "c":
+        refuse_complex_gradient("silu", input)
     return _apply(xp.silu, inplace, input)
 
 

@@ -69,7 +69,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     >>> F.normalize(rushlight.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    unit = input / PUBLIC["norm"](input, p, dim, True).clamp_min(eps).expand_as(input)
+    unit = input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
     return unit if out is None else write_out(out, unit, "div")
 
 

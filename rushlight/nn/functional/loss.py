@@ -9,7 +9,7 @@ from ... import dtypes
 from ...autograd.mode import in_single_precision, state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...ops.common import check_tensor, known_values
+from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from .distance import cosine_similarity_rows, pairwise_distance
@@ -171,6 +171,8 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_of(reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if input._array.dtype.kind in "biuc":
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{_type_word(input)}'")
     if target._array.dtype.kind in "biu":
         raise RuntimeError(f"result type Float can't be cast to the desired output type {_type_word(target)}")
     return xp.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction=reduction)
@@ -201,8 +203,14 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     check_tensor("nll_loss_nd", target, "target", 2)
     reduction = reduction_of(reduction, size_average, reduce)
     target = _checked_classes(input, target, weight, ignore_index)
+    _check_scores(input)
     function = xp.nll_loss if input.ndim <= 2 else _nll_2d
     return function(input, target, weight, ignore_index=ignore_index, reduction=reduction)
+
+
+def _check_scores(input):
+    if input._array.dtype.kind in "biuc":
+        refuse("nll_loss_out_frame" if input.ndim <= 2 else "nll_loss2d_forward_out_frame", not_floating_dtype, input)
 
 
 def cross_entropy(
@@ -232,6 +240,7 @@ def cross_entropy(
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
     target = _checked_classes(input, target, weight, ignore_index)
     scores = PUBLIC["log_softmax"](input, axis)
+    _check_scores(scores)
     function = xp.nll_loss if input.ndim <= 2 else _nll_2d
     loss = function(scores, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:

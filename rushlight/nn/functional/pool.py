@@ -13,7 +13,7 @@ import numpy as np
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import expect, namespace_of
-from ...ops.common import check_tensor, dtype_of, type_word
+from ...ops.common import check_tensor, dtype_of, not_floating_dtype, own, refuse, type_word
 from ...ops.dims import as_int, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
@@ -83,11 +83,14 @@ def _max_pool(dims, input, kernel_size, stride=None, padding=0, dilation=1, ceil
     check_tensor(name, input)
     if dims == 1:
         kernel, stride, padding, dilation = _row_arguments(input, kernel_size, stride, padding, dilation, ceil_mode)
-        return _flat_row(max_pool2d, input, kernel, stride, padding, dilation, ceil_mode, return_indices)
+        if not return_indices:  # PyTorch has another kernel for that
+            refuse("max_pool1d_impl", not_floating_dtype, input)
+        result = _flat_row(max_pool2d, input, kernel, stride, padding, dilation, ceil_mode, return_indices)
+        return result if return_indices or result._node is not None else own(result)
     kernel, stride, padding, dilation = _arguments(name, dims, kernel_size, stride, padding, dilation)
+    size = _output_size(dims, input, kernel, stride, padding, dilation, ceil_mode)
     if input._array.dtype.kind in "bc":
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(dtype_of(input))}'")
-    size = _output_size(dims, input, kernel, stride, padding, dilation, ceil_mode)
     offsets = offsets_of(kernel, dilation, padding)
     values, which = _max_pool_op[dims](input, offsets=offsets, size=size, step=stride)
     if not return_indices:
@@ -190,10 +193,10 @@ def _avg_pool(
     kernel, stride, padding, dilation = _arguments(name, dims, kernel_size, stride, padding, 1)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    size = _output_size(dims, input, kernel, stride, padding, dilation, ceil_mode, average=True)
     dtype = dtype_of(input)
     if not dtype.is_floating_point and dtype.name != "int64":
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(dtype)}'")
-    size = _output_size(dims, input, kernel, stride, padding, dilation, ceil_mode, average=True)
     divisor = divisor_override or _window_sizes(
         input._array.shape[-dims:], kernel, stride, padding, size, count_include_pad
     )
