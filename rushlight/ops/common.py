@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from .. import dtypes
@@ -108,6 +110,20 @@ def as_number(function, argument, position, value):
             raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Number, not Tensor")
         return value.item()
     return value
+
+
+def as_double(function, argument, position, value) -> float:
+    """A Python float from a real number, or from a tensor of no dimensions that holds one."""
+    if isinstance(value, Tensor) and not value.ndim:
+        number = complex(value.item())
+        if number.imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        return number.real
+    if not isinstance(value, Real):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be float, not {type_name(value)}"
+        )
+    return float(value)
 
 
 def own(t):

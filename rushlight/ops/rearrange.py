@@ -448,7 +448,7 @@ def constant_pad_nd(input, pad, value=0):
             f"{len(pad)}while the input has {len(shape)}dimensions."
         )
     if input._array.dtype.kind in "iu":
-        fill_value(float(value), input.dtype)
+        fill_value(value, input.dtype)
     pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + list(zip(pad[-2::-2], pad[::-2]))
     x = input
     for axis, (before, after) in enumerate(pairs):

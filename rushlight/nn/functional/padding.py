@@ -6,6 +6,7 @@ import operator
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...ops.common import as_double
 from ...ops.public import PUBLIC
 from ...ops.resize import Map
 
@@ -34,7 +35,7 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(amounts)} and input of dimension {len(shape)}"
         )
     if mode == "constant":
-        return PUBLIC["constant_pad_nd"](input, amounts, 0 if value is None else value)
+        return PUBLIC["constant_pad_nd"](input, amounts, 0 if value is None else as_double("pad", "value", 4, value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     dims = len(amounts) // 2
