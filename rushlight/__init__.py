@@ -120,6 +120,7 @@ _LATER = (
     "nn",
     "optim",
     "overrides",
+    "profiler",
     "serialization",
     "signal",
     "sparse",

@@ -1032,6 +1032,7 @@ def prepare_multiprocessing_environment(path: Any) -> Any:
 preserve_format: _memory_format
 def prod(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
     """The product of all elements, or over one `dim`."""
+from rushlight import profiler as profiler
 def promote_types(type1: Any, type2: Any) -> _dtype:
     """The smallest dtype that both promote to."""
 def put(input: _Tensor, index: _Tensor, source: Any, accumulate: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -1456,7 +1457,6 @@ mps: Any
 mtia: Any
 onnx: Any
 package: Any
-profiler: Any
 quantization: Any
 return_types: Any
 xpu: Any

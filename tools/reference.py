@@ -75,6 +75,7 @@ NAMESPACES = {
         "torch.utils.dlpack",
         "torch.utils.hooks",
     ],
+    "profiler": ["torch.profiler", "torch.autograd.profiler"],
     "inspect": ["rushlight.inspect"],
     "op": ["rushlight.autograd.op"],
 }
@@ -84,7 +85,7 @@ TITLES = {
     "math": "linalg, fft, special, signal, sparse", "data": "utils.data", "vision": "Vision",
     "distributions": "Distributions", "compile": "compile, export, fx, library", "devices": "Devices and precision",
     "distributed": "Many processes", "utils": "Files, random numbers, utilities", "inspect": "Looking inside",
-    "op": "Writing operators",
+    "op": "Writing operators", "profiler": "Profiler",
 }  # fmt: skip
 EXAMPLE = re.compile(r"((?:^ *>>> .*\n?)(?:^(?! *$).*\n?)*)", re.M)
 HEAD = "# {title}\n\n<!-- Made by tools/reference.py; do not edit. -->\n"

@@ -47,7 +47,7 @@ class _Settings:
 _ONE_PROCESS = "this part of torch.distributed is not built yet; process groups and collectives are"
 _EAGER = "rushlight.compile traces Python itself: there is no graph of instructions to look at or change"
 _SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export take the module as it is"
-_PROFILE = "use rushlight.inspect.watch, or Python's cProfile: eager code here is Python"
+_PROFILE = "torch.profiler.profile writes tables and traces; this part of the profiler is not here"
 _QUANTIZED = "there are no quantized tensors here; use float16 or bfloat16"
 _NO_DEVICE = "there is no such device here; is_available() says so"
 _ONNX = "use rushlight.export, whose file holds the program and its weights"
@@ -293,24 +293,9 @@ PARTS = {
         functions="quantize quantize_dynamic prepare prepare_qat convert fuse_modules get_default_qconfig",
     ),
     "autograd.profiler": Part(
-        _PROFILE,
-        blocks="record_function emit_nvtx emit_itt",
-        classes="profile EventList FunctionEvent KinetoStepTracker",
-        functions="load_nvprof parse_nvprof_trace",
+        _PROFILE, classes="KinetoStepTracker EnforceUnique", functions="load_nvprof parse_nvprof_trace"
     ),
-    "profiler": Part(
-        _PROFILE,
-        no="kineto_available",
-        blocks="record_function",
-        classes="profile ExecutionTraceObserver",
-        functions="schedule tensorboard_trace_handler",
-        enums={
-            "ProfilerActivity": "CPU XPU MTIA CUDA HPU PrivateUse1",
-            "ProfilerAction": "NONE WARMUP RECORD RECORD_AND_SAVE",
-        },
-        values={"supported_activities": set},
-    ),
-    "profiler.profiler": Part(_PROFILE, classes="profile"),
+    "profiler": Part(_PROFILE, classes="ExecutionTraceObserver"),
     "backends.cpu": Part("", values={"get_cpu_capability": lambda: "DEFAULT"}),
     "cpu": Part(
         "",

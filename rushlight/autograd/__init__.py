@@ -27,6 +27,7 @@ __all__ = [
     "inference_mode",
     "no_grad",
     "op",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
@@ -36,4 +37,12 @@ def __dir__():
     return __all__
 
 
-__getattr__ = _missing(__name__)
+def _later(name):
+    if name == "profiler":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    return None
+
+
+__getattr__ = _missing(__name__, _later)

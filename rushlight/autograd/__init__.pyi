@@ -45,5 +45,6 @@ from rushlight.autograd.mode import inference_mode as inference_mode
 from rushlight.autograd.mode import no_grad as no_grad
 def op(_forward: Any = None, **options: Any) -> Any:
     """Declare an operator; see the module's text. The options, beside a rule for each array:"""
+from rushlight.autograd import profiler as profiler
 from rushlight.autograd.anomaly import set_detect_anomaly as set_detect_anomaly
 from rushlight.autograd.mode import set_grad_enabled as set_grad_enabled

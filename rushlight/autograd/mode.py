@@ -32,6 +32,7 @@ class _State(threading.local):
     check_nan = True
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
     callbacks: tuple = ()  # to call when that pass is over
+    profile: Any = None  # the recorder that takes the times of this thread, see profiler/recorder.py
     evaluating = None  # the node that backward is running, under anomaly detection
 
 

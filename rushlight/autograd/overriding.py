@@ -256,15 +256,21 @@ def push(mode) -> None:
 
 
 def pop():
+    mode = state.modes[-1]
+    remove(mode)
+    return mode
+
+
+def remove(mode) -> None:
+    """Take ``mode`` out, wherever it is."""
     global watching
-    *rest, mode = state.modes
-    state.modes = tuple(rest)
+    last = max(i for i, other in enumerate(state.modes) if other is mode)
+    state.modes = (*state.modes[:last], *state.modes[last + 1 :])
     with _lock:
         watching -= 1
         watching_modes.count -= 1
         if not watching_modes.count:
             _restore_methods()
-    return mode
 
 
 _lock = threading.Lock()

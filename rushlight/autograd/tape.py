@@ -13,6 +13,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
+from functools import partial
 
 import numpy as np
 
@@ -320,7 +321,8 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
         if not waiting[node]:
             heapq.heappush(ready, (-node.sequence, turn, node))
 
-    watched = mode.active and state.anomaly
+    watched = mode.active and (state.anomaly or state.profile is not None)
+    short = useful is None and not watched  # a gradient may be handed to a leaf as soon as it is there
     outer, outer_running = state.grad, state.running
     state.grad, state.running = recorded, (waiting, useful)
     try:
@@ -352,7 +354,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                 value = grads[i] if grads else None
                 if value is not None and (useful is None or edge in useful):
                     plain = left == 0 and edge.is_leaf and value.__class__ is np.ndarray
-                    if plain and useful is None and edge.hooks is None and edge not in pending:
+                    if plain and short and edge.hooks is None and edge not in pending:
                         edge.take(value)
                         continue
                     _deliver(edge, value, pending, owned, graph)
@@ -416,10 +418,15 @@ def _deliver(node, g, pending, owned, graph):
 
 
 def watch(node, xp, g, graph, retain):
-    """``node.apply`` under ``detect_anomaly``."""
-    from .anomaly import watch
+    """``node.apply`` under ``detect_anomaly`` or a profiler."""
+    apply = node.apply
+    if state.anomaly:
+        from . import anomaly
 
-    return watch(node, xp, g, graph, retain)
+        apply = partial(anomaly.watch, node)
+    if state.profile is None:
+        return apply(xp, g, graph, retain)
+    return state.profile.gradient(node, partial(apply, xp, g, graph, retain), g)
 
 
 def _namespace(node, g, graph):

@@ -56,6 +56,8 @@ class Compiled:
             return self._fn(*args, **kwargs)
         if self._cut is not None:
             return self._cut(args, kwargs)
+        if mode.active and mode_state.profile is not None:
+            return mode_state.profile.program(f"compiled: {self._name()}", self, args, kwargs)
         with LOCK:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
             if mode_state.interceptors or mode_state.inference:
@@ -78,6 +80,11 @@ class Compiled:
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
             return self._another(entries, missed, args, kwargs)
+
+    def _name(self) -> str:
+        """What a profile calls it."""
+        function = getattr(self._fn, "__self__", self._fn)  # of a method of a module, the module
+        return getattr(self._fn if function is self._fn else type(function), "__qualname__", type(function).__name__)
 
     def _another(self, entries, missed, args, kwargs):
         """No program fits: run eagerly, and remember what was seen. ``missed`` are ways that were not taken."""

@@ -11,7 +11,7 @@ from ..device import device as Device
 from ..engine import collect as _collect
 from ..engine import landed as _landed
 from ..errors import OutOfMemoryError
-from . import amp, nvtx
+from . import amp, nvtx, profiler
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "nvtx",
+    "profiler",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
     "reset_peak_memory_stats",

@@ -105,6 +105,11 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zero."""
+        if mode.active and mode.state.profile is not None:
+            name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
+            if not mode.state.profile.is_in(name):
+                mode.state.profile.range(name, self.zero_grad, (set_to_none,))
+                return
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -324,6 +329,9 @@ def _with_hooks(step):
     def hooked(self, *args, **kwargs):
         self._opt_called = True  # what lr_scheduler warns about when it is missing
         if mode.active:
+            name = f"Optimizer.step#{type(self).__name__}.step"
+            if mode.state.profile is not None and not mode.state.profile.is_in(name):
+                return mode.state.profile.range(name, hooked, (self, *args), kwargs)
             mode.notify("optimizers", self)
         if not (
             _global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks

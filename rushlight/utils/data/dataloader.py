@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from multiprocessing import connection as connections
 from typing import Any, Generic, TypeVar
 
+from ...autograd import mode
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset, IterableDataset
@@ -198,7 +199,11 @@ class _BaseDataLoaderIter:
         return self._loader_length()
 
     def __next__(self):
-        batch = self._next()
+        if mode.active and mode.state.profile is not None:
+            name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
+            batch = mode.state.profile.range(name, self._next)
+        else:
+            batch = self._next()
         self._yielded += 1
         if self._stream_length is not None and self._yielded > self._stream_length:
             self._warn_length()
