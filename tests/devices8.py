@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+import warnings
+
 import numpy as np
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.distributed import checkpoint as dcp
 from rushlight.distributed.device_mesh import init_device_mesh
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor
 
@@ -91,10 +95,35 @@ def a_module_with_uneven_parameters():
     np.testing.assert_allclose(losses, plain, rtol=2e-6)
     for p in model.parameters():
         assert p.placements == optimizer.state[p]["exp_avg"].placements == (Shard(0),)
+        assert optimizer.state[p]["step"].mul_(2) == 6  # each parameter's own, and not read-only
+
+
+def checkpoints_outlive_a_mesh():
+    def model(shape, placements):
+        mesh = init_device_mesh("cpu", shape) if shape else None
+        made = {"even": torch.randn(8, 16), "odd": torch.randn(13, 3), "few": torch.randn(3), "one": torch.randn(())}
+        lay = lambda x: distribute_tensor(
+            x, mesh, [p if x.ndim > getattr(p, "dim", -1) else Replicate() for p in placements]
+        )
+        return {name: lay(x) if shape else x for name, x in made.items()} | {"plain": torch.randn(4)}
+
+    meshes = [((8,), [Shard(0)]), ((2, 4), [Shard(0), Shard(1)]), ((2, 4), [Replicate(), Shard(0)]), (None, None)]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i, saved in enumerate(meshes):
+            before = model(*saved)
+            dcp.save(before, checkpoint_id=f"{folder}/{i}")
+            for other in meshes:
+                after = model(*other)
+                dcp.load(after, checkpoint_id=f"{folder}/{i}")
+                for name, value in after.items():
+                    whole = lambda t: t.full_tensor() if isinstance(t, DTensor) else t
+                    assert torch.equal(whole(value), whole(before[name])), (name, saved, other)
+                    assert not isinstance(value, DTensor) or value.placements == model(*other)[name].placements
 
 
 if __name__ == "__main__":
     for check in (placements_and_values, one_process_has_all, random_numbers_do_not_depend_on_the_mesh,
-                  a_module_with_uneven_parameters):  # fmt: skip
+                  a_module_with_uneven_parameters, checkpoints_outlive_a_mesh):  # fmt: skip
         check()
         print(check.__name__, flush=True)

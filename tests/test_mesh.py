@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import rushlight
+
 pytest.importorskip("jax")
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import environment, run_world
@@ -26,7 +28,7 @@ def run(name: str) -> list[str]:
 
 
 def test_eight_devices():
-    assert len(run("devices8.py")) == 4
+    assert len(run("devices8.py")) == 5
 
 
 def test_a_model_cut_in_every_way_learns_the_same():
@@ -39,6 +41,11 @@ import rushlight as torch
 import rushlight.distributed as dist
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP, StateDictType
 from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy
+from rushlight.distributed import checkpoint as dcp
+from rushlight.distributed.checkpoint.state_dict import (
+    StateDictOptions, get_model_state_dict, get_state_dict, set_model_state_dict, set_state_dict
+)
+from rushlight.distributed.tensor import DTensor
 
 rank = int(os.environ["RANK"])
 dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=2)
@@ -68,6 +75,21 @@ assert cut.module[0].weight.to_local().shape[0] == (32, 31)[rank]
 with FSDP.state_dict_type(cut, StateDictType.FULL_STATE_DICT):
     state = cut.state_dict()
 assert all(torch.allclose(state[name], value, atol=1e-6) for name, value in whole.state_dict().items())
+get = lambda model, optimizer: dict(zip(("model", "optim"), get_state_dict(model, optimizer)))
+saved = get(cut, optimizers[0])
+assert isinstance(saved["optim"]["state"]["0.weight"]["exp_avg"], DTensor)
+dcp.async_save(saved, checkpoint_id="cut").result()
+dcp.save(get(whole, optimizers[1]), checkpoint_id="whole")
+dcp.load(saved, checkpoint_id="whole")
+set_state_dict(cut, optimizers[0], model_state_dict=saved["model"], optim_state_dict=saved["optim"])
+options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+full = get_model_state_dict(cut, options=options)
+assert list(full) == ([] if rank else list(whole.state_dict()))
+assert all(torch.equal(value, whole.state_dict()[name]) for name, value in full.items())
+options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+set_model_state_dict(cut, {k: v + 1 for k, v in full.items()}, options=options)
+assert torch.allclose(cut.module[2].bias.full_tensor(), whole[2].bias + 1)
+
 cut.load_state_dict(net().state_dict())
 with cut.no_sync():
     cut(x[rank::2]).sum().backward()
@@ -76,6 +98,16 @@ print("done")
 """
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 def test_the_older_face_over_two_processes(tmp_path):
     (tmp_path / "wrapped.py").write_text(WRAPPED)
     assert run_world(tmp_path, 2, "wrapped.py") == ["done\n"] * 2
+    from rushlight.distributed import checkpoint as dcp
+
+    files = sorted(p.name for p in (tmp_path / "cut").iterdir())
+    assert files == [".metadata", "__0_0.distcp", "__1_0.distcp"]
+    loaded = [{"model": {"0.weight": rushlight.zeros(63, 8), "2.bias": rushlight.zeros(8)}} for _ in range(2)]
+    for state, name in zip(loaded, ("cut", "whole")):
+        dcp.load(state, checkpoint_id=tmp_path / name, no_dist=True)
+    for a, b in zip(loaded[0]["model"].values(), loaded[1]["model"].values()):
+        assert a.abs().sum() > 0 and rushlight.allclose(a, b, atol=1e-6)

@@ -19,7 +19,7 @@ LAYERS = [
     "ops linalg fft special signal func amp aliases checks types foreach overrides sparse",
     "distributed",
     "nn distributed.fsdp",
-    "optim io serialization hub utils multiprocessing fx vision",
+    "optim io serialization distributed.checkpoint hub utils multiprocessing fx vision",
     "compiler export jit cuda accelerator distributions testing library profiler autograd.profiler",
     "inspect",
     "cli __main__ __init__ pytest_plugin",

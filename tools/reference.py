@@ -62,7 +62,13 @@ NAMESPACES = {
     ],
     "compile": ["torch.compiler", "torch.export", "torch.jit", "torch.fx", "torch.library"],
     "devices": ["torch.amp", "torch.cuda", "torch.cuda.amp", "torch.accelerator", "torch.backends"],
-    "distributed": ["torch.distributed", "torch.multiprocessing", "torch.futures"],
+    "distributed": [
+        "torch.distributed",
+        "torch.distributed.checkpoint",
+        "torch.distributed.checkpoint.state_dict",
+        "torch.multiprocessing",
+        "torch.futures",
+    ],
     "utils": [
         "torch.serialization",
         "torch.storage",

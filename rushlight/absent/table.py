@@ -459,36 +459,19 @@ PARTS = {
         enums={"CheckpointImpl": "REENTRANT NO_REENTRANT"},
     ),
     "distributed.checkpoint": Part(
-        _ONE_PROCESS,
-        classes="FileSystemReader FileSystemWriter DefaultSavePlanner DefaultLoadPlanner StorageReader "
-        "StorageWriter LoadPlan SavePlan",
-        functions="save load async_save save_state_dict load_state_dict",
+        _LATER,
+        classes="HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader",
+        functions="load_sharded_optimizer_state_dict",
     ),
-    "distributed.checkpoint.state_dict": Part(
-        _ONE_PROCESS,
-        classes="StateDictOptions",
-        functions="get_model_state_dict set_model_state_dict get_optimizer_state_dict set_optimizer_state_dict "
-        "get_state_dict set_state_dict",
-    ),
-    "distributed.checkpoint.format_utils": Part(
-        _ONE_PROCESS,
-        functions="dcp_to_torch_save torch_save_to_dcp _load_state_dict",
-        classes="_EmptyStateDictLoadPlanner",
-    ),
+    "distributed.checkpoint.filesystem": Part(_LATER, classes="FileSystem FileSystemBase SerializationFormat"),
+    "distributed.checkpoint.format_utils": Part(_LATER, classes="BroadcastingTorchSaveReader DynamicMetaLoadPlanner"),
     "distributed.checkpoint.hf_storage": Part(
         _ONE_PROCESS, classes="HuggingFaceStorageReader HuggingFaceStorageWriter"
     ),
     "distributed.checkpoint._consolidate_hf_safetensors": Part(
         _ONE_PROCESS, functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank"
     ),
-    "distributed.checkpoint.default_planner": Part(
-        _ONE_PROCESS, classes="DefaultSavePlanner DefaultLoadPlanner _EmptyStateDictLoadPlanner"
-    ),
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
-    "distributed.checkpoint.metadata": Part(_ONE_PROCESS, classes="Metadata TensorStorageMetadata"),
-    "distributed.checkpoint.planner": Part(_ONE_PROCESS, classes="LoadPlan LoadPlanner SavePlanner"),
-    "distributed.checkpoint.stateful": Part(_ONE_PROCESS, classes="Stateful"),
-    "distributed.checkpoint.state_dict_loader": Part(_ONE_PROCESS, functions="_load_state_dict load"),
     "distributed.pipelining": Part(
         _ONE_PROCESS,
         classes="PipelineStage Schedule1F1B ScheduleGPipe",

@@ -463,7 +463,7 @@ def _settled(written: list) -> list:
             elif t._array.__class__ is _ndarray:
                 if id(array) not in fetched:
                     fetched[id(array)] = np.asarray(array)
-                array = fetched[id(array)]
+                array = fetched[id(array)].copy()  # each its own, to be written
         settled.append((t, array))
     return settled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import io
 import os
@@ -31,7 +32,7 @@ from .names import theirs
 from .rebuild import LoadedStorage
 from .zipformat import Writer, write_all
 
-__all__ = ["save"]
+__all__ = ["pickled", "save"]
 
 _FUNCTIONS = {function: name.rpartition(".")[::2] for name, function in rebuild.rebuild_functions().items()}
 
@@ -45,6 +46,13 @@ def save(obj, f, pickle_module, protocol: int, zipped: bool, byte_order: bool) -
         write(obj, f, "archive", pickle_module, protocol)
     else:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def pickled(obj) -> bytes:
+    """A pickle of values without tensors, with PyTorch's names for what it has too."""
+    data = io.BytesIO()
+    _dump(_pickler(pickle)(data, 4, Storages()), obj)
+    return data.getvalue()
 
 
 def _write_zip(obj, file, archive: str, pickle_module, protocol: int, byte_order: bool) -> None:
@@ -340,5 +348,6 @@ _WRITERS = {
     device: lambda pickler, d: pickler.save_reduce(device, (d.type,) if d.index is None else (d.type, d.index), obj=d),
     layout: _write_layout,
     type: _write_class,
+    enum.EnumMeta: _write_class,
     types.FunctionType: _write_class,
 }

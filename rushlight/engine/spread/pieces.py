@@ -92,11 +92,15 @@ def _shard(values, how, mesh, shape, start, device, at):
     cut = piece(how, mesh.grid, shape, at)
     part = values[tuple(slice(c.start - s, c.stop - s) for c, s in zip(cut, start))]
     held = [padded_shape(how, mesh.grid, shape)[d] // int(np.prod(cuts(how, mesh.grid, d))) for d in range(len(shape))]
-    part = np.pad(part, [(0, n - m) for n, m in zip(held, part.shape)])
+    part = _padded(part, held)
     first = here(mesh.grid)[0][1]
     if any(h == "sum" and at[axis] != first[axis] for axis, h in enumerate(how)):
         part = np.zeros_like(part)  # a process's part of a sum counts once, however many devices it has
     return jax.device_put(part.reshape((1,) * sum(h.__class__ is str for h in how) + part.shape), device)
+
+
+def _padded(values: np.ndarray, size) -> np.ndarray:
+    return np.pad(values, [(0, n - m) for n, m in zip(size, values.shape)]) if values.ndim else values
 
 
 def onto(array: Spread, how: tuple, mesh) -> Spread:
@@ -147,6 +151,17 @@ def owned(array: Spread):
             yield offset, values[tuple(slice(c.stop - c.start) for c in cut)]
 
 
+def extents(array: Spread) -> list[tuple[tuple, tuple]]:
+    """(where it begins, its shape) of each different piece that this process's devices have; empty ones left out."""
+    how, found = _without_parts(array.how), {}
+    for _, at in here(array.grid):
+        cut = piece(how, array.grid, array.shape, at)
+        sizes = tuple(c.stop - c.start for c in cut)
+        if all(sizes):
+            found[tuple(c.start for c in cut)] = sizes
+    return list(found.items())
+
+
 def filled(array: Spread, read) -> Spread:
     """An array laid as ``array`` is; ``read(slices)`` gives the piece of each of this process's devices."""
     how = _without_parts(array.how)
@@ -155,8 +170,7 @@ def filled(array: Spread, read) -> Spread:
     shards = []
     for device, at in here(array.grid):
         values = np.asarray(read(piece(how, array.grid, array.shape, at)))
-        values = np.pad(values, [(0, n - m) for n, m in zip(size, values.shape)])
-        shards.append(jax.device_put(np.array(values), device))
+        shards.append(jax.device_put(np.array(_padded(values, size)), device))
     physical = jax.make_array_from_single_device_arrays(held, sharding_of(how, array.grid, len(held)), shards)
     return Spread(physical, how, array.mesh, array.shape)
 
