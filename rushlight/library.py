@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .autograd import dispatching
 from .autograd.function import Function
 from .autograd.mode import is_grad_enabled, no_grad
+from .autograd.overriding import dispatch
 from .compat import missing as _missing
 from .device import device
 from .tensor import Tensor
@@ -338,7 +340,7 @@ class Namespace:
             function = _not_here(f"torch.ops.aten.{name}")
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
-        made = self.__dict__[name] = Packet(f"{self.name}.{name}", function)
+        made = self.__dict__[name] = Packet(self.name, name, function)
         return made
 
     def __repr__(self) -> str:
@@ -348,12 +350,13 @@ class Namespace:
 class Packet:
     """An operator of rushlight as ``torch.ops`` shows it: callable, with overloads that are one function here."""
 
-    def __init__(self, name: str, function):
-        self._name, self._function = name, function
-        self.__name__ = name
+    def __init__(self, namespace: str, name: str, function):
+        self._namespace, self._opname, self._function = namespace, name, function
+        self._qualified_op_name = f"{namespace}::{name}"
+        self.__name__ = self.__qualname__ = name
 
     def __call__(self, *args, **kwargs):
-        return self._function(*args, **kwargs)
+        return self.default(*args, **kwargs)
 
     def __getattr__(self, overload: str):
         if overload.startswith("_"):
@@ -362,21 +365,49 @@ class Packet:
         return made
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self._name}')>"
+        return f"<OpOverloadPacket(op='{self._namespace}.{self._opname}')>"
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self._opname}"
 
 
 class Overload:
-    """One signature of an operator; a key in tables, and callable."""
+    """One signature of an operator: a key in tables, callable, and what ``__torch_dispatch__`` is given."""
 
     def __init__(self, packet: Packet, overload: str):
         self.overloadpacket, self._overloadname = packet, overload
-        self.__name__ = f"{packet.__name__.partition('.')[2]}.{overload}"
+        self.namespace, self._opname, self.function = packet._namespace, packet._opname, packet._function
+        self.__name__ = self.__qualname__ = f"{packet._opname}.{overload}"
+        self.__module__ = f"torch._ops.{packet._namespace}"
+        self.tags: list = []
 
     def __call__(self, *args, **kwargs):
-        return self.overloadpacket(*args, **kwargs)
+        if dispatch.inside and not dispatch.off:  # below autograd already: whoever else dispatches comes next
+            return dispatching.send(self, args, kwargs)
+        return self.function(*args, **kwargs)
+
+    def name(self) -> str:
+        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"{self.namespace}::{self._opname}{suffix}"
+
+    @property
+    def op(self):
+        return self.overloadpacket
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self.overloadpacket._name}', overload='{self._overloadname}')>"
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+
+def own_overload(call) -> Overload:
+    """An operator that ``aten`` has no call for, as an overload: it takes what the operator itself takes."""
+    packets = namespace("rushlight").__dict__
+    name = call.op.name
+    if name not in packets:
+        packets[name] = Packet("rushlight", name, call.op.call)
+    return packets[name].default
 
 
 _NAMESPACES: dict[str, Namespace] = {}
@@ -393,8 +424,11 @@ def load_library(path) -> None:
 
 
 def _own(name: str):
+    from .ops.calls import BODIES
     from .ops.public import PUBLIC
 
+    if name in BODIES:
+        return BODIES[name]
     if name in PUBLIC:
         return PUBLIC[name]
     from .nn import functional

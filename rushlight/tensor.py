@@ -227,8 +227,11 @@ class Tensor:
 
     def _strided_array(self):
         """An array with this tensor's strides: for a view on XLA, those it would have if memory were shared."""
-        if self._view is None or self._array.__class__ is _ndarray:
+        if self._array.__class__ is _ndarray:
             return self._array
+        if self._view is None:
+            laid_out = getattr(self._array, "laid_out", None)
+            return self._array if laid_out is None else laid_out()
         from .autograd import views
 
         return views.layout(self)

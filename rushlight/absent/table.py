@@ -96,9 +96,7 @@ PARTS = {
         values={
             "_TensorMeta": type,
             "_get_privateuse1_backend_name": lambda: "privateuseone",
-            "_disabled_torch_function_impl": lambda func, types, args=(), kwargs=None: func(*args, **kwargs or {}),
         },
-        blocks="DisableTorchFunctionSubclass DisableTorchFunction _DisableTorchDispatch",
         no="_is_tracing _are_functorch_transforms_active _has_mkldnn _cuda_isCurrentStreamCapturing "
         "_jit_can_fuse_on_cpu _jit_can_fuse_on_gpu _is_any_autocast_enabled _get_cudnn_allow_tf32",
         nothing="_log_api_usage_once _get_tracing_state _cuda_clearCublasWorkspaces _jit_set_profiling_mode "
@@ -116,6 +114,8 @@ PARTS = {
             "memory_format": "memory_format",
             "layout": "layout",
             "default_generator": "default_generator",
+            "_DisableTorchDispatch": "autograd.dispatching.Disabled",
+            "_disabled_torch_dispatch_impl": "autograd.dispatching.disabled",
             "DisableTorchFunction": "autograd.overriding.DisableTorchFunction",
             "DisableTorchFunctionSubclass": "autograd.overriding.DisableTorchFunctionSubclass",
             "_disabled_torch_function_impl": "autograd.overriding.disabled",
@@ -486,13 +486,7 @@ PARTS = {
         functions="register_flash_attention_impl activate_flash_attention_impl list_flash_attention_impls "
         "current_flash_attention_impl restore_flash_attention_impl",
     ),
-    "utils._python_dispatch": Part(
-        "tensor subclasses do not take over operators here",
-        no="is_traceable_wrapper_subclass is_in_torch_dispatch_mode",
-        classes="TorchDispatchMode",
-        functions="return_and_correct_aliasing transform_subclass",
-    ),
-    "utils._mode_utils": Part(""),
+    "utils._mode_utils": Part("", here={"no_dispatch": "autograd.dispatching.Disabled"}),
     "nn.intrinsic": Part(_QUANTIZED),
     "nn.quantized": Part(_QUANTIZED),
     "nn.qat": Part(_QUANTIZED),

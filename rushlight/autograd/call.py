@@ -61,7 +61,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
         for a in args:
             if a.__class__ is Tensor or isinstance(a, Tensor):
-                if a.__class__ not in PLAIN and overriding.state.subclasses:
+                if a.__class__ not in PLAIN and overriding.meets(a.__class__):
                     return _stranger(o, call, args, static, operator)
                 if a._view is not None and a._view.seen != a._storage.version:
                     a._refresh()
@@ -167,8 +167,12 @@ def _stranger(o, call, args, static, operator):
     """What an operand of a foreign type answers, if it overrides functions; Python itself refuses for an operator."""
     if has_open(args):
         return call(*[wrap(accelerated().asarray(a)) if is_open(a) else a for a in args], **static)
-    if not any(overriding.overrides(type(a)) for a in args):
-        return NotImplemented
+    if not (overriding.state.subclasses and any(overriding.overrides(type(a)) for a in args)):
+        if not any(type(a) in overriding.DISPATCHING for a in args):
+            return NotImplemented
+        from . import dispatching
+
+        return dispatching.run(call, args, static)
     try:
         return overriding.ask_operator(o, call, args, static)
     except overriding.Refused:

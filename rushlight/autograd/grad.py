@@ -7,7 +7,7 @@ import numpy as np
 from ..engine import namespace_of
 from ..errors import warn_once
 from ..tensor import Tensor, wrap
-from . import mode
+from . import mode, overriding
 from .graph import GradientEdge, node_of
 from .overriding import asking
 from .tape import _size, _to_tensor, run_backward
@@ -27,7 +27,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = tuple(inputs.values()) if isinstance(inputs, dict) else inputs
     if inputs is not None and not _tuple(inputs):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    with_tensors = create_graph or _has_tangents()
+    with_tensors = create_graph or _has_tangents() or (overriding.begun and _is_dispatched(tensors))
     roots, gradients = _roots(tensors, _tuple(grad_tensors, len(tensors)), with_tensors)
     retain = create_graph if retain_graph is None else retain_graph
     if create_graph:
@@ -47,6 +47,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 def _has_tangents() -> bool:
     """Is forward mode on? Then a backward pass works on Tensors, for its gradients have tangents too."""
     return bool(mode.active and mode.levels())
+
+
+def _is_dispatched(tensors) -> bool:
+    """Does somebody answer for operators? Then gradients travel as Tensors, or he would not see them."""
+    from . import dispatching
+
+    return dispatching.on_tensors([node for t in tensors if (node := node_of(t)) is not None])
 
 
 @asking
@@ -85,7 +92,7 @@ def grad(
             raise AssertionError("Expected output to be a torch.Tensor")
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    with_tensors = create_graph or _has_tangents()
+    with_tensors = create_graph or _has_tangents() or (overriding.begun and _is_dispatched(outputs))
     roots, gradients = _roots(outputs, _tuple(grad_outputs, len(outputs)), with_tensors)
     nodes = [_target(t, i) for i, t in enumerate(inputs)]
     retain = create_graph if retain_graph is None else retain_graph
@@ -157,7 +164,7 @@ def _roots(outputs, gradients, with_tensors):
                 raise RuntimeError(
                     "grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype)
                 )
-            g = _one_like(t._array)
+            g = _one_like(t._array) if not (with_tensors and overriding.begun) else _one_dispatched(t)
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g.shape != t.shape:
@@ -176,6 +183,12 @@ def _one_like(array) -> Tensor:
     if array.__class__ is np.ndarray:
         return wrap(np.ones(array.shape, array.dtype))
     return wrap(namespace_of(array).ones_like(array))
+
+
+def _one_dispatched(t) -> Tensor:
+    from .dispatching import one_like
+
+    return one_like(t)
 
 
 def _start_at_edge(node, g, with_tensors):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine import LOW_PRECISION, operand
 from ..tensor import Storage, Tensor, wrap
-from . import flat, mode
+from . import flat, mode, overriding
 from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
@@ -113,8 +113,15 @@ class OpNode(Node):
         if saved is None:
             raise RuntimeError(_TWICE)
         self._check_versions(saved)
-        if not graph and xp.DEFERS:
-            return self._apply_once(xp, g, keep)
+        if not graph:
+            if xp.DEFERS:
+                return self._apply_once(xp, g, keep)
+        elif overriding.begun:
+            grads = self._dispatched(g)
+            if grads is not None:
+                if not keep and plan.frees:
+                    self._release()
+                return grads
         if details is None and not graph and not plan.others:
             values = [v._array if isinstance(v, Tensor) else v for v in saved]
         else:
@@ -135,6 +142,12 @@ class OpNode(Node):
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
         return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads
+
+    def _dispatched(self, g):
+        """All gradients as the call that PyTorch has for them, if somebody dispatches and there is one."""
+        from .dispatching import gradients
+
+        return gradients(self, g)
 
     def _apply_once(self, xp, g, keep):
         """All of ``apply``, and the fitting of gradients to inputs, as one call that the engine records."""

@@ -35,9 +35,24 @@ class _State(threading.local):
 state = _State()
 
 
+class _Dispatch(threading.local):
+    """See ``dispatching``."""
+
+    modes: tuple = ()  # innermost last
+    inside = 0  # how many calls are being handed over: who calls an operator of ``torch.ops`` then hands it on
+    off = False
+    writing = None  # the tensor that an in-place method is about to write
+    given = None  # what a function was given that its operator does not tell, see ``ops/calls/``
+
+
+dispatch = _Dispatch()
+DISPATCHING: set[type] = set()  # the subclasses of Tensor with a ``__torch_dispatch__``
+begun = False  # has there ever been one, or a mode?
+
+
 def disabled(func, types, args=(), kwargs=None):
     """A ``__torch_function__`` for subclasses that do not want one: they behave as Tensor does."""
-    return unasked(func, *args, **(kwargs or {}))
+    return unasked(beneath, func, func, args, kwargs or {})
 
 
 disabled.__name__ = disabled.__qualname__ = "_disabled_torch_function_impl"
@@ -121,15 +136,26 @@ def ask(public, plain, args, kwargs):
         return answer(public, overriding(args, kwargs), args, kwargs)
     if state.subclasses:
         if getattr(public, "__name__", None) in FACTORIES:
-            return unasked(plain, *args, **kwargs)
+            return unasked(beneath, public, plain, args, kwargs) if begun else unasked(plain, *args, **kwargs)
         found = overriding(args, kwargs)
         if found:
             return answer(public, found, args, kwargs)
     try:
-        return plain(*args, **kwargs)
+        return beneath(public, plain, args, kwargs) if begun else plain(*args, **kwargs)
     except AttributeError as error:
         _refuse_what_is_no_tensor(public, args, error)
         raise
+
+
+def beneath(public, plain, args, kwargs):
+    """A function that nobody overrides. If it is no operator, who dispatches is asked here."""
+    from . import dispatching
+
+    if dispatching.concerns(args, kwargs):
+        from ..ops.calls import handed_over
+
+        return handed_over(getattr(public, "__name__", ""), plain, args, kwargs)
+    return plain(*args, **kwargs)
 
 
 def ask_strangers(public, args, kwargs):
@@ -246,12 +272,7 @@ def overrides(kind: type) -> bool:
 
 
 def push(mode) -> None:
-    global watching
-    with _lock:
-        if not watching_modes.count:
-            _exchange_methods()
-        watching_modes.count += 1
-        watching += 1
+    watch_methods()
     state.modes = (*state.modes, mode)
 
 
@@ -263,9 +284,23 @@ def pop():
 
 def remove(mode) -> None:
     """Take ``mode`` out, wherever it is."""
-    global watching
     last = max(i for i, other in enumerate(state.modes) if other is mode)
     state.modes = (*state.modes[:last], *state.modes[last + 1 :])
+    unwatch_methods()
+
+
+def watch_methods() -> None:
+    """From now on, functions and Tensor's methods ask."""
+    global watching
+    with _lock:
+        if not watching_modes.count:
+            _exchange_methods()
+        watching_modes.count += 1
+        watching += 1
+
+
+def unwatch_methods() -> None:
+    global watching
     with _lock:
         watching -= 1
         watching_modes.count -= 1
@@ -331,7 +366,7 @@ def _exchange_methods() -> None:
 
 def _look_up(self, name: str):
     """``Tensor.__getattribute__`` while a mode is on."""
-    if state.modes and name[0] != "_" and state.everything and name not in _UNASKED:
+    if (state.modes or dispatch.modes) and name[0] != "_" and state.everything and name not in _UNASKED:
         plain = vars(Tensor).get(name)
         if plain is not None and _found_in_class(type(self), name) is plain:
             if isinstance(plain, property):
@@ -361,8 +396,14 @@ def _restore_methods() -> None:
 
 def enroll(cls: type) -> None:
     """A subclass of Tensor was made: it is plain, or it is asked from now on."""
-    global watching
-    if getattr(cls, "__torch_function__", None) is disabled:
+    global begun
+    kind: Any = cls
+    if kind.__torch_dispatch__ is not _no_dispatch:
+        DISPATCHING.add(cls)
+        begun = True
+        if getattr(kind.__torch_function__, "__func__", None) is torch_function:
+            kind.__torch_function__ = disabled  # it answers below, and not twice
+    elif getattr(cls, "__torch_function__", None) is disabled:
         PLAIN.add(cls)
         return
     if "_is_asking_base" in vars(cls):
@@ -417,12 +458,13 @@ def _asking_operator(name: str, forward: str):
 
     def method(self, *others):
         args, public = (self, *others), vars(Tensor)[forward]
+        direct = functools.partial(_apply, plain, self, others)
         if reflected:
             if isinstance(others[0], Tensor):
                 args = (others[0], self)
+                direct = functools.partial(_apply, _method(forward), others[0], (self,))
             elif name not in ("__radd__", "__rmul__"):
                 public = plain
-        direct = functools.partial(_apply, plain, self, others)
         try:
             return ask(public, direct, args, {})
         except Refused:
@@ -480,7 +522,7 @@ def torch_function(cls, func, types, args=(), kwargs=None):
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
-        result = func(*args, **(kwargs or {}))
+        result = beneath(func, func, args, kwargs or {}) if begun else func(*args, **(kwargs or {}))
         return result if func in unwrapped() else converted(result, cls)
 
 
@@ -502,3 +544,19 @@ def unwrapped() -> set:
 
 
 Tensor.__torch_function__ = classmethod(torch_function)  # type: ignore[attr-defined]
+
+
+def meets(kind: type) -> bool:
+    """Is this class, which is not plain, to be asked by an operator that meets it now?"""
+    return (state.subclasses and overrides(kind)) or (kind in DISPATCHING and not dispatch.off)
+
+
+def _no_dispatch(func, types, args=(), kwargs=None):
+    """The ``__torch_dispatch__`` of Tensor: the operator itself."""
+    from .dispatching import disabled
+
+    return disabled(func, types, args, kwargs)
+
+
+_no_dispatch.__name__ = _no_dispatch.__qualname__ = "_disabled_torch_dispatch_impl"
+Tensor.__torch_dispatch__ = staticmethod(_no_dispatch)  # type: ignore[attr-defined]

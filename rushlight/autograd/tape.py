@@ -181,7 +181,7 @@ class AccumulateGrad(Node):
             if old is not None and old._view is not None:
                 old._come_home()
             if graph:
-                variable._grad = _recorded_copy(g) if old is None else old + g
+                variable._grad = _dispatched_sum(variable, old, g) if overriding.begun else _recorded_sum(old, g)
             elif old is None:
                 # Take the array over when nobody but its known holders has it (``g`` here, the caller's, getrefcount's
                 # own; by way of ``take`` also the list of gradients). The same test lets PyTorch steal a gradient.
@@ -232,6 +232,18 @@ class Nowhere(AccumulateGrad):
 
 def _nothing():
     return None
+
+
+def _dispatched_sum(variable, old, g):
+    if state.grad:
+        return _recorded_sum(old, g)
+    from .dispatching import accumulated
+
+    return accumulated(variable, old, g)
+
+
+def _recorded_sum(old, g):
+    return _recorded_copy(g) if old is None else old + g
 
 
 def _recorded_copy(g: Tensor) -> Tensor:
@@ -329,7 +341,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
         while ready:
             node = heapq.heappop(ready)[2]
             g = pending.pop(node, None)
-            grads = ()
+            grads = value = ()
             if g is not None:
                 hooks = node.hooks
                 if hooks is not None and type(g) is not list:  # with several outputs, the Output nodes have these hooks
@@ -343,7 +355,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                     grads = watch(node, xp, g, graph, retain) if watched else node.apply(xp, g, graph, retain)
                     if hooks is not None and hooks.post:
                         grads = _after(node, grads, g, graph)
-                g = value = None  # let go of the arrays before the next node runs
+                g = None  # let go of the arrays before the next node runs
             edges = node.edges
             for i in range(len(edges)):
                 edge = edges[i]
@@ -460,6 +472,11 @@ def _fit(g, shape, dtype, graph):
 
 
 def _fit_shape(xp, g, have, want):
+    if overriding.begun and isinstance(g, Tensor):
+        from .dispatching import summed_to
+
+        if (made := summed_to(g, want)) is not None:
+            return made
     if _size(have) == _size(want):  # nothing to sum; (2, 1) for (2,) is another shape, not a batch of two
         return xp.reshape(g, shape=want)
     extra = len(have) - len(want)

@@ -11,7 +11,9 @@ from ..autograd.op import differentiable
 from ..autograd.overriding import unasked
 from ..autograd.tape import AccumulateGrad
 from ..config import epoch
+from ..device import device as _device
 from ..engine import meta, namespace_of
+from ..engine.meta.shell import Shell
 from ..storage import lend, memory_of
 from ..tensor import Tensor, wrap
 from .creation import on_device
@@ -247,4 +249,29 @@ def _make_subclass(cls, data, require_grad=False):
     return made
 
 
+def _make_wrapper_subclass(
+    cls,
+    size,
+    strides=None,
+    storage_offset=None,
+    memory_format=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+    dispatch_sizes_strides_policy=None,
+    dispatch_device=False,
+    dispatch_layout=False,
+):
+    """A tensor without values of its own: its class answers for every operator, by ``__torch_dispatch__``."""
+    if cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    made = object.__new__(cls)
+    kind, steps = dtype or dtypes.get_default_dtype(), None if strides is None else tuple(strides)
+    _fill_slots(made, Shell(tuple(size), kind.numpy, _device(device or "cpu"), steps), requires_grad)
+    return made
+
+
 Tensor._make_subclass = staticmethod(_make_subclass)
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
