@@ -27,9 +27,9 @@ def lowered(call, args, static) -> tuple:
 
 
 _NAMES = {
-    "negative": "neg", "real_sign": "sign", "absolute": "abs", "invert": "bitwise_not", "equal": "eq", "not_equal": "ne", "less": "lt",
+    "negative": "neg", "absolute": "abs", "invert": "bitwise_not", "equal": "eq", "not_equal": "ne", "less": "lt",
     "less_equal": "le", "greater": "gt", "greater_equal": "ge", "subtract": "sub", "multiply": "mul", "divide": "div",
-    "bitwise_left_shift": "bitwise_left_shift", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos",
+    "real_sign": "sign", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
 }  # fmt: skip
 _TENSOR_OR_SCALAR = _words("eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor")
