@@ -70,9 +70,10 @@ def importing_as_torch(package):
         yield
     finally:
         sys.path.remove(str(SCRIPTS))
-        for n in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
-            del sys.modules[n]
-        sys.modules.update(real)
+        if package is not torch:  # what PyTorch imported meanwhile stays: it cannot be imported twice
+            for n in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+                del sys.modules[n]
+            sys.modules.update(real)
 
 
 def normal(line: str) -> str:
