@@ -13,7 +13,6 @@ from ..autograd.tape import AccumulateGrad
 from ..config import epoch
 from ..device import device as _device
 from ..engine import meta, namespace_of
-from ..engine.meta.shell import Shell
 from ..storage import lend, memory_of
 from ..tensor import Tensor, wrap
 from .creation import on_device
@@ -269,6 +268,8 @@ def _make_wrapper_subclass(
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     made = object.__new__(cls)
     kind, steps = dtype or dtypes.get_default_dtype(), None if strides is None else tuple(strides)
+    from ..engine.meta.shell import Shell  # an engine of its own: most programs never ask for it
+
     _fill_slots(made, Shell(tuple(size), kind.numpy, _device(device or "cpu"), steps), requires_grad)
     return made
 
