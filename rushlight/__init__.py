@@ -118,6 +118,7 @@ _LATER = (
     "library",
     "multiprocessing",
     "nn",
+    "onnx",
     "optim",
     "overrides",
     "profiler",

@@ -987,6 +987,7 @@ def ones(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype |
     """A tensor filled with ones."""
 def ones_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """`ones` with the shape, dtype and device of `input`."""
+from rushlight import onnx as onnx
 from rushlight import ops as ops
 from rushlight import optim as optim
 def orgqr(input: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1455,7 +1456,6 @@ functional: Any
 monitor: Any
 mps: Any
 mtia: Any
-onnx: Any
 package: Any
 quantization: Any
 return_types: Any

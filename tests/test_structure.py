@@ -20,7 +20,7 @@ LAYERS = [
     "distributed",
     "nn distributed.fsdp",
     "optim io serialization distributed.checkpoint hub utils multiprocessing fx vision",
-    "compiler export jit cuda accelerator distributions testing library profiler autograd.profiler",
+    "compiler export jit cuda accelerator distributions testing library profiler autograd.profiler onnx",
     "inspect",
     "cli __main__ __init__ pytest_plugin",
 ]

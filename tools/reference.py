@@ -60,7 +60,7 @@ NAMESPACES = {
         "torch.distributions.kl",
         "torch.distributions.utils",
     ],
-    "compile": ["torch.compiler", "torch.export", "torch.jit", "torch.fx", "torch.library"],
+    "compile": ["torch.compiler", "torch.export", "torch.onnx", "torch.jit", "torch.fx", "torch.library"],
     "devices": ["torch.amp", "torch.cuda", "torch.cuda.amp", "torch.accelerator", "torch.backends"],
     "distributed": [
         "torch.distributed",

@@ -50,7 +50,7 @@ _SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export 
 _PROFILE = "torch.profiler.profile writes tables and traces; this part of the profiler is not here"
 _QUANTIZED = "there are no quantized tensors here; use float16 or bfloat16"
 _NO_DEVICE = "there is no such device here; is_available() says so"
-_ONNX = "use rushlight.export, whose file holds the program and its weights"
+_ONNX = "torch.onnx.export writes ONNX files; this part of torch.onnx is not here"
 _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes one program of a step"
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
 _VISION = "this part of torchvision is not built yet"
@@ -526,11 +526,10 @@ PARTS = {
     "jit.annotations": Part(_SCRIPT, values={"List": list, "Dict": dict, "Optional": typing.Optional, "Tuple": tuple}),
     "onnx": Part(
         _ONNX,
-        no="is_in_onnx_export is_onnxrt_backend_supported",
-        errors="OnnxExporterError",
-        functions="export dynamo_export register_custom_op_symbolic unregister_custom_op_symbolic "
+        no="is_onnxrt_backend_supported",
+        functions="dynamo_export register_custom_op_symbolic unregister_custom_op_symbolic "
         "select_model_mode_for_export",
-        classes="ONNXProgram JitScalarType ExportOptions",
+        classes="JitScalarType ExportOptions",
         enums={"OperatorExportTypes": "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK", "TrainingMode": "EVAL PRESERVE TRAINING"},
     ),
     "onnx.symbolic_helper": Part(
@@ -539,7 +538,7 @@ PARTS = {
     "onnx.symbolic_opset9": Part(_ONNX),
     "onnx.symbolic_opset11": Part(_ONNX),
     "onnx.operators": Part(_ONNX, functions="shape_as_tensor"),
-    "onnx.utils": Part(_ONNX, functions="export"),
+    "onnx.utils": Part(_ONNX, here={"export": "onnx.export"}),
     "mps": Part(
         _NO_DEVICE,
         no="is_available",

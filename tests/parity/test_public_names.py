@@ -23,7 +23,8 @@ NAMESPACES = [
     "torch.distributions.kl", "torch.distributions.transforms", "torch.distributions.utils", "torch.amp", "torch.cuda",
     "torch.cuda.amp", "torch.accelerator", "torch.backends", "torch.compiler", "torch.export", "torch.hub",
     "torch.fx", "torch.jit", "torch.multiprocessing", "torch.serialization", "torch.sparse", "torch.storage",
-    "torch.testing", "torch.profiler", "torch.autograd.profiler", "torch.types", "torch.version",
+    "torch.testing", "torch.onnx", "torch.profiler",
+    "torch.autograd.profiler", "torch.types", "torch.version",
 ]  # fmt: skip
 
 # Ours alone, and meant to be used.
