@@ -418,3 +418,36 @@ def test_a_line_that_compiles_at_every_turn_is_told():
             torch.ones(n, 3, device="xla").sum().item()
     told = [str(w.message) for w in caught if "programs were compiled" in str(w.message)]
     assert len(told) == 1 and "test_deferred.py" in told[0]
+
+
+@pytest.mark.skipif(recording.library is None, reason="the kernels are not built")
+def test_scanning_and_promising_in_c_is_as_in_python():
+    x = torch.ones(2, 3, device="xla")
+    a, b = x._array, (x + 1)._array
+    from rushlight.engine import Number
+
+    cases = [
+        (), [a, (b, 1, True, None, "s")], {"x": a, "y": {"z": [b]}}, 1.5, 0.0, -0.0, float("nan"), 2j,
+        slice(1, None, 2), np.dtype("float32"), Number(3), (a, {"p": (1, 2.5)}, [[], ()]), np.float32(2), np.ones(2),
+        torch.device("cpu"),
+    ]  # fmt: skip
+    for case in cases:
+        found = []
+        for scan in (kinds.plain_scan, recording.library.scan):
+            arrays, key = [], []
+            scan(case, arrays, key)
+            found.append((["a" if v is a else "b" if v is b else v.aval for v in arrays], key))
+        assert found[0] == found[1], case
+    with pytest.raises(RecursionError):
+        nested: list = []
+        for _ in range(50_000):
+            nested = [nested]
+        recording.library.scan(nested, [], [])
+
+    here = b.recording
+    outputs = (a.aval, b.aval)
+    plain, in_c = (f(here, a.place, [a, b], outputs, 7 << 16) for f in (recording.plain_promise, recording.promise))
+    assert plain[0] == in_c[0]
+    for p, q in zip(plain[1], in_c[1]):
+        for name in ("aval", "shape", "dtype", "place", "value", "recording", "slot", "flight", "owned"):
+            assert getattr(p, name) is getattr(q, name) or getattr(p, name) == getattr(q, name)

@@ -127,7 +127,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_variable",)
     is_leaf = True
-    _lock = threading.Lock()  # one for all leaves: two threads may bring gradients to one at once
+    _lock = threading.RLock()  # one for all leaves: two threads, or a signal, may bring gradients to one at once
 
     def __init__(self, variable: Tensor):
         # Not Node.__init__: a leaf is made for every parameter, and has no edges to speak of.

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...errors import ValuesNeeded
 from .. import Number
+from ..native import library
 from ..xla.devices import KEY_WORDS, NEEDS_VALUE, check_room, compiling_for
 from .array import Deferred, aval_of
 
@@ -171,7 +172,7 @@ class Traced(Exception):
     """Somebody traces this code with JAX: nothing is to be recorded."""
 
 
-def scan(value, arrays: list, key: list) -> None:
+def plain_scan(value, arrays: list, key: list) -> None:
     """Append the promises in ``value`` to ``arrays``, and what makes it a kind of its own to ``key``."""
     kind = value.__class__
     if kind is Deferred:
@@ -187,12 +188,12 @@ def scan(value, arrays: list, key: list) -> None:
             elif kind in _leaves:  # the commonest, without a call for each
                 key += (kind, part)
             else:
-                scan(part, arrays, key)
+                plain_scan(part, arrays, key)
     elif kind is dict:
         key.append(len(value))
         for name, part in value.items():
             key.append(name)
-            scan(part, arrays, key)
+            plain_scan(part, arrays, key)
     elif kind in _NUMBERS:
         key.append(kind)
         key.append(value if value == value and value else repr(value))  # nan, and zeros of either sign
@@ -215,12 +216,17 @@ def scan(value, arrays: list, key: list) -> None:
         leaves, tree = jax.tree.flatten(value)
         key.append(tree)
         for leaf in leaves:
-            scan(leaf, arrays, key)
+            plain_scan(leaf, arrays, key)
 
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
 _NUMBERS = {float: float, Number: int}  # classes of numbers that may move, and what JAX is given for them
 _leaves: set[type] = {int, bool, str, type(None), complex, np.dtype}  # classes whose objects are constants
+
+scan = plain_scan
+if library is not None:
+    library.recorder_uses(Deferred, _leaves, plain_scan)
+    scan = library.scan  # the same in C; what is rare is handed to the plain one
 
 
 class _Hole:

@@ -25,6 +25,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..native import library
 from ..xla.devices import check_room, device_at, explained, memory, traced_for_precision
 from ..xla.options import compiler_options, use_cache
 from . import kinds, report
@@ -66,14 +67,7 @@ class Recording:
             if self.leaving is not None or (len(log) >= _LONG and self._is_over(kind)):
                 self.run()
                 log = self.log
-            refs = [a.slot if a.recording is self else self._enter(a) for a in arrays]
-            place, slot, made = self.place, len(log) << _SHIFT, []
-            for aval in kind.outputs:
-                a = _new(Deferred)
-                a.aval, a.shape, a.dtype, a.place, a.value = aval, aval.shape, aval.dtype, place, None
-                a.recording, a.slot, a.flight, a.owned = self, slot, None, True
-                slot += 1
-                made.append(a)
+            refs, made = promise(self, self.place, arrays, kind.outputs, len(log) << _SHIFT)
             log.append((kind, refs, made, numbers, key))
         build = kind.build
         return made[0] if build is None else build(made)
@@ -122,7 +116,20 @@ class Recording:
             self._begin()
 
 
-_new = object.__new__
+def plain_promise(recording: Recording, place, arrays: list, outputs: tuple, slot: int) -> tuple[list, list]:
+    """(where ``arrays`` come from in this recording, a promise for each of ``outputs``, numbered from ``slot``)."""
+    refs = [a.slot if a.recording is recording else recording._enter(a) for a in arrays]
+    made = []
+    for i, aval in enumerate(outputs):
+        a = object.__new__(Deferred)
+        a.aval, a.shape, a.dtype, a.place, a.value = aval, aval.shape, aval.dtype, place, None
+        a.recording, a.slot, a.flight, a.owned = recording, slot + i, None, True
+        made.append(a)
+    return refs, made
+
+
+promise = plain_promise if library is None else library.promise  # the same in C
+
 # Taken while results are handed out, and while somebody looks at who holds or waits for them.
 _gate = threading.RLock()  # a signal handler may come here again
 os.register_at_fork(after_in_child=_gate._at_fork_reinit)  # type: ignore[attr-defined]
@@ -248,7 +255,7 @@ def _start_worker() -> None:
         _worker = threading.Thread(target=_work, name="rushlight programs", daemon=True)
         _worker.start()
         # It asks for the interpreter a few times for each program; with 5 ms each time the device would wait.
-        sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
+        sys.setswitchinterval(min(sys.getswitchinterval(), 0.0001))
 
 
 def _work() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "_kernels.abi3.so"
-ALONE = ("binding", "ffi", "pool")  # all other sources are families
+ALONE = ("binding", "ffi", "pool", "recorder")  # all other sources are families
 
 # No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
 FLAGS = [
@@ -73,12 +73,10 @@ def _jobs(folder: Path, flags: list[str]):
                 source = SOURCES / f"{family}.c"
                 yield [*flags, *instructions, f"-DRL_SET={name}", *define, "-c", str(source), "-o", str(made)]
     table = "".join(f"F({family},set)" for family in families())
-    binding = [f"-DRL_FAMILIES(F,set)={table}", "-I" + sysconfig.get_paths()["include"]]
-    if SETS is X86:
-        binding.append("-DRL_X86")
-    yield [*flags, *binding, "-c", str(SOURCES / "binding.c"), "-o", str(folder / "binding.o")]
-    for name in ("pool", "ffi"):
-        yield [*flags, "-c", str(SOURCES / f"{name}.c"), "-o", str(folder / f"{name}.o")]
+    define = [f"-DRL_FAMILIES(F,set)={table}", *(["-DRL_X86"] if SETS is X86 else [])]
+    for name in ALONE:
+        include = "-I" + sysconfig.get_paths()["include"]
+        yield [*flags, *define, include, "-c", str(SOURCES / f"{name}.c"), "-o", str(folder / f"{name}.o")]
 
 
 def _compiler() -> list[str]:

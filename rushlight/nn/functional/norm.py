@@ -7,6 +7,7 @@ import math
 from ... import dtypes
 from ...autograd.mode import state, without_grad
 from ...autograd.op import differentiable as xp
+from ...autograd.views import check_writable, put
 from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
 from ...ops.public import PUBLIC
@@ -66,8 +67,9 @@ def _follow(running_mean, running_var, mean, variance, momentum, size):
 def _write(running_mean, running_var, mean, variance, momentum, scale):
     by = momentum if isinstance(momentum, Tensor) else float(momentum)  # a tensor: the plain average of all batches
     new_mean, new_var = xp.followed(running_mean, running_var, mean, variance, by, scale=scale)
-    running_mean.copy_(new_mean)
-    running_var.copy_(new_var)
+    for running, new in ((running_mean, new_mean), (running_var, new_var)):
+        check_writable(running)
+        put(running, new._array)
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):

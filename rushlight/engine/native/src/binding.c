@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "kernels.h"
+#include "recorder.h"
 
 /* RL_FAMILIES(F, set) is F(activations, set) F(norms, set) …; the build finds the files and defines it. */
 #define DECLARE(family, set) extern const rl_kernel rl_##family##_##set##_f32[], rl_##family##_##set##_f64[];
@@ -299,7 +300,7 @@ static int fill(PyObject *module)
         for (int i = 0; families[f][0][i].name; i++)
             if (add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
-    if (add_handler(module))
+    if (add_handler(module) || rl_add_recorder(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }

@@ -90,6 +90,9 @@ def _kernel_backward(g, edges, known):
 # -- as a scan ---------------------------------------------------------------------------------------------------------
 
 
+_UNROLL = 5  # steps in one turn of the loop: a language model's takes 4.4 ms on an H200, 5.4 with one, 4.7 with all
+
+
 def _scan(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
     from .. import namespace as xla
 
@@ -99,17 +102,58 @@ def _scan(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, *, kind, sizes, reverse):
         at = cells.Packing(sizes)
         rows, alive = rows[at.rows], at.alive[..., None]
 
-    def advance(state, given):
-        rows, alive = given
-        after = cells.step(xla, kind, rows, *state, w_hh, b_hh, w_hr)
-        if alive is not None:  # sequences that have ended, or not begun, stay as they are
-            after = tuple(None if a is None else jnp.where(alive, a, b) for a, b in zip(after, state))
-        return after, after[0]
+    def steps(rows, h, c, w_hh, b_hh, w_hr):
+        """((y, (h, c)), h before each step); there may be a bias for each step and row, too."""
+        many = b_hh is not None and b_hh.ndim == 3
 
-    (h, c), y = jax.lax.scan(advance, (h, c), (rows, alive), reverse=reverse)
+        def advance(state, given):
+            rows, alive, bias = given
+            after = cells.step(xla, kind, rows, *state, w_hh, bias if many else b_hh, w_hr)
+            if alive is not None:  # sequences that have ended, or not begun, stay as they are
+                after = tuple(None if a is None else jnp.where(alive, a, b) for a, b in zip(after, state))
+            return after, (after[0], state[0])
+
+        given = rows, alive, b_hh if many else None
+        last, (y, before) = jax.lax.scan(advance, (h, c), given, reverse=reverse, unroll=_UNROLL)
+        return (y, last), before
+
+    y, (h, c) = _with_one_product(steps, apart=kind == "gru")(rows, h, c, w_hh, b_hh, w_hr)
     if sizes:
         y = y[at.steps, at.sequences]
     return (y, h) if c is None else (y, h, c)
+
+
+def _with_one_product(steps, apart: bool):
+    """``steps`` with a backward that multiplies for the gradient of ``w_hh`` once, after the loop, not in every step.
+
+    Each step gives the gradients of its rows. Those are also the gradients of the hidden part, which is just added to
+    them; but where the two are kept ``apart``, the bias is made one for each row, and gives them.
+    """
+
+    @jax.custom_vjp
+    def whole(*arrays):
+        return steps(*arrays)[0]
+
+    def forward(rows, h, c, w_hh, b_hh, w_hr):
+        bias = ()
+        if apart:
+            bias = (jnp.broadcast_to(jnp.zeros((), rows.dtype) if b_hh is None else b_hh, rows.shape),)
+
+        def of_others(rows, h, c, w_hr, *bias):
+            return steps(rows, h, c, w_hh, *(bias or (b_hh,)), w_hr)
+
+        out, vjp, before = jax.vjp(of_others, rows, h, c, w_hr, *bias, has_aux=True)
+        return out, (vjp, before, b_hh is None)
+
+    def backward(kept, g):
+        vjp, before, unbiased = kept
+        of_rows, of_h, of_c, of_hr, *of_bias = vjp(g)
+        of_hidden = of_bias[0] if apart else of_rows
+        of_hh = jnp.einsum("tbg,tbh->gh", of_hidden, before)
+        return of_rows, of_h, of_c, of_hh, None if unbiased else jnp.sum(of_hidden, axis=(0, 1)), of_hr
+
+    whole.defvjp(forward, backward)
+    return whole
 
 
 _by_scan, _scan_backward = with_backward(_scan)
