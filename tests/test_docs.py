@@ -21,7 +21,8 @@ import rushlight
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")])
-RUN = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "migration.md"]
+TRANSLATED = ["tutorial.md", "migration.md"]  # in docs/ and docs/zh/
+RUN = [ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs" / name for name in TRANSLATED)]
 LATER = {"rushlight.__main__", "rushlight.cli.train_digits"}  # these run when imported
 
 
@@ -103,12 +104,29 @@ def test_reference_is_in_step():
     assert done.returncode == 0, done.stderr
 
 
-def test_readmes_show_the_same_code():
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [("README.md", "README.zh-CN.md"), *((f"docs/{name}", f"docs/zh/{name}") for name in TRANSLATED)],
+)
+def test_translations_show_the_same_code(english, chinese):
+    """But for comments: so a page that runs in English runs in Chinese too."""
+    both = [
+        [
+            (language, re.sub(r"\s*#.*", "", code))
+            for _, language, code in blocks(ROOT / name, "python", "pycon", "bash")
+        ]
+        for name in (english, chinese)
+    ]
+    assert both[0] and both[0] == both[1]
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_translations_have_the_same_sections(name):
     english, chinese = (
-        [code for _, _, code in blocks(ROOT / name, "python", "bash")] for name in ("README.md", "README.zh-CN.md")
+        re.sub(r"```.*?```", "", (ROOT / "docs" / folder / name).read_text(encoding="utf-8"), flags=re.S)
+        for folder in ("", "zh")
     )
-    strip = [re.sub(r"\s*#.*", "", code) for code in english], [re.sub(r"\s*#.*", "", code) for code in chinese]
-    assert strip[0] == strip[1]
+    assert re.findall(r"^(#+) |^(\|)", english, re.M) == re.findall(r"^(#+) |^(\|)", chinese, re.M)
 
 
 def test_commands_in_the_docs_exist():
