@@ -56,6 +56,9 @@ from .dtypes import (
     int32 as int,
     int64,
     int64 as long,
+    qint8,
+    qint32,
+    quint8,
     set_default_dtype,
     uint8,
     uint16,
@@ -103,6 +106,7 @@ from .compiler import compile
 _LATER = (
     "accelerator",
     "amp",
+    "ao",
     "backends",
     "cuda",
     "distributed",
@@ -122,6 +126,7 @@ _LATER = (
     "optim",
     "overrides",
     "profiler",
+    "quantization",
     "serialization",
     "signal",
     "sparse",
@@ -180,6 +185,7 @@ _INSIDE = {
     "errors",
     "foreach",
     "io",
+    "quantized",
     "sys",
     "warnings",
 }

@@ -76,6 +76,11 @@ ALL = (
     float16, bfloat16, float32, float64, complex64, complex128,
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
+# Codes of quantized tensors (``quantized/``); no plain tensor has them.
+qint8 = dtype("qint8", np.dtype(np.int8), 10, "QInt8Tensor")
+quint8 = dtype("quint8", np.dtype(np.uint8), 10, "QUInt8Tensor")
+qint32 = dtype("qint32", np.dtype(np.int32), 12, "QInt32Tensor")
+QUANTIZED = (qint8, quint8, qint32)
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "cfloat": complex64, "cdouble": complex128,
@@ -243,4 +248,4 @@ class iinfo(_Limits):
 
 
 def _named(name: str) -> dtype:
-    return next(d for d in ALL if d.name == name)
+    return next(d for d in (*ALL, *QUANTIZED) if d.name == name)

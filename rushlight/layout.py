@@ -8,7 +8,13 @@ __all__ = [
     "contiguous_format",
     "layout",
     "memory_format",
+    "per_channel_affine",
+    "per_channel_affine_float_qparams",
+    "per_channel_symmetric",
+    "per_tensor_affine",
+    "per_tensor_symmetric",
     "preserve_format",
+    "qscheme",
     "sparse_bsc",
     "sparse_bsr",
     "sparse_coo",
@@ -39,6 +45,10 @@ class layout(_Name):
     """How elements are stored: one after the other, or only some of them with their places (``sparse/``)."""
 
 
+class qscheme(_Name):
+    """How the codes of a quantized tensor stand for numbers: one scale for all, or one for each channel."""
+
+
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
@@ -46,6 +56,9 @@ channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
 sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")  # names only: no tensor has them
+per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")
+per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")  # a name only: no tensor has it
 
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
 

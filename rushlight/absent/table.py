@@ -48,7 +48,7 @@ _ONE_PROCESS = "this part of torch.distributed is not built yet; process groups 
 _EAGER = "rushlight.compile traces Python itself: there is no graph of instructions to look at or change"
 _SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export take the module as it is"
 _PROFILE = "torch.profiler.profile writes tables and traces; this part of the profiler is not here"
-_QUANTIZED = "there are no quantized tensors here; use float16 or bfloat16"
+_QUANTIZED = "this part of quantization is not here; quantize_dynamic, prepare, prepare_qat and convert are"
 _NO_DEVICE = "there is no such device here; is_available() says so"
 _ONNX = "torch.onnx.export writes ONNX files; this part of torch.onnx is not here"
 _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes one program of a step"
@@ -83,9 +83,8 @@ PARTS = {
         nothing="_assert_async _sync",
         classes="PyTorchFileReader PyTorchFileWriter "
         "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
-        functions="quantize_per_tensor quantize_per_channel",
         keeps="_disable_dynamo",
-        dtypes="complex32 chalf qint8 quint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
+        dtypes="complex32 chalf quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
         values={name: layout(name) for name in ("jagged", "_mkldnn")},
         here={"_dynamo_is_compiling": "compiler.is_compiling"},
@@ -275,23 +274,17 @@ PARTS = {
     "_logging": Part(_TRACED, nothing="set_logs _init_logs warning_once"),
     "_ops": Part(_INTERNAL, classes="OpOverload OpOverloadPacket HigherOrderOperator"),
     "_weights_only_unpickler": Part(_INTERNAL, functions="load"),
-    "ao": Part(_QUANTIZED),
-    "ao.nn": Part(_QUANTIZED),
-    "ao.nn.quantized": Part(_QUANTIZED, classes="Linear Conv2d Embedding"),
+    "ao.nn.quantized": Part(_QUANTIZED, classes="Embedding EmbeddingBag Conv1d Conv3d LSTM BatchNorm2d LayerNorm"),
     "ao.quantization": Part(
         _QUANTIZED,
-        classes="QConfig QConfigMapping QuantStub DeQuantStub QuantWrapper ObserverBase FakeQuantize FakeQuantizeBase "
-        "MinMaxObserver HistogramObserver MovingAverageMinMaxObserver",
-        functions="quantize quantize_dynamic quantize_qat prepare prepare_qat convert fuse_modules fuse_modules_qat "
-        "get_default_qconfig get_default_qat_qconfig get_default_qconfig_mapping",
+        classes="QConfigMapping QuantType",
+        functions="get_default_qconfig_mapping get_default_qat_qconfig_mapping prepare_jit convert_jit quantize_jit "
+        "quantize_dynamic_jit prepare_dynamic_jit convert_dynamic_jit fuse_conv_bn_jit",
     ),
-    "ao.quantization.fake_quantize": Part(_QUANTIZED, classes="FakeQuantize FakeQuantizeBase"),
-    "ao.quantization.observer": Part(_QUANTIZED, classes="ObserverBase MinMaxObserver HistogramObserver"),
-    "quantization": Part(
-        _QUANTIZED,
-        classes="QConfig QuantStub DeQuantStub",
-        functions="quantize quantize_dynamic prepare prepare_qat convert fuse_modules get_default_qconfig",
+    "ao.quantization.quantize_fx": Part(
+        _QUANTIZED, functions="prepare_fx prepare_qat_fx convert_fx fuse_fx convert_to_reference_fx"
     ),
+    "ao.quantization.quantize_pt2e": Part(_QUANTIZED, functions="prepare_pt2e prepare_qat_pt2e convert_pt2e"),
     "autograd.profiler": Part(
         _PROFILE, classes="KinetoStepTracker EnforceUnique", functions="load_nvprof parse_nvprof_trace"
     ),
@@ -488,7 +481,16 @@ PARTS = {
     ),
     "utils._mode_utils": Part("", here={"no_dispatch": "autograd.dispatching.Disabled"}),
     "nn.intrinsic": Part(_QUANTIZED),
-    "nn.quantized": Part(_QUANTIZED),
+    "nn.quantized": Part(
+        _QUANTIZED,
+        here={
+            name: f"ao.nn.quantized.{name}"
+            for name in ["Conv2d", "DeQuantize", "FloatFunctional", "Linear", "Quantize"]
+        },
+    ),
+    "nn.quantized.dynamic": Part(
+        _QUANTIZED, here={name: f"ao.nn.quantized.dynamic.{name}" for name in ["GRU", "LSTM", "Linear"]}
+    ),
     "nn.qat": Part(_QUANTIZED),
     "nn.quantizable": Part(_QUANTIZED),
     "fx.immutable_collections": Part(_EAGER, values={"immutable_list": list, "immutable_dict": dict}),

@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..device import cpu, device
 from ..device import device as Device
-from ..layout import sparse_coo, sparse_csc, sparse_csr, strided
+from ..layout import per_channel_affine, per_tensor_affine, sparse_coo, sparse_csc, sparse_csr, strided
 from ..nn.parameter import Parameter
 from ..ops.creation import empty, on_device
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent
@@ -102,6 +102,28 @@ def rebuild_sparse_tensor(form, parts):
 
 
 _SPARSE, _INDEX = (sparse_coo, sparse_csr, sparse_csc), ("int64", "int32")
+
+
+def rebuild_quantized(storage, offset, size, stride, quantizer, requires_grad, backward_hooks):
+    """A quantized tensor, of a storage whose dtype says what its codes are."""
+    if not isinstance(storage, TypedStorage) or storage.dtype not in dtypes.QUANTIZED:
+        raise UnpicklingError("the file is corrupted: a quantized tensor in a storage of plain numbers")
+    stored = dtypes.of_numpy(storage.dtype.numpy)
+    codes = _placed(storage.untyped(), stored, offset, size, stride, False, None)
+    return quantized_from_codes(codes, storage.dtype, quantizer)
+
+
+def quantized_from_codes(codes, kind, quantizer):
+    """A quantized tensor from a plain one of its codes."""
+    from ..quantized import QuantizedTensor
+
+    match quantizer:
+        case [scheme, float() as scale, int() as zero] if scheme is per_tensor_affine:
+            return QuantizedTensor(codes, kind, scale, zero)
+        case [scheme, Tensor() as scale, Tensor() as zero, int() as axis] if scheme is per_channel_affine:
+            if 0 <= axis < codes.ndim and scale.shape == zero.shape == codes.shape[axis : axis + 1]:
+                return QuantizedTensor(codes, kind, scale, zero, axis)
+    raise UnpicklingError("the file is corrupted: a quantized tensor without its scale and zero point")
 
 
 def rebuild_parameter(data, requires_grad, backward_hooks):
@@ -272,6 +294,7 @@ def rebuild_functions() -> dict[str, object]:
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
         "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
         "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
+        "torch._utils._rebuild_qtensor": rebuild_quantized,
         "torch._utils._rebuild_parameter": rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild_from_cpu,
@@ -285,7 +308,8 @@ def safe_globals() -> dict[str, object]:
     known = {**rebuild_functions(), "torch.Tensor": Tensor, "torch.nn.parameter.Parameter": Parameter}
     known["torch.nn.Parameter"] = Parameter
     known["torch.storage.UntypedStorage"] = StorageType(None)
-    for dtype in dtypes.ALL:
+    known.update({f"torch.{scheme.name}": scheme for scheme in (per_tensor_affine, per_channel_affine)})
+    for dtype in (*dtypes.ALL, *dtypes.QUANTIZED):
         known[f"torch.{dtype.name}"] = dtype
         for place in ("torch", "torch.cuda"):
             known[f"{place}.{dtype.word}Storage"] = StorageType(dtype)

@@ -18,7 +18,7 @@ import numpy as np
 from .. import dtypes
 from ..device import device
 from ..engine import namespace_of
-from ..layout import dense_strides, layout, memory_format
+from ..layout import dense_strides, layout, memory_format, qscheme
 from ..nn.hooks import STATE_NAMES
 from ..nn.module import Module
 from ..nn.parameter import Parameter
@@ -209,6 +209,8 @@ def _pickler(pickle_module):
             if write is None:
                 if isinstance(obj, Tensor) and type(obj).__reduce_ex__ in _OWN_REDUCE:
                     write = _write_tensor
+                elif isinstance(obj, Tensor) and obj.is_quantized:
+                    write = _write_quantized
                 elif isinstance(obj, Module):
                     write = _write_module
                 else:
@@ -252,6 +254,16 @@ def _write_tensor(pickler, t: Tensor):
         if type(t) is not Tensor or t.__dict__:
             call = rebuild.rebuild_from_type, (call[0], type(t), call[1], dict(t.__dict__))
     return pickler.save_reduce(*call, obj=t)
+
+
+def _write_quantized(pickler, q):
+    from ..quantized.tensor import quantizer
+
+    _, (storage, offset, size, stride, *_) = _tensor_parts(q._codes, pickler.storages)
+    word, _, *rest = storage.identity
+    named = Persistent((word, StorageName(q.dtype), *rest))
+    args = (named, offset, size, stride, quantizer(q), False, OrderedDict())
+    return pickler.save_reduce(rebuild.rebuild_quantized, args, obj=q)
 
 
 def _write_call(pickler, t: Tensor, function, args: tuple) -> None:
@@ -345,6 +357,7 @@ _WRITERS = {
     StorageName: lambda pickler, n: pickler.write_name(n, *n.place),
     dtypes.dtype: lambda pickler, d: pickler.write_name(d, "torch", d.name),
     memory_format: lambda pickler, form: pickler.write_name(form, "torch", form.name),
+    qscheme: lambda pickler, scheme: pickler.write_name(scheme, "torch", scheme.name),
     device: lambda pickler, d: pickler.save_reduce(device, (d.type,) if d.index is None else (d.type, d.index), obj=d),
     layout: _write_layout,
     type: _write_class,

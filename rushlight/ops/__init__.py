@@ -11,7 +11,7 @@ from . import random
 from . import operators
 from . import activation, embedding, loss, norm
 from . import attention, rnn
-from . import lobpcg, segments, sparse
+from . import lobpcg, quantize, segments, sparse
 from .public import PUBLIC
 
 __all__ = list(PUBLIC)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import cells
+from . import quantize
 from .public import PUBLIC, public
 
 
@@ -97,9 +100,9 @@ def _run(name, x, sizes, hx, params, num_layers, dropout, train, bidirectional):
         outputs = []
         for direction in range(directions):
             k = layer * directions + direction
-            call = _oneDNN if name == "lstm" and each in (2, 4) else xp_.recurrent
             h, c = state[0][k], state[1][k] if name == "lstm" else None
             weights = _weights(params[k * each : (k + 1) * each])
+            call = _recurrence(name, weights)
             y, *last = call(x, h, c, *weights, kind=name, sizes=sizes, reverse=direction == 1)
             outputs.append(y)
             for final, value in zip(finals, last):
@@ -108,6 +111,13 @@ def _run(name, x, sizes, hx, params, num_layers, dropout, train, bidirectional):
         if dropout and train and layer < num_layers - 1:
             x = PUBLIC["dropout"](x, dropout, train)
     return (x, *(PUBLIC["stack"](final, 0) for final in finals))
+
+
+def _recurrence(name, weights):
+    """The operator; its forward alone, in the namespace of codes, for weights that are quantized."""
+    if weights[0].is_quantized:
+        return functools.partial(xp_.recurrent.op.forward, quantize.DYNAMIC)
+    return _oneDNN if name == "lstm" and weights[-1] is None else xp_.recurrent
 
 
 def _weights(params):
@@ -148,4 +158,5 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def _cell(kind, input, h, c, w_ih, w_hh, b_ih, b_hh):
-    return cells.step(xp_, kind, xp_.linear(input, w_ih, b_ih), h, c, w_hh, b_hh, None)
+    xp = quantize.DYNAMIC if w_ih.is_quantized else xp_
+    return cells.step(xp, kind, xp.linear(input, w_ih, b_ih), h, c, w_hh, b_hh, None)

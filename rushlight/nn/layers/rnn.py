@@ -9,6 +9,7 @@ import warnings
 from ...ops import PUBLIC
 from ...ops.creation import empty, zeros
 from ...ops.linalg import check_linear_dtypes
+from ...tensor import Tensor
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
@@ -165,11 +166,11 @@ class RNNBase(Module):
         return input
 
     def _check(self, x, hx, batch, packed) -> None:
-        weight = getattr(self, self._all_weights[0][0])
-        if x.dtype != weight.dtype:
+        dtype = self._weight_dtype()
+        if x.dtype != dtype:
             raise ValueError(
-                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-                f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                f"input.to({dtype}), or convert model: model.to({x.dtype})"
             )
         if packed and x.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")
@@ -184,11 +185,14 @@ class RNNBase(Module):
             if tuple(state.shape) != (count, batch, width):
                 name = f"hidden[{i}]" if len(hx) > 1 else "hidden"
                 raise RuntimeError(f"Expected {name} size {(count, batch, width)}, got {list(state.shape)}")
-            if state.dtype != weight.dtype:
+            if state.dtype != dtype:
                 raise RuntimeError(
-                    f"Expected {'hx' if len(hx) == 1 else f'hx[{i}]'} to have the weights' dtype, {weight.dtype}, "
+                    f"Expected {'hx' if len(hx) == 1 else f'hx[{i}]'} to have the weights' dtype, {dtype}, "
                     f"but got {state.dtype}"
                 )
+
+    def _weight_dtype(self):
+        return getattr(self, self._all_weights[0][0]).dtype
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -288,6 +292,10 @@ class RNNCellBase(Module):
     __constants__ = ["input_size", "hidden_size", "bias"]
     function: str
     states = 1
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
         super().__init__()
@@ -326,9 +334,7 @@ class RNNCellBase(Module):
         elif not batched:
             states = tuple(s.unsqueeze(0) for s in states)
         self._check(x, states)
-        check_linear_dtypes(x._array, self.weight_ih._array, self.bias_ih)
-        for state in states:
-            check_linear_dtypes(state._array, self.weight_hh._array, self.bias_hh)
+        self._check_dtypes(x, states)
         result = PUBLIC[self._function()](
             x, states if self.states > 1 else states[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         )
@@ -338,6 +344,11 @@ class RNNCellBase(Module):
 
     def _function(self) -> str:
         return self.function
+
+    def _check_dtypes(self, x, states) -> None:
+        check_linear_dtypes(x._array, self.weight_ih._array, self.bias_ih)
+        for state in states:
+            check_linear_dtypes(state._array, self.weight_hh._array, self.bias_hh)
 
     def _check(self, x, states) -> None:
         if x.shape[1] != self.input_size:
