@@ -425,3 +425,56 @@ def test_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
     assert run() == f"{tmp_path / 'xla'}: 0 files, 0.0 MB\n"
     monkeypatch.setenv("RUSHLIGHT_CACHE", "0")
     assert run().startswith("nothing is kept")
+
+
+# -- scale -------------------------------------------------------------------------------------------------------------
+
+
+def test_scale_prints_a_table_and_what_it_assumes(capsys):
+    from rushlight.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["scale", "--params", "70e9", "--chips", "4096", "--shard", "256", "--chip", "h100", "v5p"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0 and "16 replicas x 256 shards x 1 tensor x 1 stages" in out
+    assert "Assumed, not measured:" in out and "h100: products reach 42% of 989 TFLOP/s" in out
+    for wrong in (["--tensor", "3"], ["--shard", "5"], ["--chips", "0"], ["--overlap", "2"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["scale", *wrong])
+        assert ended.value.code == 2
+
+
+def test_the_limits_of_the_paper_model():
+    import dataclasses
+
+    from rushlight.cli.scale import CHIPS, Layout, Work, all_reduce, estimate, gather, hops, useful
+
+    chip = dataclasses.replace(CHIPS["h100"], delay=0.0)
+    work = Work(1e9, 24, 2048, 1024, 1e7)
+    alone = estimate(work, Layout(1, 1, 1, 1, 1), chip)
+    assert alone.moved == alone.exposed == alone.tensor == alone.bubble == 0  # one chip moves nothing
+    assert alone.compute == pytest.approx(work.operations / (chip.peak * chip.efficiency))
+    assert alone.state > 16e9 > estimate(work, Layout(8, 1, 1, 8, 1), chip).state
+
+    cut = estimate(work, Layout(64, 1, 1, 64, 1), chip)
+    assert cut.compute == pytest.approx(alone.compute / 64)
+    fast = estimate(work, Layout(64, 1, 1, 64, 1), dataclasses.replace(chip, far_rate=2 * chip.far_rate))
+    assert fast.moved == pytest.approx(cut.moved / 2)
+    assert cut.moved == pytest.approx(6e9 * 63 / 64 / chip.far_rate)  # 6 bytes a parameter, all but its own part
+    assert estimate(work, Layout(64, 1, 1, 64, 1), chip, overlap=0.0).exposed == cut.moved
+    long = estimate(dataclasses.replace(work, tokens=1e12), Layout(64, 1, 1, 64, 1), chip, overlap=1.0)
+    of_peak = work.operations * 1e5 / (long.step * 64 * chip.peak)
+    assert of_peak == pytest.approx(chip.efficiency, rel=1e-3)  # with enough text only the products count
+    few = estimate(dataclasses.replace(work, tokens=1.0), Layout(64, 1, 1, 64, 1), chip)
+    assert few.compute == pytest.approx(6e9 / chip.memory_rate)  # with hardly any, reading the weights does
+
+    stages = [estimate(work, Layout(64, 1, 4, 16, m), chip) for m in (4, 400)]
+    assert stages[0].bubble == pytest.approx(0.75 * stages[0].compute) and stages[1].bubble < 0.01 * stages[1].compute
+    tensor = estimate(work, Layout(64, 8, 1, 8, 1), chip)
+    assert tensor.tensor == pytest.approx(4 * 24 * all_reduce(2 * 2048 * 1e7 / 8, 8, chip.near_rate))
+    assert estimate(work, Layout(64, 1, 1, 8, 1), chip).state == pytest.approx(tensor.state * 8, rel=0.1)
+
+    assert gather(100.0, 1, 10.0) == 0 and gather(100.0, 10**9, 10.0) == pytest.approx(10.0)
+    assert hops(1, CHIPS["v5p"]) == 0 and hops(4096, CHIPS["h100"]) == 4095
+    assert hops(4096, CHIPS["v5p"]) == pytest.approx(45)
+    assert round(useful(5, 180, 18000), 2) == 0.97 and round(useful(60, 900, 18000), 2) == 0.87

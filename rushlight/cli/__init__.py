@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import bench, cache, check, launch, quickstart, run, summary, typings
+from . import bench, cache, check, launch, quickstart, run, scale, summary, typings
 
 COMMANDS = {
     "run": run,
@@ -14,6 +14,7 @@ COMMANDS = {
     "summary": summary,
     "quickstart": quickstart,
     "bench": bench,
+    "scale": scale,
     "typings": typings,
     "cache": cache,
 }
@@ -48,6 +49,7 @@ _WELCOME = """rushlight runs PyTorch programs on NumPy and XLA, without PyTorch.
   rushlight summary net.py:Net --input 1,3,32,32    layers, output shapes, parameters, multiply-adds
   rushlight launch --nproc-per-node 2 train.py      several processes, with torchrun's options
   rushlight bench                            measure it beside PyTorch
+  rushlight scale --params 70e9 --chips 4096        estimate, on paper, how a model trains on many chips
   rushlight typings                          make torch a name of rushlight for editors
   rushlight cache                            show and clear what is kept
 

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.lib import _jax  # batched_device_put has no public name: it is what device_put calls
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .world import quiet
@@ -35,11 +36,21 @@ class Ring:
         self.mesh = Mesh(np.array([devices[p] for p in processes]), (AXIS,))
         self._rows = NamedSharding(self.mesh, PartitionSpec(AXIS))
         self._lengths: set = set()
+        self._shapes: dict = {}
         self._used = False
 
-    def all_reduce(self, x, op: str):
-        """The sum (or what ``op`` says) of all members' ``x``."""
-        return self._pieces("all_reduce", x[None], self._exact(x), lambda y, n: y[None], op=op)[0]
+    def all_reduce(self, x, op: str, into=None):
+        """The sum (or what ``op`` says) of all members' ``x``; piece by piece ``into`` an array, if one is given."""
+        if into is None:
+            return self._pieces("all_reduce", x[None], self._exact(x), lambda y, n: y[None], op=op)[0]
+        step, length = PIECE // x.dtype.itemsize, self._exact(x)
+        for i in range(0, x.shape[0], step):  # a piece's memory is free for the next when it was copied
+            part = x[i : i + step]
+            count = part.shape[0]
+            if (n := length(count)) != count:
+                part = np.pad(part, (0, n - count))
+            into[i : i + count] = self._run("all_reduce", part, op=op)[:count]
+        return into
 
     def broadcast(self, x, source: int):
         """``x`` of member number ``source``."""
@@ -77,8 +88,7 @@ class Ring:
         return found[0] if len(found) == 1 else xp.concatenate(found, axis=1)
 
     def _run(self, name: str, x, **static):
-        local = jax.device_put(x, self.here)
-        whole = jax.make_array_from_single_device_arrays((self.size * x.shape[0],), self._rows, [local])
+        whole = self._joined(x)
         program = _program(self.mesh, name, tuple(sorted(static.items())))
         if self._used:
             made = program(whole)
@@ -86,8 +96,18 @@ class Ring:
             with quiet():
                 made = jax.block_until_ready(program(whole))
             self._used = True
-        mine = made.addressable_shards[0].data
+        mine = made.addressable_data(0)
         return np.asarray(mine) if x.__class__ is np.ndarray else mine
+
+    def _joined(self, x):
+        """The array of all members of which this one has ``x``."""
+        key = x.shape[0] * self.size, x.dtype
+        if x.__class__ is not np.ndarray:
+            return jax.make_array_from_single_device_arrays(key[:1], self._rows, [jax.device_put(x, self.here)])
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = jax.core.ShapedArray(key[:1], x.dtype)
+        return _jax.batched_device_put(shape, self._rows, [x], [self.here])  # 4 µs; what it is made of is 40
 
     def _exact(self, x):
         """The length of a sum is its own, for the first few: members do the same, so they agree."""
