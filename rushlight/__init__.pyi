@@ -117,6 +117,7 @@ def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The angle of each complex number, in radians; π for negative real ones."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Whether any element is true."""
+from rushlight import ao as ao
 @overload
 def arange(start: _Number, end: _Number, step: _Number=1, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor: ...
 @overload
@@ -392,6 +393,8 @@ def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Degrees as radians."""
 def deg2rad_(input: _Tensor) -> _Tensor:
     """In-place version of deg2rad."""
+def dequantize(input: _Tensor) -> _Tensor:
+    """The float32 tensor that the codes stand for; of a list, each."""
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The determinant."""
 def detach(self: _Tensor) -> _Tensor:
@@ -486,6 +489,10 @@ def expm1_(input: _Tensor) -> _Tensor:
 from rushlight import export as export
 def eye(n: _int, m: _int | None=None, *, out: _Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """Ones on the diagonal, zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: _Tensor, scale: Any, zero_point: Any, axis: Any, quant_min: Any, quant_max: Any) -> _Tensor:
+    """`fake_quantize_per_tensor_affine` with a scale and zero point for each index along `axis`."""
+def fake_quantize_per_tensor_affine(input: _Tensor, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any) -> _Tensor:
+    """`input` rounded to the values that codes from `quant_min` to `quant_max` can stand for."""
 def feature_alpha_dropout(input: _Tensor, p: _float, train: Any) -> _Tensor:
     """Where `train`, whole channels dropped with probability `p`, as SELU wants it."""
 def feature_alpha_dropout_(input: _Tensor, p: _float, train: Any) -> _Tensor:
@@ -687,6 +694,8 @@ int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
+def int_repr(self: _Tensor) -> _Tensor:
+    """The codes of a quantized tensor."""
 def inverse(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The inverse of square matrices."""
 def is_anomaly_check_nan_enabled() -> _bool:
@@ -1003,6 +1012,11 @@ def pca_lowrank(A: _Tensor, q: _Tensor | _Scalar | None = None, center: _bool = 
     """Principal components of the rows of A: `svd_lowrank` of A with its columns' means taken off."""
 def pdist(input: _Tensor, p: _float = 2.0) -> _Tensor:
     """The p-norm distances between all pairs of rows."""
+per_channel_affine: Any
+per_channel_affine_float_qparams: Any
+per_channel_symmetric: Any
+per_tensor_affine: Any
+per_tensor_symmetric: Any
 def permute(input: _Tensor, *dims: _int | Sequence[_int]) -> _Tensor:
     """The dimensions in another order."""
 def permute_copy(input: _Tensor, *dims: _int | Sequence[_int]) -> _Tensor:
@@ -1038,10 +1052,31 @@ def promote_types(type1: Any, type2: Any) -> _dtype:
     """The smallest dtype that both promote to."""
 def put(input: _Tensor, index: _Tensor, source: Any, accumulate: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """`source` placed (or added) at positions of the flattened tensor."""
+def q_per_channel_axis(self: _Tensor) -> _Tensor:
+    """The dimension whose indices are the channels."""
+def q_per_channel_scales(self: _Tensor) -> _Tensor:
+    """The scale of each channel."""
+def q_per_channel_zero_points(self: _Tensor) -> _Tensor:
+    """The code that stands for 0 in each channel."""
+def q_scale(self: _Tensor) -> _Tensor:
+    """How far apart the numbers of a quantized tensor are."""
+def q_zero_point(self: _Tensor) -> _Tensor:
+    """The code of a quantized tensor that stands for 0."""
+qint32: _dtype
+qint8: _dtype
 def qr(input: _Tensor, some: _bool = True) -> _returns.qr:
     """Q and R; `some` for the reduced ones."""
+from rushlight.layout import qscheme as qscheme
 def quantile(input: _Tensor, q: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: _Tensor | None = None) -> _Tensor:
     """The values below which fractions `q` of the elements lie, all or along `dim`."""
+from rushlight import quantization as quantization
+def quantize_per_channel(input: _Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> _Tensor:
+    """A quantized tensor with a scale and zero point for each index along `axis`."""
+def quantize_per_tensor(input: _Tensor, scale: Any, zero_point: Any, dtype: _dtype | None) -> _Tensor:
+    """A quantized tensor: codes of `dtype` (qint8, quint8 or qint32) with one scale and zero point."""
+def quantize_per_tensor_dynamic(input: _Tensor, dtype: _dtype | None, reduce_range: Any) -> _Tensor:
+    """`quantize_per_tensor` with the scale and zero point that cover all of `input`."""
+quint8: _dtype
 def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Radians as degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor:
@@ -1450,14 +1485,12 @@ def zeros(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype 
     """A tensor filled with zeros."""
 def zeros_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """`zeros` with the shape, dtype and device of `input`."""
-ao: Any
 cpu: Any
 functional: Any
 monitor: Any
 mps: Any
 mtia: Any
 package: Any
-quantization: Any
 return_types: Any
 xpu: Any
 __version__: _str

@@ -441,6 +441,8 @@ class Tensor:
         """In-place version of deg2rad."""
     def dense_dim(self) -> _int:
         """How many dimensions the values of a sparse tensor have."""
+    def dequantize(self) -> _Tensor:
+        """The float32 tensor that the codes stand for; of a list, each."""
     def det(self) -> _Tensor:
         """The determinant."""
     def detach(self) -> _Tensor:
@@ -653,6 +655,8 @@ class Tensor:
         """The sums of products over both last dimensions."""
     def int(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int32."""
+    def int_repr(self) -> _Tensor:
+        """The codes of a quantized tensor."""
     def inverse(self) -> _Tensor:
         """The inverse of square matrices."""
     def is_coalesced(self, *_: Any) -> _bool:
@@ -980,8 +984,20 @@ class Tensor:
         """`source` placed (or added) at positions of the flattened tensor."""
     def put_(self, index: _Tensor, source: Any, accumulate: _bool = False) -> Self:
         """In-place version of put."""
+    def q_per_channel_axis(self) -> _Tensor:
+        """The dimension whose indices are the channels."""
+    def q_per_channel_scales(self) -> _Tensor:
+        """The scale of each channel."""
+    def q_per_channel_zero_points(self) -> _Tensor:
+        """The code that stands for 0 in each channel."""
+    def q_scale(self) -> _Tensor:
+        """How far apart the numbers of a quantized tensor are."""
+    def q_zero_point(self) -> _Tensor:
+        """The code of a quantized tensor that stands for 0."""
     def qr(self, some: _bool = True) -> _returns.qr:
         """Q and R; `some` for the reduced ones."""
+    def qscheme(self) -> _Tensor:
+        """How the codes of a quantized tensor stand for numbers."""
     def quantile(self, q: _Tensor | _Scalar, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> _Tensor:
         """The values below which fractions `q` of the elements lie, all or along `dim`."""
     def rad2deg(self) -> _Tensor:
