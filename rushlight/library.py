@@ -140,13 +140,36 @@ class CustomOpDef:
             return args
         if self._signature is None:
             raise RuntimeError(f"{self._qualname}: no kernel was registered yet")
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise RuntimeError(f"{self._qualname}() {error}. Declaration: {self._declaration()}") from None
         bound.apply_defaults()
+        for place, (name, value) in enumerate(bound.arguments.items()):
+            if self._signature.parameters[name].annotation in (Tensor, "torch.Tensor", "Tensor"):
+                self._check_tensor(place, name, value)
         return (*bound.args, *bound.kwargs.values())
+
+    def _check_tensor(self, place: int, name: str, value) -> None:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(
+                f"{self._qualname}() Expected a value of type 'Tensor' for argument '{name}' but instead found type "
+                f"'{type(value).__name__}'.\nPosition: {place}\nValue: {value}\nDeclaration: {self._declaration()}"
+            )
+
+    def _declaration(self) -> str:
+        return self._qualname + self._schema
 
     def _run(self, *args):
         kind = next((t.device.type for t in _tensors(args)), "cpu")
+        if kind == "meta" and self._fake is not None:
+            return self._called(self._fake, args)
         kernel = self._kernels.get(kind) or self._kernels.get(_EVERY_DEVICE)
+        if kind == "meta" and "meta" not in self._kernels:
+            raise RuntimeError(
+                f"There was no fake impl registered for {self!r}. This is necessary for torch.compile/export/fx "
+                f"tracing to work. Please use `{self._name}.register_fake` to add an fake impl."
+            )
         if kernel is None:
             raise NotImplementedError(
                 f"Could not run '{self._qualname}' with arguments on '{kind}': kernels were registered for "
@@ -158,7 +181,16 @@ class CustomOpDef:
         names = list(self._signature.parameters.values()) if self._signature else []
         by_name = {p.name: a for p, a in zip(names, args) if p.kind is p.KEYWORD_ONLY}
         with no_grad():
-            return kernel(*args[: len(args) - len(by_name)], **by_name)
+            output = kernel(*args[: len(args) - len(by_name)], **by_name)
+        for t in _tensors(output if isinstance(output, (tuple, list)) else (output,)):
+            if any(t is a for a in _tensors(args)):
+                raise RuntimeError(
+                    f"{self._name}: The output of this custom operator (1) must not also be an input to this custom "
+                    "operator and (2) may not alias any inputs to this custom operator or other returns. The most "
+                    "common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. "
+                    "Please instead return a clone of the offending output tensor(s) (e.g. return x.clone())."
+                )
+        return output
 
     def _recorded(self):
         operator = self
@@ -175,8 +207,8 @@ class CustomOpDef:
             def backward(ctx, *grads):
                 if operator._backward is None:
                     raise RuntimeError(
-                        f"Trying to backward through {operator._qualname}.default but no autograd formula was "
-                        "registered. Please use register_autograd to add one."
+                        f"Trying to backward through {operator._namespace}.{operator._name}.default but no autograd "
+                        "formula was registered. Please use register_autograd to add one."
                     )
                 return operator._backward(ctx, *grads)
 
@@ -285,7 +317,11 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name: str | None = N
     parts, only = [], False
     for i, p in enumerate(inspect.signature(prototype_function).parameters.values()):
         if p.name not in hints:
-            raise ValueError(f"infer_schema(func): Parameter {p.name} must have a type annotation.")
+            signature = inspect.signature(prototype_function)
+            raise ValueError(
+                f"infer_schema(func): Parameter {p.name} must have a type annotation. Got func with signature "
+                f"{signature})"
+            )
         if p.kind is p.KEYWORD_ONLY and not only:
             only = True
             parts.append("*")

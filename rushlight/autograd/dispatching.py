@@ -232,7 +232,10 @@ class Dispatched(OpNode):
     def __init__(self, plan, args, edges, outs, kept, static, several, rest):
         self.plan, self.edges, self.static = plan, edges, static
         self.xp = namespace_of(outs[0]._array)
-        self.saved = plan.keep(args, kept)
+        hooked = switches.active and (switches.state.saved_hooks or switches.state.anomaly)
+        if hooked and kept is not None:
+            kept = tuple([_array(t) for t in kept]) if several else _array(kept)
+        self.saved = plan.keep(args, kept, self._aux_of(args) if hooked else None)
         self.versions = versions_of(self.saved[: plan.count])
         self.shape, self.dtype = (None, None) if several else (outs[0]._array.shape, outs[0]._array.dtype)
         self.sequence = next(_sequence)
@@ -240,6 +243,11 @@ class Dispatched(OpNode):
         self.details = Details()
         self.arguments, self.given = args, state.given
         self.rest = rest  # what the call returned beside the first output
+        if hooked:  # what hooks hold, nobody else may
+            from .graph import pack
+
+            self.arguments, self.rest = None, ()
+            pack(self)
 
     def shown(self) -> OpNode:
         self.__class__ = _named(self.plan.node)
@@ -248,6 +256,8 @@ class Dispatched(OpNode):
     def _output(self, y):
         from ..ops import calls
 
+        if self.details.packed:
+            return super()._output(y)
         return tuple([calls.detached(t) for t in y]) if isinstance(y, tuple) else calls.detached(y)
 
     def _release(self) -> None:
@@ -259,9 +269,17 @@ class Dispatched(OpNode):
         known = {**op.static, **self.static, **dict(zip(self.plan.names, values))}
         if all(n in known for n in op.aux_names):
             return op.aux(xp, *[known[n] for n in op.aux_names])
-        known.update(zip(op.arrays, [_array(a) for a in self.arguments]))  # a constant of this pass: places of maxima
-        found = op.aux(self.xp, *[known[n] for n in op.aux_names])
-        return tuple([wrap(v) for v in found]) if isinstance(found, tuple) else wrap(found)
+        if aux is None:  # a constant of this pass: places of maxima, say
+            aux = self._aux_of(self.arguments)
+        return tuple([wrap(v) for v in aux]) if isinstance(aux, tuple) else wrap(aux)
+
+    def _aux_of(self, args):
+        """The op's auxiliary value, of arrays."""
+        op = self.plan.op
+        if op.aux is None or not any(kind == "aux" for kind, _ in self.plan.others):
+            return None
+        known = {**op.static, **self.static, **dict(zip(op.arrays, [_array(a) for a in args]))}
+        return op.aux(self.xp, *[known[n] for n in op.aux_names])
 
 
 def _array(value):
@@ -298,13 +316,16 @@ def gradients(node: OpNode, g):
     """The gradients of a node as calls that are handed over; None where they are left to the op's rules."""
     from ..ops import calls
 
-    o, saved = node.plan.op, node._unpacked(node.saved)
+    o, saved = node.plan.op, node.saved
     rule = calls.GRADIENTS.get(o.name)
-    if rule is None or switches.state.grad or not concerns((*(g if type(g) is list else (g,)), *saved)):
+    packed = node.details is not None and node.details.packed  # hooks hand out what they hold once
+    if rule is None or packed or switches.state.grad:
+        return None
+    if not concerns((*(g if type(g) is list else (g,)), *saved)):
         return None
     known = {**o.static, **(node.static or {}), **dict(zip(node.plan.names, saved))}
     if isinstance(node, Dispatched):
-        known.update(zip(o.arrays, node.arguments), given=node.given, rest=node.rest)
+        known.update(zip(o.arrays, node.arguments or ()), given=node.given, rest=node.rest)
     known.update(g=g, wanted=tuple([edge is not None for edge in node.edges]))
     for name in o.arrays:
         if isinstance(known.get(name), Tensor):

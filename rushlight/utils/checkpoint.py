@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
+from collections import defaultdict
 
 from ..autograd.function import Function
 from ..autograd.grad import backward
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.mode import enable_grad, state
 from ..tensor import Tensor
+from ._python_dispatch import TorchDispatchMode
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
     "get_device_states",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
     "set_device_states",
 ]
@@ -48,6 +58,39 @@ def set_checkpoint_early_stop(enable: bool):
         yield
     finally:
         _early_stop = outer
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """Accepted: the error about a recomputation that went another way says here at once which tensor it was."""
+    yield
+
+
+class DefaultDeviceType:
+    """The device whose random state is kept beside the CPU's when no argument says one."""
+
+    _type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._type
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The tensors among ``inputs`` outside the graph, requiring gradients where they did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__)
+    return tuple([t.detach().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t for t in inputs])
+
+
+def check_backward_validity(inputs) -> None:
+    """Warn if no input requires gradients."""
+    if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 def checkpoint(
@@ -81,6 +124,8 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward_context, recompute_context = context_fn()
     frame = _Frame(function, args, kwargs, preserve, recompute_context, early_stop and _early_stop, determinism_check)
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
@@ -172,6 +217,102 @@ class _Frame:
                     f"during the forward pass.\ntensor at position {i}:\nsaved metadata: shape {shape}, {dtype}\n"
                     f"recomputed metadata: shape {tuple(t.shape)}, {t.dtype}"
                 )
+
+
+# -- selective: some results are kept ----------------------------------------------------------------------------------
+
+
+class CheckpointPolicy(enum.Enum):
+    """What becomes of an operator's result: kept, or computed again. Without a compiler, PREFER is MUST."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told beside the operator."""
+
+    def __init__(self, *, is_recompute: bool, op_output=None):
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation: bool = False):
+    """For ``context_fn``: results of operators that the policy (or a list of them) wants are kept, others are not.
+
+    >>> keep = lambda: rushlight.utils.checkpoint.create_selective_checkpoint_contexts([rushlight.ops.aten.mm.default])
+    >>> x = rushlight.ones(2, 2, requires_grad=True)
+    >>> f = lambda x: (x @ x).sigmoid()
+    >>> y = rushlight.utils.checkpoint.checkpoint(f, x, use_reentrant=False, context_fn=keep)
+    """
+    policy = policy_fn_or_list
+    if isinstance(policy, list):
+        for op in policy:
+            if not hasattr(op, "overloadpacket"):
+                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}.")
+        policy = _keeping(policy)
+    elif not callable(policy):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    kept: dict = defaultdict(list)
+    return _Keeping(policy, kept), _Reusing(kept)
+
+
+def _keeping(operators):
+    save, again = CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_RECOMPUTE
+    return lambda context, op, *args, **kwargs: save if op in operators else again
+
+
+_NOT_ASKED = ("detach", "lift_fresh", "_local_scalar_dense")  # views and numbers, which cost nothing
+_AGAIN = object()  # of a result that is computed again
+
+
+class _Keeping(TorchDispatchMode):
+    """The first run: ``kept`` has, for each operator, its results or _AGAIN in the order of its calls."""
+
+    def __init__(self, policy, kept):
+        super().__init__()
+        self.policy, self.kept = policy, kept
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if func._opname in _NOT_ASKED:
+            return out
+        wanted = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
+        if isinstance(wanted, bool):
+            wanted = CheckpointPolicy.MUST_SAVE if wanted else CheckpointPolicy.PREFER_RECOMPUTE
+        saves = "RECOMPUTE" not in wanted.name
+        self.kept[func].append(_outside(out) if saves else _AGAIN)
+        return out
+
+
+class _Reusing(TorchDispatchMode):
+    """The recomputation: what was kept is not computed."""
+
+    def __init__(self, kept):
+        super().__init__()
+        self.kept = kept
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func._opname in _NOT_ASKED:
+            return func(*args, **(kwargs or {}))
+        if not self.kept[func]:
+            raise RuntimeError(
+                f"{func} encountered during backward, but not found in storage: a checkpointed block with a selective "
+                "policy can be run backward once, and must call the same operators again"
+            )
+        out = self.kept[func].pop(0)
+        return func(*args, **(kwargs or {})) if out is _AGAIN else _outside(out)
+
+
+def _outside(out):
+    """A result without its place in the graph: it gets one again when it is used again."""
+    if isinstance(out, Tensor):
+        return out.detach()
+    return type(out)([_outside(part) for part in out]) if isinstance(out, (tuple, list)) else out
 
 
 class _Enough(Exception):

@@ -2,6 +2,7 @@
 
     python tests/packages/run.py                 # everything, in an environment made for it; prints the table
     python tests/packages/run.py --quick         # six packages that most others stand on
+    python tests/packages/run.py --quick --here  # with this interpreter, which has rushlight; skipped without an index
     python tests/packages/run.py timm peft       # only these
     python tests/packages/run.py --record timm   # record again, in a second environment with torch 2.13 (CPU)
     python tests/packages/run.py --docs          # everything, and write the table into docs/packages.md
@@ -12,6 +13,7 @@ The environments are kept in --folder, so that a second run does not install aga
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -51,12 +53,21 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="run on PyTorch and write the numbers down")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/packages.md")
     parser.add_argument("--python", help="an interpreter that has the packages: nothing is installed")
+    parser.add_argument(
+        "--here", action="store_true", help="packages in a folder of their own beside this interpreter's"
+    )
     parser.add_argument("--folder", default="/tmp/rushlight-packages", help="where environments are made")
     args = parser.parse_args()
     names = args.names or (list(QUICK) if args.quick else scripts())
     unknown = sorted(set(names) - set(scripts()))
     if unknown:
         parser.error(f"no script for {', '.join(unknown)}; there are {', '.join(scripts())}")
+    if args.here:
+        place = beside(pathlib.Path(args.folder), args.quick)
+        if place is None:
+            return 0
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH")]))
+        args.python = sys.executable
     python = args.python or environment(pathlib.Path(args.folder), args.record, args.quick)
     rows = [row for name in names for row in (record(python, name) if args.record else compare(python, name))]
     print(table(rows))
@@ -88,6 +99,43 @@ def environment(folder: pathlib.Path, recording: bool, quick: bool) -> str:
         command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", ROOT]
         subprocess.run(command, check=True)
     return str(python)
+
+
+def beside(folder: pathlib.Path, quick: bool) -> pathlib.Path | None:
+    """A folder with the packages, for this interpreter; None, and the reason printed, if they cannot be had."""
+    place = folder / "beside"
+    missing = [line for line in requirements(quick) if not _installed(line.partition("==")[0])]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--retries",
+        "0",
+        "--timeout",
+        "10",
+    ]
+    try:
+        done = subprocess.run(
+            [*pip, "--no-deps", "--target", place, *missing], capture_output=True, text=True, timeout=180
+        )
+    except subprocess.TimeoutExpired:
+        print("packages: skipped, for installing them took more than three minutes")
+        return None
+    if done.returncode:
+        print(f"packages: skipped, for pip cannot install them: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+        return None
+    return place
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def requirements(quick: bool) -> list[str]:
