@@ -125,3 +125,78 @@ def test_a_transformer_of_patches():
         model(rushlight.randn(1, 3, 16, 16))
     with pytest.raises(ValueError, match="load_state_dict"):
         models.vit_b_16(weights="DEFAULT")
+
+
+# Published parameter counts, and a key of each state dict, of models that are built without values.
+LARGER = {
+    "efficientnet_v2_m": (54_139_356, "features.7.4.block.2.fc1.weight"),
+    "efficientnet_v2_s": (21_458_488, "features.1.0.block.0.0.weight"),
+    "googlenet": (13_004_888, "inception4d.branch3.1.conv.weight"),
+    "inception_v3": (27_161_264, "Mixed_7c.branch3x3dbl_3b.bn.weight"),
+    "mnasnet0_5": (2_218_512, "layers.12.3.layers.6.weight"),
+    "mnasnet1_3": (6_282_256, "classifier.1.weight"),
+    "regnet_x_400mf": (5_495_976, "trunk_output.block4.block4-11.f.c.0.weight"),
+    "regnet_x_8gf": (39_572_648, "trunk_output.block1.block1-0.proj.0.weight"),
+    "regnet_y_400mf": (4_344_144, "trunk_output.block2.block2-0.f.se.fc1.weight"),
+    "regnet_y_1_6gf": (11_202_430, "stem.0.weight"),
+    "shufflenet_v2_x0_5": (1_366_792, "stage4.0.branch1.3.num_batches_tracked"),
+    "shufflenet_v2_x2_0": (7_393_996, "stage2.3.branch2.5.weight"),
+    "swin_s": (49_606_258, "features.5.17.attn.relative_position_bias_table"),
+    "swin_t": (28_288_354, "features.6.reduction.weight"),
+    "segmentation.deeplabv3_mobilenet_v3_large": (11_029_328, "classifier.0.convs.4.1.weight"),
+    "segmentation.deeplabv3_resnet50": (42_004_074, "classifier.0.project.0.weight"),
+    "segmentation.fcn_resnet50": (35_322_218, "aux_classifier.4.bias"),
+    "segmentation.lraspp_mobilenet_v3_large": (3_221_538, "classifier.low_classifier.weight"),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_parameters_of_larger_models(name, monkeypatch):
+    monkeypatch.setattr(rushlight.nn.init, "trunc_normal_", lambda tensor, **_: tensor)  # there are no values to draw
+    count, key = LARGER[name]
+    place, _, last = name.rpartition(".")
+    aux = {"aux_loss": True} if place and "lraspp" not in name else {}
+    with rushlight.device("meta"):
+        model = getattr(models.segmentation if place else models, last)(**aux)
+    assert sum(p.numel() for p in model.parameters()) == count and key in model.state_dict()
+
+
+@pytest.mark.parametrize("name", ["googlenet", "inception_v3", "mnasnet0_5", "regnet_y_400mf", "shufflenet_v2_x0_5"])
+def test_outputs_of_more_models(name):
+    rushlight.manual_seed(0)
+    options = {"googlenet": {"init_weights": False}, "inception_v3": {"init_weights": False, "aux_logits": False}}
+    model = getattr(models, name)(num_classes=5, **options.get(name, {}))
+    output = model.train()(rushlight.randn(2, 3, 80, 80))
+    if name == "googlenet":
+        assert output._fields == ("logits", "aux_logits2", "aux_logits1")
+        assert all(part.shape == (2, 5) for part in output)
+        output = output[0]
+    assert output.shape == (2, 5) and output.isfinite().all()
+    output.sum().backward()
+    assert next(model.parameters()).grad.abs().sum() > 0
+
+
+def test_every_pixel_has_its_classes():
+    model = models.segmentation.lraspp_mobilenet_v3_large(num_classes=4).eval()
+    assert model(rushlight.randn(1, 3, 70, 50))["out"].shape == (1, 4, 70, 50)
+    with pytest.raises(ValueError, match="not known here"):
+        models.segmentation.fcn_resnet50(weights="DEFAULT")
+
+
+@pytest.mark.parametrize(("pixel", "seen"), [((0, 0), (0, 3)), ((5, 5), (3, 10)), ((13, 13), (10, 14))])
+def test_shifted_windows_do_not_look_around_the_edge(pixel, seen):
+    from rushlight.vision.models.swin_transformer import ShiftedWindowAttention
+
+    rushlight.manual_seed(0)
+    attention = ShiftedWindowAttention(8, 7, 3, 2, 0.0, 0.0)
+    x = rushlight.randn(1, 14, 14, 8, requires_grad=True)
+    attention(x)[0, pixel[0], pixel[1]].sum().backward()
+    reached = (x.grad[0].abs().sum(-1) > 1e-12).nonzero()
+    assert reached.amin(0).tolist() == [seen[0]] * 2 and reached.amax(0).tolist() == [seen[1] - 1] * 2
+    assert len(reached) == (seen[1] - seen[0]) ** 2
+
+
+def test_a_small_swin_transformer_takes_any_size():
+    rushlight.manual_seed(0)
+    model = models.SwinTransformer(16, (2, 2), (2, 4), num_classes=3).eval()
+    assert model(rushlight.randn(2, 3, 60, 44)).shape == (2, 3)

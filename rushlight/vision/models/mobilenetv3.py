@@ -30,7 +30,18 @@ _SMALL = [
 class InvertedResidual(nn.Module):
     """Widens, filters each channel, weighs the channels, narrows."""
 
-    def __init__(self, inp: int, kernel: int, inside: int, oup: int, squeeze: bool, activation: str, stride: int, norm):
+    def __init__(
+        self,
+        inp: int,
+        kernel: int,
+        inside: int,
+        oup: int,
+        squeeze: bool,
+        activation: str,
+        stride: int,
+        norm,
+        dilation: int = 1,
+    ):
         super().__init__()
         act = nn.Hardswish if activation == "HS" else nn.ReLU
         self.use_res_connect = stride == 1 and inp == oup
@@ -39,7 +50,14 @@ class InvertedResidual(nn.Module):
             layers.append(Conv2dNormActivation(inp, inside, kernel_size=1, norm_layer=norm, activation_layer=act))
         layers.append(
             Conv2dNormActivation(
-                inside, inside, kernel_size=kernel, stride=stride, groups=inside, norm_layer=norm, activation_layer=act
+                inside,
+                inside,
+                kernel_size=kernel,
+                stride=stride if dilation == 1 else 1,
+                groups=inside,
+                norm_layer=norm,
+                activation_layer=act,
+                dilation=dilation,
             )
         )
         if squeeze:
@@ -57,15 +75,24 @@ class InvertedResidual(nn.Module):
 class MobileNetV3(nn.Module):
     """Inverted residuals with channels weighed and hard activations (https://arxiv.org/abs/1905.02244)."""
 
-    def __init__(self, inverted_residual_setting, last_channel: int, num_classes: int = 1000, dropout: float = 0.2):
+    def __init__(
+        self,
+        inverted_residual_setting,
+        last_channel: int,
+        num_classes: int = 1000,
+        dropout: float = 0.2,
+        dilated: int = 0,
+    ):
         super().__init__()
         norm = functools.partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
         channels = 16
         layers: list[nn.Module] = [
             Conv2dNormActivation(3, channels, kernel_size=3, stride=2, norm_layer=norm, activation_layer=nn.Hardswish)
         ]
-        for kernel, inside, output, squeeze, activation, stride in inverted_residual_setting:
-            layers.append(InvertedResidual(channels, kernel, inside, output, squeeze, activation, stride, norm))
+        for i, (kernel, inside, output, squeeze, activation, stride) in enumerate(inverted_residual_setting):
+            dilation = 2 if i >= len(inverted_residual_setting) - dilated else 1
+            block = (channels, kernel, inside, output, squeeze, activation, stride, norm, dilation)
+            layers.append(InvertedResidual(*block))
             channels = output
         layers.append(
             Conv2dNormActivation(channels, 6 * channels, kernel_size=1, norm_layer=norm, activation_layer=nn.Hardswish)
@@ -85,6 +112,7 @@ class MobileNetV3(nn.Module):
 
 def mobilenet_v3_large(weights=None, progress: bool = True, **kwargs) -> MobileNetV3:
     """MobileNetV3, large."""
+    kwargs["dilated"] = 3 if kwargs.get("dilated") else 0  # the last blocks keep their size, for segmentation
     return without_weights(functools.partial(MobileNetV3, _LARGE, 1280), "mobilenet_v3_large", weights, kwargs)
 
 
