@@ -8,9 +8,9 @@ With several processes all must call the same functions in the same order, as in
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
+import weakref
 from typing import Any
 
 import jax
@@ -62,7 +62,7 @@ class _Program:
     """One kind of call, compiled: the same function, shapes and layouts."""
 
     def __init__(self, name, function, constants, leaves, tree, grid, moving: dict):
-        self.grid, self.fresh = grid, True
+        self.grid = grid
         self.form: Any = None
         self.hows: list | None = None
         kinds = [_Like(leaf, grid) if _is_array(leaf) else leaf for leaf in leaves]  # holds no array
@@ -101,9 +101,7 @@ class _Program:
 
     def __call__(self, mesh, arrays, numbers):
         physical = [a.physical if a.__class__ is Spread else np.asarray(a) for a in arrays]
-        with _hushed(self.grid) if self.fresh else _AS_IT_IS:
-            made = self.run(physical, numbers)
-        self.fresh = False
+        made = _ran(self.run, physical, numbers)
         if self.hows is None:
             self.hows = [how_of(x.sharding, self.grid, x.ndim) for x in made]
         spread = [_entered(x, how, mesh, shape) for x, how, shape in zip(made, self.hows, self.shapes)]
@@ -112,12 +110,17 @@ class _Program:
         return jax.tree.unflatten(out, [next(arrays) if f is None else f[0] for f in fixed])
 
 
-_AS_IT_IS = contextlib.nullcontext()
+_connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a world of several processes
 
 
-def _hushed(grid):
-    """While processes may connect: XLA's gloo tells standard output so."""
-    return _AS_IT_IS if is_local(grid) else quiet()
+def _ran(program, *args):
+    """``program(*args)``. In a world XLA's gloo tells standard output whom it connects, in a first run: hushed."""
+    if program in _connected or jax.process_count() == 1:
+        return program(*args)
+    with quiet():
+        made = jax.block_until_ready(program(*args))
+    _connected.add(program)
+    return made
 
 
 class _Like:
@@ -282,8 +285,7 @@ def lay(array: Spread, how: tuple, mesh=None) -> Spread:
     if mesh.grid != array.grid:
         raise RuntimeError(f"a DTensor cannot move from {array.mesh} to {mesh}: they are of other devices")
     move = _laying(array.how, how, array.grid, array.shape)
-    with _hushed(array.grid):
-        return Spread(move(array.physical), how, mesh, array.shape)
+    return Spread(_ran(move, array.physical), how, mesh, array.shape)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -298,8 +300,7 @@ def lay_all(arrays: list, hows: list, dtype=None) -> list:
     """Many arrays of one mesh laid anew by one program; made of another dtype first, if one is given."""
     mesh, before = arrays[0].mesh, tuple([(a.how, a.shape) for a in arrays])
     move = _laying_all(before, tuple(hows), mesh.grid, None if dtype is None else np.dtype(dtype))
-    with _hushed(mesh.grid):
-        made = move([a.physical for a in arrays])
+    made = _ran(move, [a.physical for a in arrays])
     return [Spread(x, how, a.mesh, a.shape) for x, how, a in zip(made, hows, arrays)]
 
 

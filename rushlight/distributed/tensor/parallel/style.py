@@ -197,11 +197,16 @@ def _laid(x, mesh, layout, desired, local: bool = False):
     """An input or output as a DTensor that lies as ``desired``; what has no layout stays as it is."""
     if layout is None:
         return x
-    if not isinstance(x, DTensor):
+    if not isinstance(x, DTensor) or _is_own_part(x, mesh):
         x = DTensor.from_local(x, mesh, (layout,))
     if desired is not None:
         x = x.redistribute(mesh, (desired,))
     return x.to_local() if local else x
+
+
+def _is_own_part(x, mesh) -> bool:
+    """Is it what ``to_local`` gives in a process with several devices of the mesh: spread over those alone?"""
+    return x._array.grid != mesh.grid and x._array.grid == mesh.part().grid
 
 
 def _tuple(layouts):
