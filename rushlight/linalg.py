@@ -418,7 +418,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return xp.vector_norm(A, ord=2, axis=(rows, columns), keepdims=keepdim)
     if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
         values = svdvals(_to_the_end(A, rows, columns))
-        result = xp.sum(values, axis=-1) if ord == "nuc" else (xp.max if ord > 0 else xp.min)(values, axis=-1)
+        result = values.sum(-1) if ord == "nuc" else (xp.max if ord > 0 else xp.min)(values, axis=-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 result = xp.expand_dims(result, axis=d)
@@ -428,9 +428,9 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     if abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = xp.vector_norm(A, ord=1, axis=summed, keepdims=True)
-    result = (xp.max if ord > 0 else xp.min)(sums, axis=other, keepdims=True)
-    return result if keepdim else xp.squeeze(result, axis=(rows, columns))
+    sums = xp.vector_norm(A, ord=1, axis=summed, keepdims=keepdim)
+    other -= not keepdim and summed < other
+    return (xp.max if ord > 0 else xp.min)(sums, axis=other, keepdims=keepdim)
 
 
 def _to_the_end(A, rows, columns):

@@ -367,3 +367,28 @@ def test_matrix_exp_scales_each_matrix_by_itself():
     for other in (1e30, 1e10, INF, NAN, -1e30):
         batch = rushlight.stack([rushlight.full((2, 2), other), rushlight.tensor([[0.1, 0.2], [0.3, 0.4]])])
         assert rushlight.equal(rushlight.linalg.matrix_exp(batch)[1], alone)
+
+
+@pytest.mark.parametrize("rank", [3, 2, 1, 0])
+def test_determinant_of_a_singular_matrix_has_a_second_gradient(rank):
+    generator = rushlight.Generator().manual_seed(rank)
+    left, right = (rushlight.randn(3, rank, generator=generator, dtype=rushlight.float64) for _ in range(2))
+    for a in (left @ right.mT, rushlight.complex(left, right) @ rushlight.complex(right, left).mT):
+        a.requires_grad_()
+        gradgradcheck(linalg.det, (a,))
+        gradgradcheck(linalg.det, (rushlight.stack([a.detach(), rushlight.eye(3).to(a)]).requires_grad_(),))
+
+
+def test_factorizations_lie_by_columns():
+    a = rushlight.rand(2, 4, 3)
+    assert linalg.svd(a).U.stride() == (16, 1, 4) and linalg.svd(a).Vh.stride() == (9, 1, 3)
+    assert (linalg.inv(rushlight.eye(3)) + 1).stride() == (1, 3)
+    assert linalg.solve(rushlight.eye(3), rushlight.ones(2, 3), left=False).stride() == (3, 1)
+
+
+def test_what_has_no_derivative_says_so():
+    a = rushlight.eye(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="geqrf"):
+        rushlight.geqrf(a).a.sum().backward()
+    with pytest.raises(RuntimeError, match="ldl_factor"):
+        linalg.ldl_factor(a).LD.sum().backward()

@@ -129,6 +129,16 @@ def test_ignored_samples_do_not_count():
     assert bool((scores.grad[1] == 0).all()) and not bool((scores.grad[0] == 0).any())
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_weights_that_sum_to_zero_have_no_mean(create_graph):
+    scores, classes = X.clone().requires_grad_(), rushlight.tensor([0, -100, 2, 1])
+    for loss in (F.nll_loss, F.cross_entropy):
+        value = loss(scores, classes, weight=rushlight.zeros(X.shape[1]).to(X))
+        (g,) = rushlight.autograd.grad(value, scores, create_graph=create_graph)
+        assert value.isnan() and g[range(4), [0, 0, 2, 1]].isnan().tolist() == [True, False, True, True]
+        assert not g[1].any()
+
+
 @pytest.mark.parametrize("ignored", [-100, 1, 9])
 def test_gradients_of_ignored_samples_can_be_differentiated(ignored):
     scores = X.clone().requires_grad_()

@@ -38,6 +38,8 @@ def caller(o: Op, node=None, operator=False):
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
+    if o.name in layouts.COLUMNS:
+        return general
     return (shortcuts.single if len(o.arrays) == 1 else shortcuts.pair)(o, plans, general)
 
 
@@ -53,6 +55,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     keep, check, residuals, position = o.keep, o.check, o.residuals, o.position
     simple = not (o.static or residuals or o.aux is not None)
     scalars = _PLAIN_SCALARS - {type(None)} if operator else _PLAIN_SCALARS
+    columns = name in layouts.COLUMNS
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -129,6 +132,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             with xp.explained():  # of memory that ran out
                 raise
 
+        if columns and xp is numpy_engine:
+            out = layouts.by_columns(out, name, static)
         if out.__class__ is tuple:
             if layouts.watched and layout is not None and xp is numpy_engine:
                 out = tuple([layout(a, given) if a.shape == out[0].shape else a for a in out])

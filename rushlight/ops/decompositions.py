@@ -15,7 +15,7 @@ from ..engine import expect
 from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
-from .common import bool_dtype, refuse, type_word
+from .common import bool_dtype, no_gradient, refuse, type_word
 from .linalg import adjoint, column, row
 from .public import public
 
@@ -200,7 +200,24 @@ def _det(xp, x):
     return xp.det(x)
 
 
-@op(derive=True)
+def _cofactor_x(xp, g, x):
+    """By singular values, as engines compute cofactors: finite where a matrix is singular."""
+    u, s, vh = xp.svd(x, full_matrices=False)
+    phase = xp.conj(xp.det(u) * xp.det(vh))
+    zero = xp.equal(s, 0)
+    size = xp.where(zero, 1, s)
+    # The product of all singular values but two; where a third is zero, so is that.
+    pairs = xp.prod(size, axis=-1, keepdims=True)[..., None] / (column(xp, size) * row(xp, size))
+    zeros = xp.sum(zero, axis=-1, keepdims=True)[..., None] - column(xp, zero) - row(xp, zero)
+    pairs = xp.where(zeros > 0, 0, pairs)
+    pairs = pairs - _diagonal_part(xp, pairs)
+    inner = xp.conj(xp.matmul(xp.matmul(adjoint(xp, u), g), adjoint(xp, vh)))
+    along = xp.sum(_diagonal_part(xp, inner), axis=-2)
+    turned = _diagonal_matrix(xp, xp.sum(pairs * row(xp, along), axis=-1)) - pairs * xp.matrix_transpose(inner)
+    return _matrices(xp, phase) * xp.matmul(xp.matmul(u, turned), vh)
+
+
+@op(x=_cofactor_x)
 def _cofactor(xp, x):
     """What the determinant's gradient multiplies: ``conj(det(x)) * inv(x).H``. Engines compute it without dividing."""
     return _matrices(xp, xp.conj(xp.det(x))) * adjoint(xp, xp.inv_ex(x)[0])
@@ -317,7 +334,7 @@ def _qr(xp, x, *, mode="reduced"):
     return tuple(xp.qr(x, mode=mode))
 
 
-@op
+@op(x=no_gradient("geqrf"))
 def _geqrf(xp, x):
     return tuple(xp.geqrf(x))
 
@@ -363,12 +380,12 @@ def permutation(xp, pivots, like):
 
 def _lower(xp, lu):
     """L out of a packed LU: unit diagonal, and as many columns as it has."""
-    k = min(lu.shape[-2:])
-    return (xp.tril(lu, k=-1) + _diagonal_part(xp, xp.ones_like(lu)))[..., :k]
+    lu = lu[..., : min(lu.shape[-2:])]
+    return xp.tril(lu, k=-1) + _diagonal_part(xp, xp.ones_like(lu))
 
 
 def _upper(xp, lu):
-    return xp.triu(lu, k=0)[..., : min(lu.shape[-2:]), :]
+    return xp.triu(lu[..., : min(lu.shape[-2:]), :], k=0)
 
 
 def _lu_gradient(xp, p, lower, upper, g_lower, g_upper):
@@ -444,7 +461,14 @@ def _lu_solve(xp, packed, pivots, b, *, adjoint_=False, left=True):
     return y if left else adjoint(xp, y)
 
 
-@op
+def _no_derivative(name):
+    def rule(xp, g):
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return rule
+
+
+@op(node="NotImplemented", x=_no_derivative("linalg_ldl_factor_ex"))
 def _ldl_factor_ex(xp, x, *, hermitian=False):
     return xp.ldl_factor_ex(x, hermitian=hermitian)
 
@@ -528,7 +552,7 @@ def _lstsq(xp, a, b, *, rcond, residuals):
     return solution, xp.sum(left * left, axis=left.ndim - 2)
 
 
-@op
+@op(node="NotImplemented", factors=_no_derivative("linalg_ldl_solve"), b=_no_derivative("linalg_ldl_solve"))
 def _ldl_solve(xp, factors, pivots, b, *, hermitian=False):
     return xp.ldl_solve(factors, pivots, b, hermitian=hermitian)
 

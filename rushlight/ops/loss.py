@@ -184,12 +184,12 @@ def _picked_weights(xp, x, target, weight, ignore_index):
     return index, picked, xp.sum(picked)
 
 
-def _nll_slope(xp, g, x_shape, reduction, aux):
+def _nll_slope(xp, g, x_shape, target, ignore_index, reduction, aux):
     index, picked, total = aux
     axis = 1 if len(x_shape) > 1 else 0
     if reduction == "mean":
-        g = g / xp.where(total == 0, 1.0, total)  # where all are ignored the loss is nan, but not its gradient
-    each = 0 - picked * g  # not -picked: an ignored sample has 0, not -0
+        g = g / total  # by 0 where all weights are: then both loss and gradient are nan
+    each = xp.where(target == ignore_index, 0.0, -picked * g)  # those ignored take no part
     at = xp.expand_dims(index, axis=axis)
     return xp.add_along_axis(xp.expand_dims(each, axis=axis), at, axis=axis, size=x_shape[axis], unique=True)
 

@@ -586,9 +586,9 @@ PUBLIC["_softmax_backward_data"] = _public_softmax_backward_data
 
 def _norm_gradient(xp, g, x, y, ord, axis, keepdims, x_shape):
     """The gradient of a vector norm; zero where the norm has a kink at zero, as PyTorch chooses."""
-    g, y = kept(xp, g, axis, keepdims, x_shape), kept(xp, y, axis, keepdims, x_shape)
     if ord == 0:
-        return xp.zeros_like(x)
+        return None  # it counts
+    g, y = kept(xp, g, axis, keepdims, x_shape), kept(xp, y, axis, keepdims, x_shape)
     size = xp.abs(x)
     direction = xp.sign(x)
     if ord == 1:

@@ -105,3 +105,32 @@ def test_products_of_batches_without_elements(shapes):
         sum(y.sum() for y in made).backward()
         outcomes.append([t.tolist() for t in (*made, a.grad, b.grad, weight.grad, bias.grad)])
     assert outcomes[0] == outcomes[1]
+
+
+# Factorizations lie by columns in memory, as LAPACK leaves them, and so does what is computed from them.
+STRIDES = """
+L.inv(sq)|L.inv(sq.mT)|L.inv_ex(sq)|L.solve(sq, b)|L.solve(sq, b.mT, left=False)|L.solve(sq, v.expand(2, 3))
+L.solve_ex(sq, b)|L.cholesky(spd)|L.cholesky(spd, upper=True)|L.qr(re)|L.qr(re, 'complete')|L.qr(re, 'r')|L.qr(wide)
+L.svd(re)|L.svd(re, False)|L.svd(wide)|L.svd(wide, False)|L.eigh(spd)|L.eig(sq)|L.lu(re)|L.lu(wide)|L.lu_factor(re)
+L.lu_solve(*L.lu_factor(sq), b)|L.lu_solve(*L.lu_factor(sq), b, adjoint=True)|L.pinv(re)|L.pinv(spd, hermitian=True)
+L.lu_solve(*L.lu_factor(sq), b.mT, left=False)|L.lstsq(wide, b)|L.matrix_power(sq, 3)|L.matrix_power(sq, -2)
+L.matrix_exp(sq)|L.ldl_factor(spd)|L.ldl_solve(*L.ldl_factor(spd), b)|L.solve_triangular(sq, b, upper=True)
+L.solve_triangular(sq, b, upper=False)|L.solve_triangular(sq, b.mT, upper=True, left=False)|torch.geqrf(wide)
+L.householder_product(*torch.geqrf(re))|torch.ormqr(*torch.geqrf(re), torch.ones(2, 4, 2))|torch.svd(re)
+torch.cholesky_inverse(L.cholesky(spd))|torch.cholesky_solve(b, L.cholesky(spd))|torch.lu_unpack(*L.lu_factor(re))
+L.tensorinv(torch.eye(4).reshape(4, 2, 2), 1)|L.cross(b.mT, b.mT)|L.inv(sq[0])|L.svd(re.to(torch.complex64))
+L.inv(sq) + 1|L.inv(sq) @ sq|L.inv(sq) * sq|L.inv(sq).exp()|L.inv(sq).clone()|L.solve(sq, b).sum(0)
+"""
+
+
+@pytest.mark.parametrize("line", [line.strip() for line in STRIDES.replace("\n", "|").split("|") if line.strip()])
+def test_strides(line):
+    assert _strides(torch, line) == _strides(rushlight, line)
+
+
+def _strides(library, line):
+    re = library.arange(24.0).reshape(2, 4, 3).cos()
+    sq = re[:, :3] + 3 * library.eye(3)
+    names = {"sq": sq, "spd": sq @ sq.mT, "re": re, "wide": re.mT.clone(), "b": re[:, :3, :2], "v": re[0, 0]}
+    made = eval(line, {"torch": library, "L": library.linalg, **names})
+    return [t.stride() for t in (made if isinstance(made, tuple) else (made,))]

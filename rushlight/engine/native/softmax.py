@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..numpy.kernels.losses import nll_slopes
 from . import library
 
 _EXACT = 2**24  # up to here float32 counts without rounding
@@ -91,15 +92,13 @@ def _nll(plain):
 
 def _nll_backward(plain):
     def backward(g, edges, saved):
-        index, picked, total = saved["aux"]
+        index, picked, _ = saved["aux"]
         shape = saved["x_shape"]
         if len(shape) != 2:
             return plain(g, edges, saved)
-        if saved["reduction"] == "mean":
-            g = g / (total if total != 0 else total.dtype.type(1))
         out = np.empty(shape, picked.dtype)
-        try:  # an ignored row has a weight of 0, and a gradient of that at whatever place
-            library.nll_slope(index, np.subtract(0, np.multiply(picked, g)), out, shape[1])
+        try:
+            library.nll_slope(index, nll_slopes(g, saved), out, shape[1])
         except TypeError:
             return plain(g, edges, saved)
         return out, None, None

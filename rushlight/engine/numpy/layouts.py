@@ -123,6 +123,23 @@ def laid(out, strides):
     return made
 
 
+def by_columns(out, name, static):
+    """Matrices as LAPACK leaves them; those that come transposed out of it lie by rows."""
+    watch()
+    argument, value = _TURNED.get(name, (None, None))
+    lay = plain if argument in static and static[argument] == value else _columns
+    if out.__class__ is not tuple:
+        return lay(out)
+    return tuple([lay(a) if i in COLUMNS[name] else a for i, a in enumerate(out)])
+
+
+def _columns(out):
+    if out.ndim < 2:
+        return out
+    *batch, rows, columns = range(out.ndim)
+    return laid(out, dense_strides(out.shape, (*batch, columns, rows)))
+
+
 def _is_canonical(out) -> bool:
     """Do dimensions of size 1, whose strides mean nothing, have those that PyTorch gives them?"""
     return 1 not in out.shape or strides_of(out) == dense_strides(out.shape, range(out.ndim))
@@ -181,7 +198,7 @@ _FAMILIES = {
     plain: """
         log_sigmoid softmax log_softmax cumsum cumprod logcumsumexp cummax_and_index cummin_and_index tril triu
         masked_fill topk repeat take_slices take_along_axis gather bernoulli_of glu sum mean nansum prod max min argmax
-        argmin all any aminmax max_and_index min_and_index var std var_mean std_mean vector_norm logsumexp
+        argmin all any cross aminmax max_and_index min_and_index var std var_mean std_mean vector_norm logsumexp
         index_at normalized is_class grid_sampler pixel_shuffle scatter scatter_add put_at
         spread_masked kthvalue median_and_index nanmedian_and_index mode CopySlices
         FractionalMaxPool2DBackward0 FractionalMaxPool3DBackward0 AvgPool3DBackward0""",
@@ -195,6 +212,15 @@ _FAMILIES = {
     any_channels: "conv",
 }
 RULES = {name: rule for rule, names in _FAMILIES.items() for name in names.split()}
+
+# Operators whose results are LAPACK's, which fills matrices by columns, and which of their results are matrices.
+COLUMNS = {
+    **dict.fromkeys("""
+        inv_ex solve_ex cholesky_ex lu_factor_ex lu_solve ldl_factor_ex ldl_solve solve_triangular geqrf
+        householder_product ormqr cholesky_inverse cholesky_solve lstsq""".split(), (0,)),
+    "qr": (0, 1), "svd": (0, 2), "eigh": (1,), "eig": (1,),
+}  # fmt: skip
+_TURNED = {"solve_ex": ("left", False), "lu_solve": ("left", False)}
 
 
 def rule_of(op, node: str):

@@ -63,14 +63,23 @@ def _nll(needs, x, target, weight, *, ignore_index, reduction):
 
 
 def _nll_backward(g, edges, saved):
-    index, picked, total = saved["aux"]
+    index, picked, _ = saved["aux"]
     shape = saved["x_shape"]
-    if saved["reduction"] == "mean":
-        g = g / (total if total != 0 else total.dtype.type(1))
     out = np.zeros(_seen_by_class(shape), picked.dtype)
     at = _at_classes(index, shape)
-    out[at] = np.subtract(0, np.multiply(picked, g)).reshape(at[1].shape)
+    out[at] = nll_slopes(g, saved).reshape(at[1].shape)
     return out.reshape(shape), None, None
+
+
+def nll_slopes(g, saved):
+    """The gradient of each sample's own class: 0 for a sample that is ignored."""
+    index, picked, total = saved["aux"]
+    if saved["reduction"] == "mean":
+        g = g / total
+    slopes = np.negative(np.multiply(picked, g))
+    if index is not saved["target"]:  # which it is where nothing is ignored
+        slopes[saved["target"] == saved["ignore_index"]] = 0
+    return slopes
 
 
 def _seen_by_class(shape):
