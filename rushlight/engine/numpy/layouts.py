@@ -214,12 +214,16 @@ _FAMILIES = {
 RULES = {name: rule for rule, names in _FAMILIES.items() for name in names.split()}
 
 # Operators whose results are LAPACK's, which fills matrices by columns, and which of their results are matrices.
+_ONE_MATRIX = """
+    inv_ex solve_ex cholesky_ex lu_factor_ex lu_solve ldl_factor_ex ldl_solve solve_triangular geqrf householder_product
+    ormqr cholesky_inverse cholesky_solve lstsq"""
 COLUMNS = {
-    **dict.fromkeys("""
-        inv_ex solve_ex cholesky_ex lu_factor_ex lu_solve ldl_factor_ex ldl_solve solve_triangular geqrf
-        householder_product ormqr cholesky_inverse cholesky_solve lstsq""".split(), (0,)),
-    "qr": (0, 1), "svd": (0, 2), "eigh": (1,), "eig": (1,),
-}  # fmt: skip
+    **dict.fromkeys(_ONE_MATRIX.split(), (0,)),
+    "qr": (0, 1),
+    "svd": (0, 2),
+    "eigh": (1,),
+    "eig": (1,),
+}
 _TURNED = {"solve_ex": ("left", False), "lu_solve": ("left", False)}
 
 
