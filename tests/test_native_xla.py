@@ -121,7 +121,7 @@ def outputs_and_gradients(function, values, dtype, compiled=True):
 def called(monkeypatch):
     """The names of the kernels that traces call."""
     names, call = set(), native.call
-    monkeypatch.setattr(native, "call", lambda name, *arguments: names.add(name) or call(name, *arguments))
+    monkeypatch.setattr(native, "call", lambda name, *given, **more: names.add(name) or call(name, *given, **more))
     return names
 
 
@@ -137,6 +137,79 @@ def test_compiled_with_kernels_equals_xla(name, called):
         for a, b in zip(found, expected, strict=True):
             scale = np.abs(b).max()
             np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(1, scale))
+
+
+OPTIMIZERS = {
+    "sgd_plain": ("SGD", {"lr": 0.1, "weight_decay": 0.01, "maximize": True}),
+    "sgd": ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}),
+    "sgd, nesterov": ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    "adam": ("Adam", {"lr": 0.01, "weight_decay": 0.1}),
+    "adam, decoupled": ("AdamW", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    "rmsprop": ("RMSprop", {"lr": 0.01, "weight_decay": 0.01}),
+    "rmsprop, a sum": ("Adagrad", {"lr": 0.01, "lr_decay": 0.1}),
+    "adadelta": ("Adadelta", {"lr": 0.5}),
+}
+
+
+def trained(kind, options, dtype, compiled, steps=4, uneven=False):
+    """Parameters, large and small, after some steps with a rate that falls; and the state."""
+    shapes = ((90, 100), (3, 50, 61), (7, 5))
+    parameters = [nn.Parameter(rushlight.tensor(numbers(*s, seed=i), dtype=dtype)) for i, s in enumerate(shapes)]
+    optimizer = getattr(rushlight.optim, kind)(parameters, **options)
+    factors = [rushlight.tensor(numbers(*s, seed=9 + i), dtype=dtype) for i, s in enumerate(shapes)]
+
+    def step():
+        optimizer.zero_grad()
+        sum((p * f).sin().sum() for p, f in zip(parameters, factors)).backward()
+        optimizer.step()
+
+    if uneven:  # the first parameter is a step ahead
+        parameters[0].grad = factors[0]
+        optimizer.step()
+    run = rushlight.compile(step) if compiled else step
+    for i in range(steps):
+        optimizer.param_groups[0]["lr"] = options["lr"] / (1 + i)
+        run()
+    state = [v for p in parameters for v in optimizer.state[p].values() if v is not None]
+    return [t.detach().numpy() for t in (*parameters, *state)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_compiled_updates_by_kernel_equal_the_rule(name, called):
+    kind, options = OPTIMIZERS[name]
+    with portable():
+        expected = trained(kind, options, rushlight.float64, compiled=True)
+    assert not called
+    for dtype, tolerance in ((rushlight.float32, 2e-6), (rushlight.float64, 1e-14)):
+        found = trained(kind, options, dtype, compiled=True)
+        assert called == {name.partition(",")[0]}
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(1, np.abs(b).max()))
+
+
+def test_parameters_that_are_not_in_step_are_updated_by_the_rule(called):
+    arguments = ("Adam", {"lr": 0.01}, rushlight.float64)
+    found, expected = (trained(*arguments, compiled, uneven=True) for compiled in (True, False))
+    assert not called
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def test_updates_of_more_arrays_than_a_call_has_room_for(called):
+    parameters = [nn.Parameter(rushlight.full((100, 90), float(i))) for i in range(30)]
+    optimizer = rushlight.optim.SGD(parameters, lr=0.5)
+
+    def step():
+        optimizer.zero_grad()
+        sum(p.sum() for p in parameters).backward()
+        optimizer.step()
+
+    run = rushlight.compile(step)
+    for _ in range(3):
+        run()
+    assert called == {"sgd_plain"}
+    for i, p in enumerate(parameters):
+        np.testing.assert_array_equal(p.detach().numpy(), i - 1.5)
 
 
 def test_threads_do_not_matter():

@@ -138,8 +138,10 @@ def test_engines_offer_the_same_names():
         "is_tracing",
         "next_key",
         "place_of",
+        "serves_update",
         "to_device",
         "to_numpy",
+        "update_all",
         "without_promises",
     }
     assert sorted(n for n in offered_by(numpy_namespace) if not hasattr(xla_namespace, n)) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
-from .fused import by_kernel
 from .optimizer import PureOptimizer, scalar, zeros_like
 from .options import checked
 
@@ -48,7 +47,7 @@ class Adadelta(PureOptimizer):
         return p, {"step": state["step"] + 1, "square_avg": square, "acc_delta": moved}
 
     @staticmethod
-    def fused(option):
+    def kernel(option):
         keep, sign = option["rho"], -1.0 if option["maximize"] else 1.0
         numbers = (-option["lr"], option["eps"], keep, 1 - keep, sign, option["weight_decay"])
-        return by_kernel("adadelta", ("square_avg", "acc_delta"), lambda step: numbers)
+        return "adadelta", ("square_avg", "acc_delta"), lambda step: numbers

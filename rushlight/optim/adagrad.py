@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
-from .fused import by_kernel
 from .optimizer import PureOptimizer, add_rows, double, rows_of, scalar
 from .options import check_fused, checked
 
@@ -68,7 +67,7 @@ class Adagrad(PureOptimizer):
         add_rows(p, rows, -rate * values / (state["sum"][rows].sqrt() + option["eps"]))
 
     @staticmethod
-    def fused(option):
+    def kernel(option):
         lr, slower, sign = option["lr"], option["lr_decay"], -1.0 if option["maximize"] else 1.0
         rest = (option["eps"], 1.0, 1.0, sign, option["weight_decay"])  # RMSprop that forgets nothing
-        return by_kernel("rmsprop", ("sum",), lambda step: (-lr / (1 + (step - 1) * slower), *rest))
+        return "rmsprop", ("sum",), lambda step: (-lr / (1 + (step - 1) * slower), *rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -69,17 +68,33 @@ class Adam(PureOptimizer):
         return p - scalar(xp, size, p) * (mean / denominator), state
 
     @staticmethod
-    def fused(option):
+    def kernel(option):
         if option["amsgrad"]:
             return None
         (beta1, beta2), lr, decay, eps = option["betas"], option["lr"], option["weight_decay"], option["eps"]
+        decay, shrink = (0.0, 1 - lr * decay) if option["decoupled_weight_decay"] else (decay, 1.0)
+        rest = (beta1, 1 - beta1, beta2, 1 - beta2, -1.0 if option["maximize"] else 1.0, decay, shrink)
+
+        def numbers(step):
+            correction = (1 - beta2**step) ** 0.5
+            # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
+            return -lr / (1 - beta1**step) * correction, eps * correction, *rest
+
+        return "adam", ("exp_avg", "exp_avg_sq"), numbers
+
+    @classmethod
+    def fused(cls, option):
+        known = cls.kernel(option)
+        if known is None:
+            return None
+        kernel, _, numbers = known
+        (beta1, beta2), lr, decay = option["betas"], option["lr"], option["weight_decay"]
         decoupled, flipped = option["decoupled_weight_decay"], option["maximize"]
 
         def updating(step):
             """The update at one count of steps, which all parameters have as a rule."""
-            correction = math.sqrt(1 - beta2**step)
-            # √v / c + eps = (√v + eps c) / c: one pass less over the parameters.
-            rate, small = -lr / (1 - beta1**step) * correction, eps * correction
+            given = numbers(step)
+            rate, small = given[:2]
 
             def update(p, g, m, v):
                 dtype = p.dtype
@@ -97,9 +112,7 @@ class Adam(PureOptimizer):
                 np.add(u, constant(small, dtype), u)
                 add_scaled(p, np.divide(m, u, u), rate)
 
-            sign, shrink = -1.0 if flipped else 1.0, 1 - lr * decay if decoupled else 1.0
-            means = (beta1, 1 - beta1, beta2, 1 - beta2)
-            return Update(update, "adam", (rate, small, *means, sign, 0.0 if decoupled else decay, shrink))
+            return Update(update, kernel, given)
 
         updates: dict = {}
 

@@ -53,10 +53,7 @@ def do(later: list, update: Update, *arrays, worth: int = SMALL) -> bool:
 
 
 def by_kernel(kernel: str, parts: tuple, numbers):
-    """What ``PureOptimizer.fused`` returns where only a kernel has the formula; None where there are no kernels.
-
-    ``parts`` names the arrays of the state, in the kernel's order; ``numbers(step)`` are its numbers at that count.
-    """
+    """What ``PureOptimizer.fused`` returns where only a kernel has the formula; None where there are no kernels."""
     if native.library is None:
         return None
     updates: dict = {}

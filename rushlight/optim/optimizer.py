@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from ..engine import namespace_of, settle
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
-from .fused import SMALL, run
+from .fused import SMALL, by_kernel, run
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -366,8 +367,11 @@ class PureOptimizer(Optimizer):
         initial(group, p)                  the state before the first step, as Tensors (``step`` is added here)
         update(xp, p, g, state, option)    (new p, new state) from arrays of namespace ``xp``
 
-    and may define ``fused(option)`` for the same formula in place on NumPy: None, or a function ``job(p, g, state,
-    later)`` that does it, or puts (update, arrays) into ``later`` for ``fused.run``; False if it cannot.
+    and may define, for the same formula in place,
+
+        kernel(option)    (the kernel in C, the parts of the state that it takes, its numbers(step)), or None
+        fused(option)     on NumPy: None, or a function ``job(p, g, state, later)`` that does it, or puts
+                          (update, arrays) into ``later`` for ``fused.run``; False if it cannot
     """
 
     counts_steps = True
@@ -381,8 +385,13 @@ class PureOptimizer(Optimizer):
         raise NotImplementedError
 
     @staticmethod
-    def fused(option):
+    def kernel(option):
         return None
+
+    @classmethod
+    def fused(cls, option):
+        known = cls.kernel(option)
+        return None if known is None else by_kernel(*known)
 
     def sparse_update(self, p: Tensor, g, state: dict, option: dict) -> None:
         """The update of the rows that a sparse gradient has, in place; most optimizers have none."""
@@ -398,8 +407,10 @@ class PureOptimizer(Optimizer):
 
     def _step_group(self, group: dict, option: dict) -> None:
         states, counts, later = self.state, self.counts_steps, []
-        differentiable = group.get("differentiable")
-        job = self.fused(option) if self._traced_hyper is None and not differentiable else None
+        differentiable, traced = group.get("differentiable"), self._traced_hyper is not None
+        job = None if traced or differentiable else self.fused(option)
+        known = self.kernel(option) if traced and not differentiable else None
+        in_place: list = []  # what a program does in one call of a kernel
         together: list = []  # what an engine that records does in one call
         first = None  # there, the count that all parameters that start now have in common
         for p in group["params"]:
@@ -417,6 +428,8 @@ class PureOptimizer(Optimizer):
                 without_grad(self.sparse_update, p, g, state, option)
             elif differentiable:
                 self._update_differentiable(p, g, state, option)
+            elif known is not None and self._served(p, g, state, known[1]):
+                in_place.append((p, g, state))
             elif namespace_of(p._array).DEFERS and p._array.dtype.kind != "c":
                 together.append((p, g, state))
             else:
@@ -425,8 +438,34 @@ class PureOptimizer(Optimizer):
                 states[p] = state
         if later:
             run(later)
+        if known is not None and in_place:
+            self._update_in_place(in_place, *known)
         if together:
             self._update_together(together, option)
+
+    def _served(self, p: Tensor, g: Tensor, state: dict, parts: tuple) -> bool:
+        """Does the program that is traced have a kernel for these arrays?"""
+        if (self.counts_steps and not self._lockstep) or not all(isinstance(state.get(name), Tensor) for name in parts):
+            return False
+        serves = getattr(namespace_of(p._array), "serves_update", None)
+        tensors = [p, g, *(state[name] for name in parts)]
+        for t in tensors:
+            t._sync()
+        return serves is not None and serves(*[t._array for t in tensors])
+
+    def _update_in_place(self, parameters: list, kernel: str, parts: tuple, numbers) -> None:
+        """``_update`` of many parameters by one call of a kernel; all have made the same number of steps."""
+        xp, step = namespace_of(parameters[0][0]._array), None
+        if self.counts_steps:
+            common = parameters[0][2]["step"]._array if self._common_step is None else self._common_step
+            self._common_step, step = common, common + 1
+        written = [[state[name] for *_, state in parameters] for name in parts]
+        written.insert(0, [p for p, *_ in parameters])
+        lists = [[t._array for t in part] for part in (*written, [g for _, g, _ in parameters])]
+        made = xp.update_all(kernel, *lists, numbers=numbers(None if step is None else double(xp, step)))
+        put_all([*zip(itertools.chain(*written), itertools.chain(*made))])
+        if step is not None:
+            put_all([(state["step"], step) for *_, state in parameters])
 
     def _update_together(self, parameters: list, option: dict) -> None:
         """``_update`` of many parameters as one recorded call."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
-from .fused import by_kernel
 from .optimizer import PureOptimizer, is_on, scalar, zeros_like
 from .options import check_not_negative, checked
 
@@ -58,9 +57,9 @@ class RMSprop(PureOptimizer):
         return p - scalar(xp, option["lr"], p) * direction, made
 
     @staticmethod
-    def fused(option):
-        if option["centered"] or option["momentum"]:
+    def kernel(option):
+        if option["centered"] or is_on(option["momentum"]):
             return None
         keep, sign = option["alpha"], -1.0 if option["maximize"] else 1.0
         numbers = (-option["lr"], option["eps"], keep, 1 - keep, sign, option["weight_decay"])
-        return by_kernel("rmsprop", ("square_avg",), lambda step: numbers)
+        return "rmsprop", ("square_avg",), lambda step: numbers

@@ -79,7 +79,16 @@ class SGD(PureOptimizer):
         add_rows(p, rows, values * -option["lr"])
 
     @staticmethod
-    def fused(option):
+    def kernel(option):
+        momentum, sign = option["momentum"], -1.0 if option["maximize"] else 1.0
+        numbers = (-option["lr"], option["weight_decay"], sign)
+        if not is_on(momentum):
+            return "sgd_plain", (), lambda step: numbers
+        more = (momentum, 1 - option["dampening"], float(option["nesterov"]))
+        return "sgd", ("momentum_buffer",), lambda step: (*numbers, *more)
+
+    @classmethod
+    def fused(cls, option):
         momentum, decay, flipped = option["momentum"], option["weight_decay"], option["maximize"]
         if not momentum and not decay:
             return _plain(option["lr"] if flipped else -option["lr"])
@@ -99,8 +108,8 @@ class SGD(PureOptimizer):
                     step = buffer[0]
             add_scaled(p, step, rate)
 
-        numbers = (rate, decay, -1.0 if flipped else 1.0, momentum, damped, float(nesterov))
-        made = Update(update, "sgd" if momentum else "", numbers)
+        kernel, _, numbers = cls.kernel(option)
+        made = Update(update, kernel, numbers(None))
 
         def job(p, g, state, later):
             if not momentum:
@@ -117,7 +126,7 @@ def _plain(rate):
     def update(p, g):
         add_scaled(p, g, rate)
 
-    made = Update(update, "sgd_plain", (rate,))
+    made = Update(update, "sgd_plain", (rate, 0.0, 1.0))
 
     def job(p, g, state, later):
         if made.kernel is None and p.size < SMALL:

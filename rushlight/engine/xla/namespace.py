@@ -33,6 +33,7 @@ from .kernels import norms as _norms
 from .kernels import products as _products
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
+from .kernels.optimizers import serves_update, update_all
 from .kernels.products import matmul
 from .kernels.windows import add_columns, columns, max_windows, pick, spread, spread_windows, sum_windows
 from .kernels.windows import max_windows_backward as _max_windows_backward

@@ -1,14 +1,15 @@
 /* The kernels as XLA calls them: one handler of its foreign function interface serves all.
 
-   A call names its kernel and brings, as attributes, what is no array: "integers", "numbers", and "layouts", a number for
-   each array in the order of the kernel's letters, see below. Arrays to read are the call's arguments, arrays to write
-   its results; one that is both is an argument whose memory is also a result's.
+   A call names its kernel and brings, as attributes, what is no array: "integers", "numbers", "lists", the length of each
+   list of arrays, and "layouts", a number for each array in the order of the kernel's letters, see below. Arrays to read
+   are the call's arguments, arrays to write its results; one that is both is an argument whose memory is also a
+   result's. Numbers that the program computes are one more argument, the last, of float64.
 
    The structures are those of XLA's stable C interface, version 0.x, as far as they are read here; jaxlib is not needed to
    compile this. Newer versions add fields at the ends, and each structure says how large it is. */
 #include "kernels.h"
 
-enum { METADATA = 1, ALL_DIMENSIONS = 8, ALL_ARRAYS = 24, EXECUTE = 3 };
+enum { METADATA = 1, ALL_DIMENSIONS = 8, FEW = 24 };
 enum { F32 = 11, F64 = 12 };
 enum { INVALID_ARGUMENT = 3, RESOURCE_EXHAUSTED = 8 };
 
@@ -100,12 +101,19 @@ typedef struct {
 } frame;
 
 typedef struct {
-    void *arrays[ALL_ARRAYS];
-    long sizes[ALL_ARRAYS];
-    ptrdiff_t shape[ALL_ARRAYS][ALL_DIMENSIONS], stride[ALL_ARRAYS][ALL_DIMENSIONS];
-    const ptrdiff_t *shapes[ALL_ARRAYS], *strides[ALL_ARRAYS];
-    int count;
+    ptrdiff_t shape[ALL_DIMENSIONS], stride[ALL_DIMENSIONS];
+} place;
+
+typedef struct {
+    void **arrays;
+    long *sizes;
+    const ptrdiff_t **shapes, **strides;
+    place *places;
+    size_t count;
 } arrays;
+
+/* Bytes for all that is known of one array. */
+enum { EACH = sizeof(place) + sizeof(void *) + 2 * sizeof(ptrdiff_t *) + sizeof(long) };
 
 static void *complain(const frame *f, int code, const char *message)
 {
@@ -127,49 +135,78 @@ static const void *attribute(const frame *f, const char *name)
    dimension serves for all along it. */
 static void describe(arrays *a, const buffer *b, int64_t layout)
 {
-    int at = a->count++;
+    size_t at = a->count++;
+    place *p = &a->places[at];
     long size = 1;
     ptrdiff_t bytes = b->dtype == F64 ? 8 : 4;
     for (int64_t i = b->rank - 1; i >= 0; i--) {
         int64_t dimension = layout >> (4 * i + 4) & 15;
-        a->shape[at][i] = b->dims[i];
-        a->stride[at][dimension] = b->dims[dimension] == 1 && dimension < b->rank - 1 ? 0 : bytes * size;
+        p->shape[i] = b->dims[i];
+        p->stride[dimension] = b->dims[dimension] == 1 && dimension < b->rank - 1 ? 0 : bytes * size;
         size *= b->dims[dimension];
     }
     a->arrays[at] = b->data, a->sizes[at] = size;
-    a->shapes[at] = a->shape[at], a->strides[at] = a->stride[at];
+    a->shapes[at] = p->shape, a->strides[at] = p->stride;
 }
 
 static void leave_out(arrays *a)
 {
-    int at = a->count++;
+    size_t at = a->count++;
     a->arrays[at] = NULL, a->sizes[at] = 0, a->shapes[at] = a->strides[at] = NULL;
 }
 
-/* Whether all letters found their arrays, and all arrays their letters. */
-static int collect(const frame *f, const char *takes, const int64_t *layouts, size_t count, arrays *a)
+typedef struct {
+    const frame *frame;
+    const int64_t *layouts;
+    size_t count; /* of layouts */
+    int64_t argument, result; /* the next ones */
+} source;
+
+/* The next array, which a kernel writes or only reads; 0 if there is none that fits. */
+static int next(source *from, int writes, arrays *a)
 {
-    int64_t argument = 0, result = 0;
-    a->count = 0;
-    for (; *takes; takes++) {
-        if (!strchr("xqubsyQUBS", *takes))
-            continue;
-        if ((size_t)a->count == count)
-            return 0;
-        int64_t layout = layouts[a->count];
-        if (layout == ABSENT) {
-            leave_out(a);
-            continue;
-        }
-        int writes = !strchr("xqubs", *takes);
-        argument += writes ? layout & WRITTEN_OVER : 0;
-        const buffers *from = writes ? &f->results : &f->arguments;
-        int64_t which = writes ? result++ : argument++;
-        if (which >= from->count || from->buffers[which]->rank > ALL_DIMENSIONS)
-            return 0;
-        describe(a, from->buffers[which], layout);
+    if (a->count == from->count)
+        return 0;
+    int64_t layout = from->layouts[a->count];
+    if (layout == ABSENT) {
+        leave_out(a);
+        return 1;
     }
-    return (size_t)a->count == count && argument == f->arguments.count && result == f->results.count;
+    from->argument += writes ? layout & WRITTEN_OVER : 0;
+    const buffers *all = writes ? &from->frame->results : &from->frame->arguments;
+    int64_t which = writes ? from->result++ : from->argument++;
+    if (which >= all->count || all->buffers[which]->rank > ALL_DIMENSIONS)
+        return 0;
+    describe(a, all->buffers[which], layout);
+    return 1;
+}
+
+/* Whether all letters found their arrays, and all arrays their letters. */
+static int collect(source *from, const char *takes, const array *lists, arrays *a)
+{
+    size_t list = 0;
+    for (; *takes; takes++) {
+        if (!strchr("xqubsyQUBSXY", *takes))
+            continue;
+        int many = *takes == 'X' || *takes == 'Y';
+        if (many && list == lists->size)
+            return 0;
+        for (int64_t left = many ? ((const int64_t *)lists->data)[list++] : 1; left > 0; left--)
+            if (!next(from, !strchr("xqubsX", *takes), a))
+                return 0;
+    }
+    return a->count == from->count && from->result == from->frame->results.count;
+}
+
+/* The numbers of a call: an argument that is left over, or an attribute; NULL if the arguments do not fit. */
+static const double *numbers_of(const source *from, const array *attribute)
+{
+    static const double none[1];
+    const buffers *all = &from->frame->arguments;
+    if (from->argument == all->count)
+        return attribute->size ? attribute->data : none;
+    const buffer *last = all->buffers[all->count - 1];
+    return from->argument == all->count - 1 && last->dtype == F64 ? last->data : NULL;
 }
 
 static int is_double(const frame *f)
@@ -178,6 +215,25 @@ static int is_double(const frame *f)
         if (f->results.buffers[i]->dtype == F64)
             return 1;
     return 0;
+}
+
+static void *run(const frame *f, const rl_kernel *kernel, void *room, const array *layouts, const array *integers,
+                 const array *numbers, const array *lists)
+{
+    size_t count = layouts->size;
+    arrays a = {.places = room, .count = 0};
+    a.arrays = (void **)(a.places + count);
+    a.shapes = (const ptrdiff_t **)(a.arrays + count), a.strides = a.shapes + count;
+    a.sizes = (long *)(a.strides + count);
+    source from = {f, layouts->data, count, 0, 0};
+    const double *number = collect(&from, kernel->takes, lists, &a) ? numbers_of(&from, numbers) : NULL;
+    if (!number)
+        return complain(f, INVALID_ARGUMENT, "rushlight: a kernel takes other arrays");
+    rl_call call = {a.arrays, a.sizes, a.shapes, a.strides, integers->data, number, lists->data};
+    int status = kernel->run(&call);
+    if (status == RL_NO_MEMORY)
+        return complain(f, RESOURCE_EXHAUSTED, "rushlight: a kernel ran out of memory");
+    return status ? complain(f, INVALID_ARGUMENT, "rushlight: a kernel met an index that is out of range") : NULL;
 }
 
 void *rl_ffi_handler(frame *f)
@@ -189,16 +245,16 @@ void *rl_ffi_handler(frame *f)
     }
     const span *name = attribute(f, "kernel");
     const array *layouts = attribute(f, "layouts"), *integers = attribute(f, "integers");
-    const array *numbers = attribute(f, "numbers");
+    const array *numbers = attribute(f, "numbers"), *lists = attribute(f, "lists");
     const rl_kernel *kernel = name ? rl_find(name->text, name->length, is_double(f)) : NULL;
-    if (!kernel || !layouts || layouts->size > ALL_ARRAYS || !integers || !numbers)
+    if (!kernel || !layouts || !integers || !numbers || !lists)
         return complain(f, INVALID_ARGUMENT, "rushlight: there is no such kernel, or it was not called as it must be");
-    arrays a;
-    if (!collect(f, kernel->takes, layouts->data, layouts->size, &a))
-        return complain(f, INVALID_ARGUMENT, "rushlight: a kernel takes other arrays");
-    rl_call call = {a.arrays, a.sizes, a.shapes, a.strides, integers->data, numbers->data, NULL};
-    int status = kernel->run(&call);
-    if (status == RL_NO_MEMORY)
-        return complain(f, RESOURCE_EXHAUSTED, "rushlight: a kernel ran out of memory");
-    return status ? complain(f, INVALID_ARGUMENT, "rushlight: a kernel met an index that is out of range") : NULL;
+    _Alignas(place) char few[FEW * EACH];
+    void *room = layouts->size <= FEW ? few : malloc(layouts->size * EACH);
+    if (!room)
+        return complain(f, RESOURCE_EXHAUSTED, "rushlight: a call ran out of memory");
+    void *error = run(f, kernel, room, layouts, integers, numbers, lists);
+    if (room != few)
+        free(room);
+    return error;
 }

@@ -50,14 +50,15 @@ static int over_tensors(const rl_call *c, update *each)
 
 static void sgd_plain_update(const rl_call *c, long tensor, long begin, long end)
 {
-    real *restrict p = PART(0), rate = (real)c->number[0];
+    real *restrict p = PART(0);
     const real *restrict g = PART(1);
+    real rate = (real)c->number[0], decay = (real)c->number[1], sign = (real)c->number[2];
     RL_SIMD
     for (long i = begin; i < end; i++)
-        p[i] += rate * g[i];
+        p[i] += rate * (sign * g[i] + decay * p[i]);
 }
 
-/* p += rate g. p, g; rate */
+/* p, g; rate, decay, sign */
 static int sgd_plain(const rl_call *c) { return over_tensors(c, sgd_plain_update); }
 
 static void sgd_update(const rl_call *c, long tensor, long begin, long end)
@@ -138,7 +139,7 @@ static void adadelta_update(const rl_call *c, long tensor, long begin, long end)
 static int adadelta(const rl_call *c) { return over_tensors(c, adadelta_update); }
 
 RL_FAMILY(optimizers) = {
-    {"sgd_plain", "YX d", sgd_plain},
+    {"sgd_plain", "YX ddd", sgd_plain},
     {"sgd", "YXY dddddd", sgd},
     {"adam", "YXYY ddddddddd", adam},
     {"rmsprop", "YXY dddddd", rmsprop},

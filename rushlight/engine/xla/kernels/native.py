@@ -61,38 +61,58 @@ def _registered() -> bool:
     return True
 
 
-def call(kernel: str, *arguments):
-    """The arrays that a kernel writes, in its own order; ``arguments`` are what it takes."""
-    arrays, results, orders, layouts, aliases = [], [], ([], []), [], {}
+def call(kernel: str, *arguments, numbers=None):
+    """The arrays that a kernel writes, in its own order; ``arguments`` are what it takes, lists of arrays among them.
+
+    ``numbers`` are those that the program computes: a float64 array instead of floats.
+    """
     integers = [a for a in arguments if type(a) is int]
-    numbers = [a for a in arguments if type(a) is float]
-    for a in arguments[: len(arguments) - len(integers) - len(numbers)]:
-        if a is None:
-            layouts.append(_ABSENT)
-            continue
-        if isinstance(a, Over):
-            aliases[len(arrays)] = len(results)
-        order = getattr(a, "order", None)
-        a_order = order or tuple(range(len((a.array if isinstance(a, (Laid, Over)) else a).shape)))
-        layouts.append(sum(d << 4 * i + 4 for i, d in enumerate(a_order)) | isinstance(a, Over) * _WRITTEN_OVER)
-        if not isinstance(a, Place):
-            arrays.append(a.array if isinstance(a, (Laid, Over)) else a)
-            orders[0].append(order)
-        if isinstance(a, (Place, Over)):
-            like = a if isinstance(a, Place) else a.array
-            results.append(jax.ShapeDtypeStruct(like.shape, like.dtype))
-            orders[1].append(order)
+    fixed = [a for a in arguments if type(a) is float]
+    lists = [len(a) for a in arguments if type(a) is list]
+    taken = _Taken()
+    for argument in arguments[: len(arguments) - len(integers) - len(fixed)]:
+        for a in argument if type(argument) is list else (argument,):
+            taken.add(a)
+    arrays, orders = taken.arrays, taken.orders
+    if numbers is not None:
+        arrays, orders = [*arrays, numbers], [*orders, None]
     return jax.ffi.ffi_call(
         _TARGET,
-        results,
-        input_layouts=orders[0],
-        output_layouts=orders[1],
-        input_output_aliases=aliases,
+        taken.results,
+        input_layouts=orders,
+        output_layouts=taken.result_orders,
+        input_output_aliases=taken.aliases,
         vmap_method="sequential",
     )(
         *arrays,
         kernel=kernel,
-        layouts=np.array(layouts, np.int64),
+        layouts=np.array(taken.layouts, np.int64),
         integers=np.array(integers, np.int64),
-        numbers=np.array(numbers, np.float64),
+        numbers=np.array(fixed, np.float64),
+        lists=np.array(lists, np.int64),
     )
+
+
+class _Taken:
+    """The arrays of a call, sorted into what XLA wants to know of them."""
+
+    def __init__(self):
+        self.arrays, self.orders, self.results, self.result_orders = [], [], [], []
+        self.layouts, self.aliases = [], {}
+
+    def add(self, a) -> None:
+        if a is None:
+            self.layouts.append(_ABSENT)
+            return
+        over, array = isinstance(a, Over), a.array if isinstance(a, (Laid, Over)) else a
+        order = getattr(a, "order", None)
+        dimensions = enumerate(order or range(len(array.shape)))
+        self.layouts.append(sum(d << 4 * i + 4 for i, d in dimensions) | over * _WRITTEN_OVER)
+        if over:
+            self.aliases[len(self.arrays)] = len(self.results)
+        if not isinstance(a, Place):
+            self.arrays.append(array)
+            self.orders.append(order)
+        if over or isinstance(a, Place):
+            self.results.append(jax.ShapeDtypeStruct(array.shape, array.dtype))
+            self.result_orders.append(order)
