@@ -23,6 +23,7 @@ enum {
     PARTIAL = 1 << 18, /* reals of a weight gradient that several jobs may each have one of */
     WORTH = 1 << 18,   /* multiplications that are worth a piece of work of their own */
     ENOUGH = 8,
+    SUMMED = 512, /* products summed up by themselves: sums of sums are off by less than one long sum */
 };
 
 /* One dimension: tap t of position p reads source[first + gap * t + step * p], or 0 outside of [0, in). */
@@ -238,11 +239,13 @@ static void forward_pieces(void *context, long begin, long end)
         long run = run_length(l, chunk), wide = parts(run, COLS) * COLS;
         for (long i = 0; i < f->outputs; i += ROWS) {
             long rows = least(ROWS, f->outputs - i), channel = g * f->outputs + i;
-            target to = {aside, wide, 1, 0, f->bias ? f->bias + channel : NULL, NULL};
-            for (long j = 0; j < run; j += COLS) {
-                operands o = {k, f->weights + channel * k, row, f->at, image + j, l->offset};
-                tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, target_part(to, 0, j));
-            }
+            const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + channel * k;
+            for (long j = 0; j < run; j += COLS)
+                for (long p = 0; p == 0 || p < k; p += SUMMED) {
+                    operands o = {least(SUMMED, k - p), weights + p, row, f->at, image + j, l->offset + p};
+                    target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
+                    tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
+                }
             for (long r = 0; r < rows; r++)
                 place_rows(f, aside + r * wide, chunk, f->result + ((n * l->groups) * f->outputs + channel + r) * f->volume);
         }

@@ -23,6 +23,7 @@ enum {
     ELEMENTS = 16,
     TILES = 3 * COLS,        /* of a piece, at most */
     SOME_OUTPUTS = 64,       /* outputs computed before they are transformed */
+    SOME_CHANNELS = 64,      /* summed up by themselves: sums of sums are off by less than one long sum */
     FEW_CHANNELS = 16,       /* with fewer, transforming takes longer than it saves */
     FEW_POSITIONS = 6,       /* in each direction */
     ALL_SUMS = 1 << 19,      /* reals of weight gradients in all pieces */
@@ -300,12 +301,14 @@ static void winograd_pieces(void *context, long begin, long end)
             long outputs = least(SOME_OUTPUTS, to - first);
             for (int e = 0; e < ELEMENTS; e++)
                 for (long j = 0; j < p.tiles; j += COLS)
-                    for (long i = 0; i < outputs; i += ROWS) {
-                        const real *taps = w->taps + e * taps_apart + (first + i) * k;
-                        operands o = {k, taps, row, column, v + e * image_apart + j, line};
-                        target c = {m + e * m_apart + i * w->wide + j, w->wide, 1, 0, NULL, NULL};
-                        tile(least(ROWS, outputs - i), least(COLS, parts(p.tiles - j, LANES) * LANES), &o, c);
-                    }
+                    for (long i = 0; i < outputs; i += ROWS)
+                        for (long c = 0; c < k; c += SOME_CHANNELS) {
+                            const real *taps = w->taps + e * taps_apart + (first + i) * k + c;
+                            const real *tiles = v + e * image_apart + c * w->wide + j;
+                            operands o = {least(SOME_CHANNELS, k - c), taps, row, column, tiles, line};
+                            target sum = {m + e * m_apart + i * w->wide + j, w->wide, 1, c > 0, NULL, NULL};
+                            tile(least(ROWS, outputs - i), least(COLS, parts(p.tiles - j, LANES) * LANES), &o, sum);
+                        }
             finish_piece(w, &p, first, outputs, m, planes);
         }
     }
