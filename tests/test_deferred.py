@@ -451,3 +451,39 @@ def test_scanning_and_promising_in_c_is_as_in_python():
     for p, q in zip(plain[1], in_c[1]):
         for name in ("aval", "shape", "dtype", "place", "value", "recording", "slot", "flight", "owned"):
             assert getattr(p, name) is getattr(q, name) or getattr(p, name) == getattr(q, name)
+
+
+_COLD = """
+import rushlight as torch
+from rushlight.engine.cold import interpreter
+from rushlight.engine.deferred import report
+nn = torch.nn
+runs = []
+run = interpreter.Interpreter.run
+interpreter.Interpreter.run = lambda *args: (run(*args), runs.append(1))[0]
+torch.manual_seed(0)
+layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True, norm_first=True)
+model = nn.Sequential(nn.Embedding(12, 8), layer, nn.Linear(8, 12)).eval()
+with torch.no_grad():
+    for length in (3, 4):
+        text = (torch.arange(length) * 5 % 12)[None]
+        expected = model.to("cpu")(text)
+        text, model = text.to("xla"), model.to("xla")
+        for turn in range(4):  # twice interpreted, then compiled
+            found = torch.softmax(model(text), -1).cpu()
+            assert torch.allclose(found, torch.softmax(expected, -1), atol=1e-6), (length, turn)
+            assert torch.multinomial(found[0], 1).shape == (length, 1)
+print(len(runs), len(report.compilations))
+x = torch.ones(3, device="xla", requires_grad=True)
+(x * 2).sum().backward()
+print(x.grad.tolist(), len(runs))
+print(torch.nonzero(torch.tensor([0, 1, 1], device="xla")).tolist())
+"""
+
+
+def test_cold_recordings_are_interpreted_twice():
+    options = {"env": {**os.environ, "RUSHLIGHT_COLD": "1"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", _COLD], check=False, **options)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines == ["4 2", "[2.0, 2.0, 2.0] 4", "[[1], [2]]"], done.stdout

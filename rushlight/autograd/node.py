@@ -323,6 +323,9 @@ def _gradients(xp, op, needs, compute, outputs, wanted, static, g, arrays, resid
     return [None if w is None or x is None else _fit(x, *w, graph=False) for w, x in zip(wanted, grads)]
 
 
+_gradients.trains = True  # type: ignore[attr-defined] # see engine/deferred/kinds.py
+
+
 @functools.cache
 def _plan(op, needs: int) -> Plan:
     return Plan(op, op.node, needs)

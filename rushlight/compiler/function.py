@@ -10,8 +10,10 @@ from itertools import repeat
 from ..autograd import mode
 from ..autograd.mode import state as mode_state
 from ..device import cpu
+from ..engine import DEFER
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
+from .backward import awaits_backward
 from .commit import LOCK
 from .cut import Cut
 from .discover import Watch
@@ -29,6 +31,9 @@ _all: weakref.WeakSet = weakref.WeakSet()
 _ATTEMPTS = 3  # a function may need some calls until it makes nothing new
 _ENTRIES = 16  # worlds, and ways through them, that are remembered for arguments of one kind
 _WAYS = 8  # ways through a function that depend on values
+# In the place of entries: on an accelerator, a function whose backward comes later. What is called there is recorded
+# anyway, and one program of a whole step, forward and backward and optimizer, is better than parts of it.
+_RECORDED: list = []
 _ANOTHER_WAY = object()  # what a program says that is not for the way that Python takes now
 _KINDS = 256  # kinds of arguments that are remembered
 _ON_RECOMPILE = ("eager_on_recompile", "fail_on_recompile")
@@ -65,6 +70,8 @@ class Compiled:
             entries = self._entries.get(key)
             if entries is None:
                 entries = self._entries[key] = []
+            elif entries is _RECORDED:
+                return self._fn(*args, **kwargs)
             missed: list[Entry] = []
             for again in (False, True):
                 for entry in entries:
@@ -79,7 +86,10 @@ class Compiled:
                 return self._not_compiled(args, kwargs)
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
-            return self._another(entries, missed, args, kwargs)
+            result = self._another(entries, missed, args, kwargs)
+            if DEFER and not self._fullgraph and awaits_backward(result):
+                self._entries[key] = _RECORDED
+            return result
 
     def _name(self) -> str:
         """What a profile calls it."""

@@ -3,6 +3,7 @@
     numpy/     eager code on the CPU
     xla/       compiled code, on JAX; imported only when a tensor of its kind appears
     deferred/  eager code on accelerators: promises, recorded and run as programs of the XLA engine
+    cold/      such recordings call by call, with CuPy, as long as they are not worth compiling
     meta/      shapes and dtypes without values
     spread/    arrays in pieces on the devices of a mesh: ``DTensor``
     batched/   arrays with a hidden axis, over arrays of any of these: ``vmap``

@@ -568,6 +568,9 @@ def _updated(xp, optimizer, option, parameters, step):
     return [optimizer.update(xp, p, g, {**state, **common}, option) for p, g, state in parameters]
 
 
+_updated.trains = True  # type: ignore[attr-defined] # see engine/deferred/kinds.py
+
+
 def scalar(xp, value, like):
     """A number computed from options and step counts, in the dtype of the arrays it will meet."""
     return value if isinstance(value, (int, float)) else xp.astype(value, dtype=like.dtype)

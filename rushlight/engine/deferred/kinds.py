@@ -33,22 +33,33 @@ class Kind:
     ``moving`` are the numbers in the arguments that are inputs: {the place of each among them: a value}.
     """
 
-    __slots__ = ("arrays", "build", "id", "keyed", "name", "numbers", "outputs", "run")
+    __slots__ = ("arrays", "build", "id", "interpreted", "keyed", "name", "numbers", "outputs", "run")
 
     def __init__(self, name: str, function, args: tuple, arrays: list, device, keyed=False, moving=None):
         moving = moving or {}
         self.name, self.arrays, self.keyed, self.numbers = name, len(arrays), keyed, len(moving)
         structure: list = []
+        expected: list = []
         template = _emptied(args)  # arrays given now must not be held for good
 
         def run(values, numbers, key):
             filled = _Filling(values, numbers, moving)(template)
             with compiling_for(device):  # bodies may ask which device that is
                 result = function[0](*function[1:], *filled, *((key,) if keyed else ()))
-            leaves, tree = jax.tree.flatten(result, is_leaf=lambda x: x is None)
-            structure[:] = tree, [None if _is_array(x) else (x,) for x in leaves]
-            return [x for x in leaves if _is_array(x)]
+            arrays, form = _apart(result)
+            structure[:] = form
+            return arrays
 
+        def interpreted(xp, values, numbers):
+            """The same in another namespace, of arrays with values; ValueError if the result has another form."""
+            result = function[0](xp, *function[2:], *_Filling(values, numbers, moving)(template))
+            arrays, form = _apart(result)
+            if list(form) != structure or [(x.shape, x.dtype) for x in arrays] != expected:
+                raise ValueError(f"{name} has a form of its own on {xp.__name__}")
+            return arrays
+
+        # What trains comes back: it is compiled at once.
+        self.interpreted = None if getattr(function[0], "trains", False) else interpreted
         run.__name__ = name
         self.run = jax.jit(run)
         shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
@@ -57,6 +68,7 @@ class Kind:
         size = sum(math.prod(a.shape) * a.dtype.itemsize for a in self.outputs)
         if size > _LARGE:  # an array that no memory can hold is noticed at this line, not when somebody looks
             check_room(jax.local_devices()[0], size)
+        expected[:] = [(a.shape, a.dtype) for a in self.outputs]
         self.build = _builder(*structure)
         self.id = len(by_id)
         by_id.append(self)
@@ -64,6 +76,12 @@ class Kind:
 
 _LARGE = 2**30  # bytes
 _KEY = jax.ShapeDtypeStruct((KEY_WORDS,), np.uint32)
+
+
+def _apart(result) -> tuple[list, tuple]:
+    """(the arrays in a result, its form: a tree, and for each leaf None or, in a tuple, what is no array)."""
+    leaves, tree = jax.tree.flatten(result, is_leaf=lambda x: x is None)
+    return [x for x in leaves if _is_array(x)], (tree, [None if _is_array(x) else (x,) for x in leaves])
 
 
 def _is_array(x) -> bool:

@@ -25,6 +25,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cold.compiler import Job
+from ..cold.interpreter import interpreter_for
 from ..native import library
 from ..xla.devices import check_room, device_at, explained, memory, traced_for_precision
 from ..xla.options import compiler_options, use_cache
@@ -326,21 +328,29 @@ def settle(everywhere: bool = False) -> None:
 
 
 class Program:
-    """A compiled recording, for given outputs that are wanted and inputs whose memory it may use."""
+    """A recording to be run again and again, for given outputs that are wanted and inputs whose memory it may use.
+
+    It is compiled when it first runs. Where there is an interpreter, it is interpreted twice and then compiled: what
+    never comes back is not worth it. When that happens does not depend on timing, so results do not either.
+    """
 
     def __init__(self, calls: tuple, live: tuple, dead: tuple, place):
-        self.live, self.dead, self.place = live, dead, place
+        self.calls, self.live, self.dead, self.place = calls, live, dead, place
         self._given = frozenset(dead)
-        self._whole = jax.jit(
+        self._whole: Any = jax.jit(
             _interpreter(calls, live, dead), donate_argnums=0, compiler_options=compiler_options(place.platform, None)
         )
         self._measured = False
         self._here = jax.device_put(np.zeros(0, np.uint8), place)
+        self._cold = interpreter_for(place.platform)
+        self._job: Job | None = None  # has been interpreted twice: the compiler is at it
 
     def __call__(self, values, numbers, keys):
-        given, kept = [values[i] for i in self.dead], [v for i, v in enumerate(values) if i not in self._given]
-        # An array of no elements says where to run, also for a program that is given nothing else.
-        arguments = (given, kept, numbers, np.stack(keys) if keys else None, self._here)
+        if self._cold is not None:
+            results = self._interpreted(values, numbers, keys)
+            if results is not None:
+                return results
+        arguments = self._arguments(values, numbers, keys)
         if self._measured:
             try:
                 return self._whole(*arguments)
@@ -354,13 +364,53 @@ class Program:
             spare_collector()
         return results
 
+    def _arguments(self, values, numbers, keys) -> tuple:
+        given, kept = [values[i] for i in self.dead], [v for i, v in enumerate(values) if i not in self._given]
+        # An array of no elements says where to run, also for a program that is given nothing else.
+        return given, kept, numbers, np.stack(keys) if keys else None, self._here
+
+    def _interpreted(self, values, numbers, keys):
+        """The results call by call; None if it is to be compiled, by now or because it cannot be interpreted."""
+        if self._job is not None:
+            self._whole, self._cold = self._job.result(), None
+            return None
+        try:
+            results = self._cold.run(list(_calls(self.calls, numbers, keys)), self.live, values, self.place)
+        except Exception:  # whatever the library refuses; nothing has been changed
+            self._cold = None
+            return None
+        if self._seen:
+            shapes = jax.tree.map(_shape, self._arguments(values, numbers, keys))
+            self._job = Job(lambda: self._whole.lower(*shapes).compile())
+        self._seen = True
+        return results
+
+    _seen = False
+
     def _check_room(self, arguments) -> None:
         """Before the first run: is there memory for it? A device that runs out has lost what it was given."""
         if memory(self.place)[1]:
-            needs: Any = self._whole.lower(*arguments).compile().memory_analysis()
+            program = self._whole.lower(*arguments).compile() if hasattr(self._whole, "lower") else self._whole
+            needs: Any = program.memory_analysis()
             size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
             check_room(self.place, size, "", arguments)
         self._measured = True
+
+
+def _shape(x):
+    """What a program is compiled for in the place of an array of the device's."""
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) if isinstance(x, jax.Array) else x
+
+
+def _calls(calls: tuple, numbers, keys):
+    """The calls of a recording, as an interpreter takes them."""
+    numbers, keys, at = iter(numbers), iter(keys), 0
+    while at < len(calls):
+        kind = kinds.by_id[calls[at]]
+        refs = calls[at + 1 : at + 1 + kind.arrays]
+        at += 1 + kind.arrays
+        sources = [(r >> _SHIFT, r & _MASK) if r >= 0 else -r - 1 for r in refs]
+        yield kind, sources, [next(numbers) for _ in range(kind.numbers)], next(keys) if kind.keyed else None
 
 
 def _interpreter(calls: tuple, live: tuple, dead: tuple):
