@@ -193,3 +193,12 @@ def test_second_derivatives_of_strided_parts():
     assert first.tolist() == [3 * 4.0**2, 3 * 5.0**2]
     (second,) = torch.autograd.grad(first.sum(), leaf)
     assert second.tolist() == [6 * 4.0, 6 * 5.0]
+
+
+@pytest.mark.parametrize("offset", [-(1 << 62), -(1 << 31), 1 << 31, 1 << 62])
+def test_diagonals_beyond_the_corners_are_empty(offset):
+    """NumPy reads outside the array for an offset of -2**31."""
+    x = torch.ones(3, 4)
+    assert x.diagonal(offset).shape == (0,)
+    assert torch.diagonal_copy(x, offset).shape == (0,)
+    assert torch.linalg.diagonal(torch.ones(2, 3, 4), offset=offset).shape == (2, 0)

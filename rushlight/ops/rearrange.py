@@ -76,7 +76,11 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     >>> rushlight.eye(3).diagonal(1)
     tensor([0., 0.])
     """
-    return diagonal_(input, **_diagonal_of(input._array.ndim, offset, dim1, dim2))
+    shape = input._array.shape
+    where = _diagonal_of(len(shape), offset, dim1, dim2)
+    # All diagonals beyond the corners are empty; NumPy reads outside the array for some of them.
+    where["offset"] = max(-shape[where["axis1"]], min(where["offset"], shape[where["axis2"]]))
+    return diagonal_(input, **where)
 
 
 def _diagonal_of(ndim, offset, dim1, dim2) -> dict:

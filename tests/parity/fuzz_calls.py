@@ -8,20 +8,24 @@ A call ends the same way in both (a result that agrees, or an error), or it is o
     accepted    Rushlight gives a result where PyTorch raises       different   both give results, and they differ
     refused     Rushlight raises where PyTorch gives a result       slow        more than 10 seconds, or much memory
     chained     both raise, and ours shows NumPy's error before its own
+    crashed     Rushlight ends the process
 
 Which error it is, and its text, are compared elsewhere (tests/parity/scripts). Calls that take PyTorch itself more
-than 10 seconds are left out.
+than 10 seconds, or end its process, are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import mmap
 import os
+import pickle
 import random
 import resource
 import signal
 import sys
+import tempfile
 import warnings
 
 import numpy as np
@@ -34,7 +38,8 @@ import convert
 import opdb
 
 SECONDS = 10
-KINDS = ("accepted", "refused", "different", "slow", "chained")
+MEMORY = 8 << 30  # bytes that a call may ask for
+KINDS = ("accepted", "refused", "different", "slow", "chained", "crashed")
 _DTYPES = (
     torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8, torch.bool, torch.float16, torch.complex64,
 )  # fmt: skip
@@ -126,12 +131,14 @@ def outcome(call):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def compare(op, args, kwargs) -> tuple[str, str]:
+def compare(op, args, kwargs, note=lambda who: None) -> tuple[str, str]:
     """(kind, what happened) of one call; kind "same" where both agree."""
     ours_args, ours_kwargs = convert.Converter()((args, kwargs))
+    note("theirs")
     theirs = outcome(lambda: op.op(*convert.like(args, _copy), **convert.like(kwargs, _copy)))
     if theirs[0] == "slow":
         return "same", "PyTorch is slow"
+    note("ours")
     ours = outcome(lambda: opdb.counterpart(op)(*ours_args, **ours_kwargs))
     if ours[0] == "slow":
         return "slow", f"after {SECONDS} s"
@@ -210,18 +217,63 @@ def _shown(args, kwargs) -> str:
     return ", ".join([*map(show, args), *(f"{k}={show(v)}" for k, v in kwargs.items())])
 
 
+def watched(count: int, seed: int, only: str = ""):
+    """What ``run`` gives, from processes of which each goes on after the call that ended the one before."""
+    tally, found, start = collections.Counter(), [], 0
+    while start < count:
+        place = mmap.mmap(-1, 4096)
+        with tempfile.TemporaryFile() as results:
+            child = os.fork()
+            if not child:
+                _run_in_child(place, results, (count, seed, only, start))
+            _, status = os.waitpid(child, 0)
+            who, _, call = place[:].rstrip(b"\0").decode().partition(" ")
+            results.seek(0)
+            while True:
+                try:
+                    more, seen = pickle.load(results)
+                except EOFError:
+                    break
+                tally += more
+                found += seen
+        if not status:
+            break
+        start = int(call.split()[0]) + 1
+        kind = "crashed" if who == "ours" else "same"
+        tally[kind] += 1
+        print(f"{kind:9} {call}: {who} ended the process, status {status}", flush=True)
+    return tally, found
+
+
+def _run_in_child(place, results, arguments) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    count, seed, only, start = arguments
+    for i, (name, op, args, kwargs) in enumerate(calls(count, seed, only)):
+        if i < start:
+            continue
+        call = f"{i} {name}({_shown(args, kwargs)})"
+
+        def note(who, call=call):
+            place[:] = f"{who} {call}".encode()[:4096].ljust(4096, b"\0")
+
+        kind, text = compare(op, args, kwargs, note)
+        entry = [] if kind == "same" else [(i, kind, name, text, _shown(args, kwargs))]
+        pickle.dump((collections.Counter({kind: 1}), entry), results)
+        results.flush()
+    os._exit(0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    tally, found = run(given.count, given.seed, given.only)
+    tally, found = watched(given.count, given.seed, given.only)
     for i, kind, name, text, shown in sorted(found, key=lambda entry: entry[1:3]):
         print(f"{kind:9} {i:6} {name}({shown}): {text}")
     print(f"{tally.total()} calls:", ", ".join(f"{kind} {tally[kind]}" for kind in ("same", *KINDS)))
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (24 << 30, 24 << 30))
     main()
