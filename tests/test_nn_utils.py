@@ -135,3 +135,19 @@ def test_functional_call_gives_back_new_buffers():
     state = {name: t.clone() for name, t in norm.named_buffers()}
     torch.func.functional_call(norm, state, torch.rand(4, 2))
     assert state["num_batches_tracked"] == 1 and norm.num_batches_tracked == 0
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, float("inf"), 3.0, 0.0])
+def test_clipping_recorded_gradients(order):
+    pytest.importorskip("jax")
+    found = []
+    for device in ("cpu", "xla"):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 3)).to(device)
+        model(torch.ones(2, 4, device=device)).pow(2).sum().backward()
+        kept = model[0].weight.grad
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.3, order)
+        assert model[0].weight.grad is kept and kept._version == 1
+        found.append([norm.cpu(), *[p.grad.cpu() for p in model.parameters()]])
+    for a, b in zip(*found):
+        torch.testing.assert_close(a, b)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 
 from ... import linalg
+from ...autograd import mode
 from ...autograd.mode import no_grad
+from ...autograd.views import put_all
+from ...engine import namespace_of
 from ...ops import clamp, stack, tensor
-from ...tensor import Tensor
+from ...tensor import Tensor, wrap
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -20,9 +23,13 @@ def get_total_norm(
     tensors, norm_type = [tensors] if isinstance(tensors, Tensor) else list(tensors), float(norm_type)
     if not tensors:
         return tensor(0.0)
-    place = tensors[0].device
-    norms = [linalg.vector_norm(t, norm_type).to(place) for t in tensors]
-    total = linalg.vector_norm(stack(norms), norm_type)
+    xp = _recorder(tensors)
+    if xp is None:
+        place = tensors[0].device
+        norms = [linalg.vector_norm(t, norm_type).to(place) for t in tensors]
+        total = linalg.vector_norm(stack(norms), norm_type)
+    else:
+        total = wrap(xp.once("total_norm", _total_norm, (), [t._array for t in tensors], norm_type))
     if error_if_nonfinite and bool(total.isnan().logical_or(total.isinf())):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
@@ -36,8 +43,13 @@ def get_total_norm(
 def clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients so that a total norm of ``total_norm`` becomes at most ``max_norm``."""
     factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for grad in _grads(parameters):
-        grad.mul_(factor.to(grad.device))
+    grads = _grads(parameters)
+    xp = _recorder([*grads, factor])
+    if xp is None:
+        for grad in grads:
+            grad.mul_(factor.to(grad.device))
+    else:
+        put_all(list(zip(grads, xp.once("scaled", _scaled, (), [g._array for g in grads], factor._array))))
 
 
 @no_grad()
@@ -87,3 +99,28 @@ def _listed(parameters) -> list:
 def _grads(parameters) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in parameters if p.grad is not None]
+
+
+# -- all tensors in one call, for an engine that records ---------------------------------------------------------------
+
+
+def _recorder(tensors: list[Tensor]):
+    """The engine, if it records calls and the tensors, of one dtype and on one device, are plain ones of its own."""
+    array = tensors[0]._array
+    xp = namespace_of(array)
+    if not xp.DEFERS or mode.active or array.dtype.kind != "f" or array.dtype.itemsize < 4:
+        return None
+    for t in tensors:
+        if type(t) is not Tensor or t._view is not None or t._array.__class__ is not array.__class__:
+            return None
+        if t._array.dtype != array.dtype or t._array.place is not array.place:
+            return None
+    return xp
+
+
+def _total_norm(xp, arrays, order):
+    return xp.vector_norm(xp.stack([xp.vector_norm(a, ord=order) for a in arrays]), ord=order)
+
+
+def _scaled(xp, arrays, factor):
+    return [a * factor for a in arrays]
