@@ -63,6 +63,7 @@ def differs(program: str) -> tuple[str, str] | None:
 def _every_warning():
     for library in (torch, rushlight):
         library.set_warn_always(True)
+    torch.storage._reset_warn_typed_storage_removal()  # it is told once in a process, whatever one asks for
     yield
     for library in (torch, rushlight):
         library.set_warn_always(False)
