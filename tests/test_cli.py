@@ -478,3 +478,28 @@ def test_the_limits_of_the_paper_model():
     assert hops(1, CHIPS["v5p"]) == 0 and hops(4096, CHIPS["h100"]) == 4095
     assert hops(4096, CHIPS["v5p"]) == pytest.approx(45)
     assert round(useful(5, 180, 18000), 2) == 0.97 and round(useful(60, 900, 18000), 2) == 0.87
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("deep.py", b"x = " + b"+".join([b"1"] * 100000), "nested too deeply"),
+        ("long_sum.py", b"x = " + b"+".join([b"1"] * 1100), "nested too deeply"),
+        ("deep.ipynb", b"[" * 100000, "nested too deeply"),
+        ("cut.ipynb", b'{"cells": [', "not a notebook"),
+        ("binary.py", bytes(range(256)), "not Python"),
+        ("long.py", b"#" * (17 << 20), "more than 16 MB"),
+    ],
+)
+def test_check_says_what_is_wrong_with_a_hostile_file(tmp_path, capsys, name, content, said):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", str(path)])
+    assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_check_waits_for_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    done = rushlight_command("check", tmp_path / "pipe.py", timeout=300)
+    assert done.returncode != 0 and "no regular file" in done.stderr

@@ -35,13 +35,12 @@ def _check(path: str, quiet: bool) -> int:
     from . import Mistake
 
     try:
-        tree, where = _parsed(path)
+        reader, where = _reader_of(path)
     except Mistake as mistake:
         if not quiet:
             raise
         print(f"rushlight: {mistake}", file=sys.stderr)  # one of many: the others are still checked
         return 0
-    reader = _read(tree)
     names = reader.in_order()
     if quiet and not names:
         return 0
@@ -73,22 +72,40 @@ def _files_in(folder: str) -> list[str]:
     return found
 
 
+def _reader_of(path: str):
+    """What has read a file, and a function that says where in the file a line of it is."""
+    from . import Mistake
+
+    try:
+        tree, where = _parsed(path)
+        return _read(tree), where
+    except (RecursionError, MemoryError):
+        raise Mistake(f"{path}: nested too deeply to be read") from None
+
+
 def _parsed(path: str):
     """The syntax tree of a file, and a function that says where in the file a line of it is."""
     from . import Mistake
 
+    notebook = path.endswith(".ipynb")
+    most = _MOST_BYTES["notebook" if notebook else "script"]
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise Mistake(f"{path}: no regular file")  # a pipe or a device may never end
         with open(path, "rb") as file:
-            source = file.read()
-        if path.endswith(".ipynb"):
-            return _notebook(source)
-        return ast.parse(source, path), str
+            source = file.read(most + 1)
+        if len(source) > most:
+            raise Mistake(f"{path}: more than {most >> 20} MB, which is too long to be read")
+        return _notebook(source) if notebook else (ast.parse(source, path), str)
     except OSError as error:
         raise Mistake(f"cannot read '{path}': {error.strerror}") from None
     except SyntaxError as error:
         raise Mistake(f"{path}:{error.lineno}: not Python: {error.msg}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Mistake(f"{path}: not a {'notebook' if path.endswith('.ipynb') else 'script'}") from None
+        raise Mistake(f"{path}: not a {'notebook' if notebook else 'script'}") from None
+
+
+_MOST_BYTES = {"script": 16 << 20, "notebook": 256 << 20}  # notebooks carry their pictures
 
 
 def _notebook(source: bytes):
