@@ -56,6 +56,33 @@ class View:
         self.recorded = recorded
         self.node = base._node
 
+    def again(self, seen, recorded) -> View:
+        """The same view for another tensor."""
+        return type(self)(self.base, self.path, seen, recorded)
+
+
+class Mirror(View):
+    """A view whose values are the conjugates or negatives of what lies in memory: a tensor that ``is_conj`` or ``is_neg``.
+
+    Its tensor's array is computed from the memory whenever somebody looks: the view has never seen the last version.
+    """
+
+    __slots__ = ("looked",)
+
+    @property
+    def seen(self):
+        return None
+
+    @seen.setter
+    def seen(self, version) -> None:
+        self.looked = version
+
+    def memory(self):
+        """The part of the base's array that it shows."""
+        from .autograd import views
+
+        return views.memory(self)
+
 
 class Tensor:
     """A multi-dimensional array of one dtype that can remember how it was computed."""
@@ -227,6 +254,8 @@ class Tensor:
 
     def _strided_array(self):
         """An array with this tensor's strides: for a view on XLA, those it would have if memory were shared."""
+        if self._view.__class__ is Mirror:
+            return self._view.memory()
         if self._array.__class__ is _ndarray:
             return self._array
         if self._view is None:
@@ -254,7 +283,7 @@ class Tensor:
     def data_ptr(self) -> int:
         """The address of the first element."""
         if self._array.__class__ is _ndarray:
-            return storage.pointer(self._array) if self._array.size else 0
+            return storage.pointer(self._strided_array()) if self._array.size else 0
         return self._array.unsafe_buffer_pointer()
 
     def untyped_storage(self) -> storage.UntypedStorage:
@@ -432,7 +461,7 @@ class Tensor:
         t = _new(Tensor)  # spelled out: state_dict() does this for every tensor of a model
         t._array, t._node, t._grad, t._storage, t._view = array, None, None, storage, None
         if (
-            array.__class__ is not _ndarray or node is None or node.is_leaf
+            array.__class__ is not _ndarray or node is None or node.is_leaf or self._view.__class__ is Mirror
         ):  # compiled code may move a leaf's values away
             self._share_values(t)
         return t
@@ -454,7 +483,7 @@ class Tensor:
         """The same memory, outside the graph; assigning takes over another tensor's."""
         self._come_home()
         t = wrap(self._array)
-        if self._array.__class__ is not _ndarray:
+        if self._array.__class__ is not _ndarray or self._view.__class__ is Mirror:
             t._storage = self._counted()
             self._share_values(t)
         elif self._storage is not None and self._storage.inference:
@@ -480,7 +509,7 @@ class Tensor:
         if view is None or view.base is None:
             t._view = View(self, (), self._storage.version, None)
         else:
-            t._view = View(view.base, view.path, self._storage.version, None)
+            t._view = view.again(self._storage.version, None)
 
     def _come_home(self) -> None:
         """Have the values in this tensor's own memory for good: somebody is about to be handed that memory."""

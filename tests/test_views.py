@@ -253,3 +253,28 @@ def test_a_number_must_fit_where_it_is_written():
     ):
         with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
             write()
+
+
+def test_conjugates_and_negatives_are_views():
+    x = rushlight.tensor([[1 + 2j, 3 + 4j]])
+    y = x.mH
+    assert y.is_conj() and y._base is x and y.data_ptr() == x.data_ptr()
+    x.mul_(2)
+    y[0] += 1j
+    assert y.tolist() == [[2 - 3j], [6 - 8j]] and x.tolist() == [[2 + 3j, 6 + 8j]]
+    assert y.imag.is_neg() and y.imag.resolve_neg().tolist() == [[-3], [-8]] and not (y + 1).is_conj()
+    z = y.conj()
+    assert not z.is_conj() and z.data_ptr() == x.data_ptr()
+    x.numpy()[0, 0] = 0  # which nobody counts
+    assert y[0].item() == 0
+    expanded = rushlight.tensor([1j]).expand(3).conj()
+    with pytest.raises(RuntimeError, match="more than one element"):
+        expanded.add_(1)
+
+
+def test_a_written_conjugate_leaves_its_history():
+    x = rushlight.tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    z = x * 1
+    z.conj().imag.mul_(rushlight.tensor([2.0, 3.0]))
+    (z * rushlight.tensor([1j, 2])).sum().imag.backward()
+    assert z.tolist() == [1 + 4j, 3 + 12j] and x.grad.tolist() == [1, 6j]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
-from ..tensor import Tensor, View, wrap
+from ..tensor import Mirror, Tensor, View, wrap
 from . import mode
 from .mode import state
 from .node import Details, OpNode
@@ -88,6 +88,11 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
 def link_view(o, base, t, static, index=None):
     """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
     array, whole = t._array, base._array
+    turned = array.__class__ is _ndarray and (o.view is not True or base._view.__class__ is Mirror)
+    if turned:  # what it shows in memory, and the values of that
+        whole = base._strided_array()
+        array = whole if o.view is not True else o.forward(numpy_engine, whole, **static)
+        array = array if index is None else array[index]
     if array.__class__ is _ndarray and array.base is not whole and not _aliases(array, whole):
         return
     if o.turns:
@@ -105,8 +110,31 @@ def link_view(o, base, t, static, index=None):
         recorded = base._view.recorded  # a view of a view that was made without gradients
     elif index is not None and base._node is None:
         recorded = "no_grad"  # there is no node that could refuse a write to one of several views
+    if base._view.__class__ is Mirror:
+        root, recorded = base._view.base, recorded if base._view.recorded is not None else None
     path = (step,) if root is base else (*base._view.path, step)
-    t._view = View(root, path, storage.version, recorded)
+    if not turned:
+        t._view = View(root, path, storage.version, recorded)
+    elif mirrored(path):
+        t._view = Mirror(root, path, storage.version, recorded)
+    else:  # turned back
+        t._array, t._view = array, View(root, physical(path) or path, storage.version, recorded)
+
+
+def mirrored(path) -> int:
+    """How a view shows its memory: 1 conjugated, 2 negated, 3 both, 0 as it is."""
+    bits = 0
+    for op, _, _ in path:
+        if op.view is not True:
+            bits ^= op.view
+        elif bits & 1 and op.name in ("real", "imag"):
+            bits = bits - 1 if op.name == "real" else (bits - 1) ^ 2
+    return bits
+
+
+def physical(path) -> tuple:
+    """The path through memory alone."""
+    return tuple([step for step in path if step[0].view is True])
 
 
 def _aliases(array, whole) -> bool:

@@ -17,10 +17,12 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import SPREAD, namespace_of
+from ..engine.numpy import namespace as numpy_engine
 from ..engine.open_size import example, has_open
-from ..tensor import Storage, Tensor, wrap
+from ..tensor import Mirror, Storage, Tensor, wrap
 from . import mode
 from .mode import state
+from .record import mirrored, physical
 from .tape import AccumulateGrad, Node, Nowhere, Output
 
 _ndarray = np.ndarray
@@ -61,7 +63,11 @@ def write(xp, x, path, value, recorded=False):
         return value
     (op, static, index), rest = path[0], path[1:]
     if op.write is None:
-        return _write_by_position(xp, x, path, value, recorded)
+        # Positions tell where values go; beyond a step that changes them, those of the step itself.
+        end = next((i for i, step in enumerate(path) if step[0].view is not True), len(path))
+        if end < len(path):
+            value = write(xp, read(xp, x, path[:end], recorded), path[end:], value, recorded)
+        return _write_by_position(xp, x, path[:end], value, recorded)
     if rest:
         value = write(xp, read(xp, x, path[:1], recorded), rest, value, recorded)
     return op.write(xp, x, value, **(static if index is None else {**static, "output": index}))
@@ -77,6 +83,18 @@ def _write_by_position(xp, x, path, value, recorded):
     if recorded:
         positions = wrap(namespace_of(x._array).asarray(positions))
     return xp.reshape(xp.put_at(flat, value, positions), shape=x.shape)
+
+
+def memory(view: Mirror) -> np.ndarray:
+    """What lies in memory where a view shows conjugates or negatives."""
+    base = view.base._array
+    return read(namespace_of(base), base, physical(view.path))
+
+
+def turn(xp, x, bits: int):
+    """Conjugated and negated as ``mirrored`` says: what is shown of memory, or what is to lie there to be shown."""
+    x = xp.conj(x) if bits & 1 else x
+    return xp.negative(x) if bits & 2 else x
 
 
 def layout(t: Tensor) -> np.ndarray:
@@ -111,8 +129,10 @@ def refresh(t: Tensor, for_graph: bool | str = True) -> None:
     if base._view is not None and base._view.recorded is not None:  # it became a view itself, see ``become``
         view.base = base = base._view.base
     t._storage = base._storage  # another one since it was with a compiled program
-    if t._array.__class__ is not _ndarray:
+    if t._array.__class__ is not _ndarray or view.__class__ is Mirror:
         t._array = read(namespace_of(base._array), base._array, view.path)
+        if view.__class__ is Mirror and view.looked == t._storage.version:
+            return
     if view.recorded is not None and (base._node is not None or (view.node is not None and view.recorded is True)):
         if view.recorded is not True or _one_of_several(t):
             if for_graph == "always" or (for_graph and state.grad):
@@ -139,7 +159,8 @@ class AsStridedBackward0(Node):
 def _regenerate(t: Tensor) -> None:
     """Make a view's node again, from its base as it is now."""
     view = t._view
-    if view.base._node is not None and all(op.write is not None for op, _, _ in view.path):
+    turned = view.__class__ is Mirror  # which no strides can express
+    if view.base._node is not None and not turned and all(op.write is not None for op, _, _ in view.path):
         t._node, view.node = AsStridedBackward0(view.base, t), view.base._node
         return
     outer, state.grad = state.grad, True
@@ -147,7 +168,7 @@ def _regenerate(t: Tensor) -> None:
         t._node = read(None, view.base, view.path, recorded=True)._node
     finally:
         state.grad = outer
-    if t._node is not None:
+    if t._node is not None and not turned:
         t._node.rename("AsStridedBackward0")
     view.node = view.base._node
 
@@ -191,7 +212,9 @@ def check_apart(t: Tensor, others, how: str = "in part") -> None:
     """Raise PyTorch's error if ``t``, about to be written, shares memory with one of ``others`` (``how``)."""
     for other in others:
         if isinstance(other, Tensor):
-            shared = other._storage is t._storage is not None and _share_memory(t._array, other._array, how)
+            shared = other._storage is t._storage is not None and _share_memory(
+                t._strided_array(), other._strided_array(), how
+            )
             if how == "at all" if other is t else shared:
                 raise RuntimeError(
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
@@ -218,9 +241,10 @@ def _span(a):
 def _overlaps(t: Tensor) -> bool:
     """Do several elements share one place in memory? Only expanded tensors and windows do."""
     if t._array.__class__ is _ndarray:
-        if not t._array.size or (t._array.flags.writeable and (t._view is None or 0 not in t._array.strides)):
+        array = t._strided_array() if t._view.__class__ is Mirror else t._array
+        if not array.size or (array.flags.writeable and (t._view is None or 0 not in array.strides)):
             return False
-        return any(step == 0 and n > 1 for n, step in zip(t._array.shape, t._array.strides))
+        return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides))
     if t._view is None or all(op.write is not None for op, _, _ in t._view.path):
         return False
     where = layout(t)
@@ -398,7 +422,11 @@ def put(t: Tensor, array) -> None:
             view.base._come_home()
     storage = t._counted()
     if t._array.__class__ is _ndarray and array.__class__ is _ndarray:
-        if t._array.flags.writeable or not t._array.size:
+        if view.__class__ is Mirror:
+            shown = array.astype(t._array.dtype, copy=False)
+            np.copyto(view.memory(), turn(numpy_engine, shown, mirrored(view.path)))
+            t._array = shown.copy()
+        elif t._array.flags.writeable or not t._array.size:
             np.copyto(t._array, array, casting="unsafe")
         else:  # expanded: one value, see ONE_VALUE
             np.copyto(view.base._array, write(namespace_of(array), view.base._array, view.path, array))

@@ -158,6 +158,11 @@ def _tensor_parts(t: Tensor, storages: Storages):
         return rebuild.rebuild_meta_tensor, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad)
     t._come_home()
     array, place, dtype = t._array, t.device, t.dtype
+    turned = {name: True for name in ("conj", "neg") if getattr(t, f"is_{name}")()}
+    if turned and isinstance(array, np.ndarray):
+        array = t._strided_array()
+    else:
+        turned = {}
     item, start, mark = dtype.itemsize, 0, None
     kept: Any = t
     if not isinstance(array, np.ndarray):
@@ -177,7 +182,7 @@ def _tensor_parts(t: Tensor, storages: Storages):
     args = (Persistent(identity), start // item, array.shape, strides, t.requires_grad, OrderedDict())
     if kind is None:
         return rebuild.rebuild_tensor_v3, (*args, dtype)
-    return rebuild.rebuild_tensor_v2, args
+    return rebuild.rebuild_tensor_v2, (*args, turned) if turned else args
 
 
 class Persistent:

@@ -6,11 +6,12 @@ import math
 
 from .. import dtypes
 from ..autograd.mode import in_single_precision, state
-from ..autograd.op import check_broadcast, op, variant
+from ..autograd.op import check_broadcast, op
 from ..autograd.op import differentiable as xp_
+from ..autograd.record import mirrored
 from ..tensor import Tensor
-from .common import dtype_of, is_complex, refuse, type_word, unary
-from .public import public
+from .common import bool_dtype, dtype_of, is_complex, refuse, type_word, unary
+from .public import PUBLIC, public
 from .reduce import tensor_argument
 
 
@@ -102,14 +103,43 @@ def angle(xp, x):
 
 
 unary(angle, inplace=False)
-_conj_lazy = variant(conj_, "ConjBackward0")
+
+
+@op(
+    node="ConjBackward0",
+    view=1,  # see ``mirrored``
+    write=lambda xp, x, value: xp.conj(value),
+    x=lambda xp, g: xp.conj(g),
+)
+def conj_view(xp, x):
+    return xp.conj(x)
+
+
+@op(
+    node="NegViewBackward0",
+    view=2,
+    write=lambda xp, x, value: xp.negative(value),
+    x=lambda xp, g: xp.negative(g),
+)
+def neg_view(xp, x):
+    return xp.negative(x)
 
 
 @public(out=False)
 def conj(input):
-    """The complex conjugate; a real tensor is returned as it is."""
+    """The complex conjugate, as a view of the same memory; a real tensor is returned as it is."""
     tensor_argument(input, "conj")
-    return _conj_lazy(input) if is_complex(input) else input
+    return conj_view(input) if is_complex(input) else input
+
+
+def _neg_view(input):
+    """``-input``, as a view of the same memory."""
+    tensor_argument(input, "_neg_view")
+    refuse("neg_cpu", bool_dtype, input)
+    return neg_view(input)
+
+
+PUBLIC["_neg_view"] = _neg_view
 
 
 @public(inplace=True)
@@ -119,17 +149,30 @@ def conj_physical(input):
     return conj_(input) if is_complex(input) else input
 
 
-@public(out=False, aliases=("resolve_neg",))
+@public(out=False)
 def resolve_conj(input):
-    """``input``: conjugation and negation are never delayed here."""
-    return tensor_argument(input, "resolve_conj")
+    """The conjugates written out, where ``input`` only shows them; else itself."""
+    return xp_.clone(input) if is_conj(input) else input
 
 
-@public(out=False, aliases=("is_neg",))
+@public(out=False)
+def resolve_neg(input):
+    """The negatives written out, where ``input`` only shows them; else itself."""
+    return xp_.clone(input) if is_neg(input) else input
+
+
+@public(out=False)
 def is_conj(input):
-    """False: conjugation and negation are never delayed here."""
-    tensor_argument(input, "is_conj")
-    return False
+    """Does it show the conjugates of what lies in memory?"""
+    view = tensor_argument(input, "is_conj")._view
+    return view is not None and view.base is not None and bool(mirrored(view.path) & 1)
+
+
+@public(out=False)
+def is_neg(input):
+    """Does it show the negatives of what lies in memory?"""
+    view = tensor_argument(input, "is_neg")._view
+    return view is not None and view.base is not None and bool(mirrored(view.path) & 2)
 
 
 @public(method=False, out=False)
@@ -163,6 +206,12 @@ def view_as_real(input):
     """A complex tensor as a real one with a last dimension of 2, sharing memory."""
     if not is_complex(input):
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(input):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
     return view_as_real_(input)
 
 

@@ -18,7 +18,7 @@ from ..errors import warn_once
 from ..layout import contiguous_format, dense_strides, looks_channels_last, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
 from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
-from ..tensor import Tensor, wrap
+from ..tensor import Mirror, Tensor, wrap
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
 from .dims import as_int
@@ -401,6 +401,9 @@ def resize_(self, *size, memory_format=contiguous_format):
 
 def _resized(t, shape, order) -> np.ndarray:
     array = t._array
+    if t._view.__class__ is Mirror:
+        array = t._array = array.copy()
+        t._view = None
     memory, begin = memory_of(t._owner()), t.storage_offset() * array.itemsize
     needed = math.prod(shape) * array.itemsize
     if begin + needed > memory.size:
@@ -442,7 +445,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
                 f"Could not set tensor of type {source.dtype.word} to a tensor of type {self.dtype.word}"
             )
         source._sync()
-        array = source._array
+        array = source._strided_array()
         memory = memory_of(source._owner()) if size is not None else None
     else:
         untyped = source.untyped() if isinstance(source, TypedStorage) else source
@@ -470,6 +473,7 @@ def is_set_to(self, tensor):
     """Do both tensors show the same memory in the same way?"""
     return (
         self._array.__class__ is _ndarray is tensor._array.__class__
+        and self._view.__class__ is not Mirror is not tensor._view.__class__
         and pointer(self._array) == pointer(tensor._array)
         and (self._array.shape, self._array.strides) == (tensor._array.shape, tensor._array.strides)
     )

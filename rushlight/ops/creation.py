@@ -165,6 +165,8 @@ def from_file(filename, shared=None, size=0, *, dtype=None, device=None, require
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor that shares the memory of any library's array, by the DLPack protocol."""
     if isinstance(ext_tensor, Tensor):
+        if ext_tensor.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
         made = ext_tensor.detach()
     else:
         if type(ext_tensor).__name__ == "PyCapsule":

@@ -14,7 +14,7 @@ from ..config import epoch
 from ..device import device as _device
 from ..engine import meta, namespace_of
 from ..storage import lend, memory_of
-from ..tensor import Tensor, wrap
+from ..tensor import Mirror, Tensor, wrap
 from .creation import on_device
 from .public import public
 
@@ -66,6 +66,12 @@ def numpy(self, *, force=False):
         raise RuntimeError(_HAS_GRAD)
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
+    if self._view.__class__ is Mirror and not force:
+        word = "conj" if self.is_conj() else "neg"
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {'conjugate' if word == 'conj' else 'negative'} bit set. Use "
+            f"tensor.resolve_{word}().numpy() instead."
+        )
     if self._array.__class__ is not _ndarray and not force:
         if namespace_of(self._array).is_traced(self._array) and not self.is_meta:
             return _host(self)  # which says why that cannot be
@@ -107,6 +113,8 @@ Tensor.__array__, Tensor.__array_wrap__ = _as_ndarray, _wrap_ndarray
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self._view.__class__ is Mirror and self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
     if epoch.readers:
         epoch.tell(self)
     self._come_home()
@@ -149,8 +157,9 @@ def _deepcopy(self, memo):
 
 def _copied_memory(t, memo) -> np.ndarray:
     owner, array = t._owner(), t._array
-    if owner.nbytes == 0:
-        return array.copy()
+    if owner.nbytes == 0 or t._view.__class__ is Mirror:
+        t._sync()
+        return t._array.copy()
     key = ("memory", id(owner))
     if key not in memo:
         memo[key] = memory_of(owner).copy(), owner  # the owner too: while it lives, its id is its own
@@ -172,7 +181,10 @@ def _shallow_copy(self):
 def _copy(self):
     """The same memory under a leaf of its own."""
     made = _shallow_copy(self)
-    made._view = None
+    if self._view.__class__ is Mirror:
+        self._share_values(made)
+    else:
+        made._view = None
     made._node = AccumulateGrad(made) if self.requires_grad else None
     return made
 
@@ -192,7 +204,7 @@ def _reduce(self, protocol):
     if self._array.__class__ is not _ndarray:
         return _from_device, (type(self), _host(self), str(self.device), *extra)
     array, owner = self._array, self._owner()
-    if owner.base is not None or not owner.flags.forc:
+    if owner.base is not None or not owner.flags.forc or self._view.__class__ is Mirror:
         owner = array = np.array(array)
     offset = 0 if array is owner else self.storage_offset() * array.itemsize
     return _rebuild, (type(self), owner, offset, array.shape, array.strides, array.dtype, *extra)

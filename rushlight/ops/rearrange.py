@@ -15,7 +15,7 @@ from ..autograd.mode import intercepting
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..storage import check_layout, extent, memory_of
-from ..tensor import Tensor
+from ..tensor import Mirror, Tensor
 from . import join
 from . import shape as shapes
 from .common import as_number
@@ -406,6 +406,8 @@ def _strided(input, size, stride, storage_offset):
             "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
         )
     base = input if input._view is None or input._view.base is None else input._view.base
+    if input._view.__class__ is Mirror:
+        base = input.resolve_conj().resolve_neg()
     if (base._node is None and input._node is not None) or _first_tangent(base, input):
         base = input  # the graph, or a tangent, begins at a view
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")

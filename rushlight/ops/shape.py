@@ -11,7 +11,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import accelerated
 from ..engine.open_size import example, has_open
-from ..tensor import Tensor, wrap
+from ..tensor import Mirror, Tensor, wrap
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import public
 
@@ -134,6 +134,11 @@ def _view_dtype(x: Tensor, dtype) -> Tensor:
     have, want = x._array.dtype.itemsize, dtype.itemsize
     if x.dtype is dtype:
         return xp_.alias(x)
+    if x._view.__class__ is Mirror:
+        word = "conjugate" if x.is_conj() else "negative"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {word} view tensors when converting to a different dtype."
+        )
     if have != want:
         if x._array.ndim == 0:
             raise RuntimeError(
