@@ -329,7 +329,7 @@ def concatenate(tensors: Sequence[_Tensor], dim: _int | Sequence[_int] = 0, *, o
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
     """`true_fn(*operands)` or `false_fn(*operands)`. Differs from PyTorch: a traced `pred` is refused."""
 def conj(input: _Tensor) -> _Tensor:
-    """The complex conjugate; a real tensor is returned as it is."""
+    """The complex conjugate, as a view of the same memory; a real tensor is returned as it is."""
 def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The complex conjugate, written out in new memory."""
 def conj_physical_(input: _Tensor) -> _Tensor:
@@ -711,7 +711,7 @@ def is_autocast_enabled(device_type: _str | None = None) -> _bool:
 def is_complex(input: _Tensor) -> _bool:
     """Are the elements complex?"""
 def is_conj(input: _Tensor) -> _bool:
-    """False: conjugation and negation are never delayed here."""
+    """Does it show the conjugates of what lies in memory?"""
 def is_deterministic_algorithms_warn_only_enabled() -> _bool:
     """Are operators that are not repeatable only warned about?"""
 def is_distributed(self: _Tensor) -> _bool:
@@ -725,7 +725,7 @@ def is_inference(input: _Tensor) -> _bool:
 def is_inference_mode_enabled() -> _bool:
     """Is inference mode on?"""
 def is_neg(input: _Tensor) -> _bool:
-    """False: conjugation and negation are never delayed here."""
+    """Does it show the negatives of what lies in memory?"""
 def is_nonzero(input: _Tensor) -> _bool:
     """Is the one element not zero?"""
 def is_same_size(input: _Tensor, other: _Tensor | _Scalar) -> _bool:
@@ -1124,9 +1124,9 @@ def reshape(input: _Tensor, *shape: _int | Sequence[_int]) -> _Tensor:
 def resize_as_(self: _Tensor, the_template: _Tensor, *, memory_format: _memory_format = ...) -> _Tensor:
     """`resize_` to another tensor's shape."""
 def resolve_conj(input: _Tensor) -> _Tensor:
-    """`input`: conjugation and negation are never delayed here."""
+    """The conjugates written out, where `input` only shows them; else itself."""
 def resolve_neg(input: _Tensor) -> _Tensor:
-    """`input`: conjugation and negation are never delayed here."""
+    """The negatives written out, where `input` only shows them; else itself."""
 def result_type(tensor1: _Tensor, tensor2: _Tensor) -> _dtype:
     """The dtype that arithmetic on the two (tensors or numbers) gives."""
 def rms_norm(input: _Tensor, normalized_shape: _int | Sequence[_int], weight: Any = None, eps: _float | None = None) -> _Tensor:

@@ -62,7 +62,7 @@ class View:
 
 
 class Mirror(View):
-    """A view whose values are the conjugates or negatives of what lies in memory: a tensor that ``is_conj`` or ``is_neg``.
+    """A view that shows the conjugates or negatives of what lies in memory, of a tensor that ``is_conj`` or ``is_neg``.
 
     Its tensor's array is computed from the memory whenever somebody looks: the view has never seen the last version.
     """

@@ -384,7 +384,7 @@ class Tensor:
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> _Tensor:
         """All ways to take `r` elements of a vector, in order, as rows."""
     def conj(self) -> _Tensor:
-        """The complex conjugate; a real tensor is returned as it is."""
+        """The complex conjugate, as a view of the same memory; a real tensor is returned as it is."""
     def conj_physical(self) -> _Tensor:
         """The complex conjugate, written out in new memory."""
     def conj_physical_(self) -> Self:
@@ -664,7 +664,7 @@ class Tensor:
     def is_complex(self) -> _bool:
         """Are the elements complex?"""
     def is_conj(self) -> _bool:
-        """False: conjugation and negation are never delayed here."""
+        """Does it show the conjugates of what lies in memory?"""
     def is_contiguous(self, memory_format: _memory_format = ...) -> _bool:
         """Do the elements lie in memory in order, without gaps?"""
     @property
@@ -688,7 +688,7 @@ class Tensor:
     is_mkldnn: _bool
     is_mps: _bool
     def is_neg(self) -> _bool:
-        """False: conjugation and negation are never delayed here."""
+        """Does it show the negatives of what lies in memory?"""
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         """Is the one element not zero?"""
@@ -1033,9 +1033,9 @@ class Tensor:
     def resize_as_(self, the_template: _Tensor, *, memory_format: _memory_format = ...) -> _Tensor:
         """`resize_` to another tensor's shape."""
     def resolve_conj(self) -> _Tensor:
-        """`input`: conjugation and negation are never delayed here."""
+        """The conjugates written out, where `input` only shows them; else itself."""
     def resolve_neg(self) -> _Tensor:
-        """`input`: conjugation and negation are never delayed here."""
+        """The negatives written out, where `input` only shows them; else itself."""
     def retain_grad(self) -> None:
         """Keep this tensor's gradient in `.grad` although it is not a leaf."""
     @property
