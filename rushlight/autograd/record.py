@@ -87,9 +87,9 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
 
 def link_view(o, base, t, static, index=None):
     """Remember what ``t`` is a view of and how it was cut out; on NumPy that only matters if it really aliases."""
-    array, whole = t._array, base._array
-    turned = array.__class__ is _ndarray and (o.view is not True or base._view.__class__ is Mirror)
-    if turned:  # what it shows in memory, and the values of that
+    array, whole, view = t._array, base._array, base._view
+    turned = (view.__class__ is Mirror or o.view is not True) and array.__class__ is _ndarray
+    if turned:  # look at memory, not at what is shown of it
         whole = base._strided_array()
         array = whole if o.view is not True else o.forward(numpy_engine, whole, **static)
         array = array if index is None else array[index]
@@ -102,23 +102,32 @@ def link_view(o, base, t, static, index=None):
         storage.views.append(t)
     step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
     recorded = True if state.grad else "inference" if state.inference else "no_grad"
-    root = base if base._view is None or base._view.recorded is None else base._view.base
+    root = base if view is None or view.recorded is None else view.base
     if not state.grad:
         if root._node is not None and array.dtype.kind not in "biu":
             t._node = Nowhere()
-    elif root is not base and base._view.recorded is not True:
-        recorded = base._view.recorded  # a view of a view that was made without gradients
+    elif root is not base and view.recorded is not True:
+        recorded = view.recorded  # a view of a view that was made without gradients
     elif index is not None and base._node is None:
         recorded = "no_grad"  # there is no node that could refuse a write to one of several views
-    if base._view.__class__ is Mirror:
-        root, recorded = base._view.base, recorded if base._view.recorded is not None else None
-    path = (step,) if root is base else (*base._view.path, step)
-    if not turned:
-        t._view = View(root, path, storage.version, recorded)
-    elif mirrored(path):
-        t._view = Mirror(root, path, storage.version, recorded)
-    else:  # turned back
-        t._array, t._view = array, View(root, physical(path) or path, storage.version, recorded)
+    if turned:
+        _link_mirror(t, array, base, step, recorded)
+    else:
+        t._view = View(root, (step,) if root is base else (*view.path, step), storage.version, recorded)
+
+
+def _link_mirror(t, array, base, step, recorded):
+    """Make ``t`` a view that shows ``array``, which lies in memory, conjugated or negated; or as it is, turned back."""
+    view = base._view
+    if view is None or (view.recorded is None and view.__class__ is not Mirror):
+        root, path = base, (step,)
+    else:  # through what was detached, too: only its path says how it shows memory
+        root, path = view.base, (*view.path, step)
+        recorded = None if view.recorded is None else recorded
+    if mirrored(path):
+        t._view = Mirror(root, path, t._storage.version, recorded)
+    else:
+        t._array, t._view = array, View(root, physical(path) or path, t._storage.version, recorded)
 
 
 def mirrored(path) -> int:

@@ -128,9 +128,13 @@ def refresh(t: Tensor, for_graph: bool | str = True) -> None:
     base._sync()
     if base._view is not None and base._view.recorded is not None:  # it became a view itself, see ``become``
         view.base = base = base._view.base
+    if base._storage is None:  # ``base.data`` was set to other memory: the view keeps what it showed
+        t._view = None
+        return
     t._storage = base._storage  # another one since it was with a compiled program
     if t._array.__class__ is not _ndarray or view.__class__ is Mirror:
-        t._array = read(namespace_of(base._array), base._array, view.path)
+        array = read(namespace_of(base._array), base._array, view.path)
+        t._array = np.asarray(array) if base._array.__class__ is _ndarray else array
         if view.__class__ is Mirror and view.looked == t._storage.version:
             return
     if view.recorded is not None and (base._node is not None or (view.node is not None and view.recorded is True)):
@@ -212,14 +216,17 @@ def check_apart(t: Tensor, others, how: str = "in part") -> None:
     """Raise PyTorch's error if ``t``, about to be written, shares memory with one of ``others`` (``how``)."""
     for other in others:
         if isinstance(other, Tensor):
-            shared = other._storage is t._storage is not None and _share_memory(
-                t._strided_array(), other._strided_array(), how
-            )
+            shared = other._storage is t._storage is not None and _share_memory(_shown(t), _shown(other), how)
             if how == "at all" if other is t else shared:
                 raise RuntimeError(
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                     "single memory location. Please clone() the tensor before performing the operation."
                 )
+
+
+def _shown(t: Tensor):
+    """The array that lies where the tensor's elements do."""
+    return t._view.memory() if t._view.__class__ is Mirror else t._array
 
 
 def _share_memory(a, b, how) -> bool:
@@ -241,7 +248,7 @@ def _span(a):
 def _overlaps(t: Tensor) -> bool:
     """Do several elements share one place in memory? Only expanded tensors and windows do."""
     if t._array.__class__ is _ndarray:
-        array = t._strided_array() if t._view.__class__ is Mirror else t._array
+        array = _shown(t)
         if not array.size or (array.flags.writeable and (t._view is None or 0 not in array.strides)):
             return False
         return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides))

@@ -81,6 +81,10 @@ r=torch.from_dlpack(x.conj())
 y=x.conj(); r=torch.tensor(y), torch.as_tensor(y) is y, torch.asarray(y).is_conj()
 r=x.conj().requires_grad_(), x.conj().dtype, x.conj().bool(), x.conj().real
 x = X; x.conj().imag.sum().backward(); r=x.grad
+x=x[0].clone(); y=x.conj(); y.add_(1j); r=x,y,y.is_conj(),y.imag,y.imag.is_neg()
+y=x.conj(); z=y[0]; z.fill_(5j); y.unbind()[1].mul_(2); r=x,y,z
+x=x[:0]; r=x.conj(), x.conj().is_conj(), x.conj().imag.is_neg()
+y=x.conj(); x.data=torch.tensor([1j]); r=y,x
 """
 
 
