@@ -343,7 +343,8 @@ class Program:
         self._measured = False
         self._here = jax.device_put(np.zeros(0, np.uint8), place)
         self._cold = interpreter_for(place.platform)
-        self._job: Job | None = None  # has been interpreted twice: the compiler is at it
+        self._seen = False  # has been interpreted once
+        self._job: Job | None = None  # twice: the compiler is at it
 
     def __call__(self, values, numbers, keys):
         if self._cold is not None:
@@ -384,8 +385,6 @@ class Program:
             self._job = Job(lambda: self._whole.lower(*shapes).compile())
         self._seen = True
         return results
-
-    _seen = False
 
     def _check_room(self, arguments) -> None:
         """Before the first run: is there memory for it? A device that runs out has lost what it was given."""

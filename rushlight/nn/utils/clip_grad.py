@@ -107,13 +107,13 @@ def _grads(parameters) -> list[Tensor]:
 def _recorder(tensors: list[Tensor]):
     """The engine, if it records calls and the tensors, of one dtype and on one device, are plain ones of its own."""
     array = tensors[0]._array
-    xp = namespace_of(array)
-    if not xp.DEFERS or mode.active or array.dtype.kind != "f" or array.dtype.itemsize < 4:
+    xp, place = namespace_of(array), getattr(array, "place", None)  # what lies on many devices has none
+    if not xp.DEFERS or place is None or mode.active or array.dtype.kind != "f" or array.dtype.itemsize < 4:
         return None
     for t in tensors:
         if type(t) is not Tensor or t._view is not None or t._array.__class__ is not array.__class__:
             return None
-        if t._array.dtype != array.dtype or t._array.place is not array.place:
+        if t._array.dtype != array.dtype or t._array.place is not place:
             return None
     return xp
 
