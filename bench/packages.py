@@ -105,7 +105,7 @@ def main() -> None:
         return
     commands = {
         "rushlight": [options.rushlight or _environment(False), "-m", "rushlight", "run"],
-        "PyTorch": [options.torch or _environment(True)],
+        "PyTorch": [options.torch or _environment(True), str(ROOT / "tests" / "packages" / "beside_torch.py")],
     }
     print("| work | rushlight | PyTorch | ratio |\n|---|---|---|---|")
     for work in options.work:
