@@ -20,7 +20,7 @@ from . import overriding
 from .node import Details, OpNode
 from .plan import Plans
 from .record import versions_of
-from .tape import Output, _sequence
+from .tape import Output, _sequence, nodes_below
 
 state, DISPATCHING = overriding.dispatch, overriding.DISPATCHING
 
@@ -44,9 +44,8 @@ def _dispatching(args, kwargs=None) -> list:
 
 def _enter(value, found: list) -> None:
     kind = type(value)
-    if kind in DISPATCHING and all(type(f) is not kind for f in found):
-        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
-        found.insert(place, value)
+    if kind in DISPATCHING:
+        overriding.add_by_class(value, kind, found)
 
 
 # -- handing over ------------------------------------------------------------------------------------------------------
@@ -300,16 +299,7 @@ def on_tensors(roots) -> bool:
         return False
     if state.modes:
         return True
-    seen, stack = set(roots), list(roots)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Dispatched):
-            return True
-        for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                stack.append(edge)
-    return False
+    return any(isinstance(node, Dispatched) for node in nodes_below(roots))
 
 
 def gradients(node: OpNode, g):

@@ -254,10 +254,15 @@ def overriding(args, kwargs) -> list:
 
 def _enter(value, found: list) -> None:
     kind = type(value)
-    if not overrides(kind) or any(type(f) is kind for f in found):
-        return
-    place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
-    found.insert(place, value)
+    if overrides(kind):
+        add_by_class(value, kind, found)
+
+
+def add_by_class(value, kind: type, found: list) -> None:
+    """Add ``value`` before those whose subclass it is, unless one of its class is there."""
+    if all(type(f) is not kind for f in found):
+        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        found.insert(place, value)
 
 
 def overrides(kind: type) -> bool:

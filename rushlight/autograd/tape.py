@@ -384,6 +384,19 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     return captured
 
 
+def nodes_below(roots):
+    """These nodes and all that their graphs lead to, each once."""
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        yield node
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+
+
 def _count_waiting(roots) -> dict:
     """``{node: how many edges of this backward pass lead to it}``."""
     waiting = dict.fromkeys(roots, 0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..autograd.mode import set_grad_enabled
 from ..autograd.node import OpNode
-from ..autograd.tape import _TWICE, Node, Output, run_backward
+from ..autograd.tape import _TWICE, Node, Output, nodes_below, run_backward
 from ..engine import computed
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Tensor
@@ -98,14 +98,6 @@ def awaits_backward(result) -> bool:
     """Do tensors in ``result`` lie on an accelerator, with a graph that no backward pass has used up?"""
     tensors: list[Tensor] = []
     flatten(result, tensors)
-    stack: list = [t._node for t in tensors if t._node is not None and t.device.type != "cpu"]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, OpNode) and node.plan.frees and node.saved is not None:
-            return True
-        for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                stack.append(edge)
-    return False
+    roots = [t._node for t in tensors if t._node is not None and t.device.type != "cpu"]
+    nodes = nodes_below(roots)
+    return any(isinstance(node, OpNode) and node.plan.frees and node.saved is not None for node in nodes)

@@ -17,3 +17,22 @@ def lookup(library, name: str, engine):
             raise AttributeError(f"neither {library.__name__} nor the operators have '{name}'")
         found = functools.partial(FORWARDS[name], engine)
     return found
+
+
+def run(xp, name: str, args: tuple, options: dict):
+    """The function ``name`` of namespace ``xp``, in the form that an engine's ``once`` takes."""
+    return getattr(xp, name)(*args, **options)
+
+
+def through(once, library, name: str):
+    """``library.name`` as one call of an engine's ``once``; as it is, if it is no function."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    function = getattr(library, name)
+    if not callable(function):
+        return function
+
+    def called(*args, **options):
+        return once(name, run, (name,), args, options)
+
+    return called

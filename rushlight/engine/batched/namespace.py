@@ -16,7 +16,7 @@ import functools
 import numpy as np
 
 from .. import namespace_of
-from ..fallback import FORWARDS
+from ..fallback import FORWARDS, run
 from ..numpy import namespace as numpy_engine
 from .array import CONTROL_FLOW, ITEM, Batched, Mapped, Unbatchable
 from .rules import OPERATORS, RULES
@@ -131,12 +131,12 @@ def _function(name: str):
         if level is None:
             return getattr(_engine((args, options)), name)(*args, **options)
         if base is not numpy_engine:
-            return once(name, _run, (name,), args, options)
+            return once(name, run, (name,), args, options)
         if not mapped:
             args, options = _map((args, options), lambda a: _below(a, level))
             return _raised(getattr(_engine((args, options)), name)(*args, **options), level, False)
         if rule is None:
-            return _by_slices(name, _run, (name,), (args, options), level)
+            return _by_slices(name, run, (name,), (args, options), level)
         args, options = _map((args, options), lambda a: _marked(a, level))
         engine = _engine(_map((args, options), lambda a: a.whole if a.__class__ is Mapped else a))
         made = rule(getattr(engine, name), engine, level.size, *args, **options)
@@ -158,10 +158,6 @@ def _composed(name, *args, **options):
 
 def _forward(xp, name: str, args: tuple, options: dict):
     return FORWARDS[name](xp, *args, **options)
-
-
-def _run(xp, name: str, args: tuple, options: dict):
-    return getattr(xp, name)(*args, **options)
 
 
 # -- levels ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import backends
 from .. import Number
+from ..fallback import run, through
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.devices import _trace, explained, place_of
@@ -58,23 +59,10 @@ def _wrapped(value):
     return jax.tree.map(lambda x: Deferred(x) if isinstance(x, jax.Array) else x, value)
 
 
-def _run(xp, name: str, args: tuple, options: dict):
-    return getattr(xp, name)(*args, **options)
-
-
 def __getattr__(name: str):
     """The XLA engine's function of that name, recorded; found once, then an ordinary global."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    function = getattr(xla, name)
-    if not callable(function):
-        return function
-
-    def recorded(*args, **options):
-        return once(name, _run, (name,), args, options)
-
-    globals()[name] = recorded
-    return recorded
+    found = globals()[name] = through(once, xla, name)
+    return found
 
 
 def _made_on(place, name: str, function, *args, key=None):
@@ -169,7 +157,7 @@ def asarray(x, dtype=None):
 def astype(x, dtype):
     if x.__class__ is Deferred and x.dtype == dtype:
         return x
-    return once("astype", _run, ("astype",), (x, np.dtype(dtype)), {})
+    return once("astype", run, ("astype",), (x, np.dtype(dtype)), {})
 
 
 def alias(x):
@@ -188,11 +176,11 @@ def full(shape, fill_value, dtype=None, device=None):
     if isinstance(fill_value, np.generic):
         fill_value = fill_value.item()
     if not isinstance(fill_value, (bool, int, float, complex)):
-        return once("full", _run, ("full",), (shape, fill_value), {"dtype": dtype})
+        return once("full", run, ("full",), (shape, fill_value), {"dtype": dtype})
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size > xla._LARGE:
         devices.check_room(place, size)
-    return _made_on(place, "full", _run, "full", (shape, fill_value), {"dtype": dtype})
+    return _made_on(place, "full", run, "full", (shape, fill_value), {"dtype": dtype})
 
 
 def zeros(shape, dtype=None):
@@ -204,11 +192,11 @@ def ones(shape, dtype=None):
 
 
 def arange(*args, dtype=None):
-    return _made_on(_default_place(), "arange", _run, "arange", args, {"dtype": dtype})
+    return _made_on(_default_place(), "arange", run, "arange", args, {"dtype": dtype})
 
 
 def eye(*args, **options):
-    return _made_on(_default_place(), "eye", _run, "eye", args, options)
+    return _made_on(_default_place(), "eye", run, "eye", args, options)
 
 
 def draw(kind: str, generator, device, args: tuple, options: dict):

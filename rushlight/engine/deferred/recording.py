@@ -402,7 +402,10 @@ def _shape(x):
 
 
 def _calls(calls: tuple, numbers, keys):
-    """The calls of a recording, as an interpreter takes them."""
+    """The calls of a recording one by one: (kind, sources, numbers, key's words).
+
+    A source is (a call, one of its outputs), or a number: that input.
+    """
     numbers, keys, at = iter(numbers), iter(keys), 0
     while at < len(calls):
         kind = kinds.by_id[calls[at]]
@@ -417,17 +420,12 @@ def _interpreter(calls: tuple, live: tuple, dead: tuple):
     given = frozenset(dead)
 
     def whole(donated, kept, numbers, keys, here):
-        donated, kept, numbers = iter(donated), iter(kept), iter(numbers)
+        donated, kept = iter(donated), iter(kept)
         inputs = [next(donated) if i in given else next(kept) for i in range(len(given) + kept.__length_hint__())]
         values: list[list] = []  # of each call
-        at, key = 0, itertools.count()
-        while at < len(calls):
-            kind = kinds.by_id[calls[at]]
-            refs = calls[at + 1 : at + 1 + kind.arrays]
-            at += 1 + kind.arrays
-            arrays = [values[r >> _SHIFT][r & _MASK] if r >= 0 else inputs[-r - 1] for r in refs]
-            mine = [next(numbers) for _ in range(kind.numbers)]
-            values.append(kind.run(arrays, mine, keys[next(key)] if kind.keyed else None))
+        for kind, sources, mine, key in _calls(calls, numbers, (keys[i] for i in itertools.count())):
+            arrays = [values[s[0]][s[1]] if isinstance(s, tuple) else inputs[s] for s in sources]
+            values.append(kind.run(arrays, mine, key))
         outputs = list(itertools.chain.from_iterable(values))
         return [outputs[i] for i in live]
 

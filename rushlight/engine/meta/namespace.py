@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...device import device
+from ..fallback import through
 from ..numpy import namespace as numpy_engine
 from .array import NO_DATA, Meta
 
@@ -189,27 +190,14 @@ BODIES: dict = {}  # an operator is evaluated as a whole, see ``once``
 BACKWARD = _Gradients()
 
 
-def _run(xp, name: str, args: tuple, options: dict):
-    return getattr(xp, name)(*args, **options)
-
-
 def __getattr__(name: str):
     """NumPy's function of that name, for shapes. It is not made a global: some have the names of Python's own."""
-    if name.startswith("__"):
-        raise AttributeError(name)
     return _function(name)
 
 
 @functools.cache
 def _function(name: str):
-    function = getattr(numpy_engine, name)
-    if not callable(function):
-        return function
-
-    def abstract(*args, **options):
-        return once(name, _run, (name,), args, options)
-
-    return abstract
+    return through(once, numpy_engine, name)
 
 
 # -- arrays and devices ------------------------------------------------------------------------------------------------

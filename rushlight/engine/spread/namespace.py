@@ -19,6 +19,7 @@ import numpy as np
 
 from ...device import cpu, device
 from .. import KINDS, SPREAD, Number
+from ..fallback import run, through
 from ..numpy import namespace as numpy_engine
 from ..xla import devices
 from ..xla import namespace as xla
@@ -252,23 +253,10 @@ def _mesh_of(meshes: list):
     return found
 
 
-def _run(xp, name: str, args: tuple, options: dict):
-    return getattr(xp, name)(*args, **options)
-
-
 def __getattr__(name: str):
     """The XLA engine's function of that name, as a program; found once, then an ordinary global."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    function = getattr(xla, name)
-    if not callable(function):
-        return function
-
-    def called(*args, **options):
-        return once(name, _run, (name,), args, options)
-
-    globals()[name] = called
-    return called
+    found = globals()[name] = through(once, xla, name)
+    return found
 
 
 devices.traced_for_precision.append(_programs.clear)
@@ -412,7 +400,7 @@ def asarray(x, dtype=None):
 def astype(x, dtype):
     if x.__class__ is not Spread:
         return np.asarray(x, dtype)
-    return x if x.dtype == dtype else once("astype", _run, ("astype",), (x, np.dtype(dtype)), {})
+    return x if x.dtype == dtype else once("astype", run, ("astype",), (x, np.dtype(dtype)), {})
 
 
 def alias(x):

@@ -63,17 +63,7 @@ class _Layers(_rnn.RNNBase):
             raise NotImplementedError("dynamic quantization of an LSTM with projections is not here")
         made = cls.__new__(cls)
         Module.__init__(made)
-        for name in [
-            "mode",
-            "input_size",
-            "hidden_size",
-            "num_layers",
-            "bias",
-            "batch_first",
-            "dropout",
-            "bidirectional",
-            "proj_size",
-        ]:
+        for name in cls.__constants__:
             setattr(made, name, getattr(mod, name))
         made._all_weights = [list(names) for names in mod._all_weights]
         made._all_weight_values = _rnn_list(
