@@ -19,6 +19,7 @@ from urllib.parse import urlparse
 
 from .io.atomic import replacing
 from .io.unpack import Budget
+from .utils import _notebook
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -139,6 +140,8 @@ def _write_all(target, chunk: bytes) -> None:
 
 
 def _progress_bar(total, progress):
+    if progress and _notebook.in_notebook():
+        return _notebook.Bar(total)
     try:
         from tqdm import tqdm
     except ImportError:

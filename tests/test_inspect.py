@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import types
 import xml.etree.ElementTree as xml
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -627,6 +631,70 @@ def test_a_notebook_shows_the_page_in_a_frame(tmp_path, browser):
     (tmp_path / "frame.html").write_text(f"<html><body>{shown}</body></html>", encoding="utf-8")
     seen = browser(tmp_path / "frame.html", visit=_FRAME_VISIT)
     assert seen == {"problems": [], "title": "Net", "plots": True}
+
+
+@pytest.fixture
+def cell(monkeypatch):
+    """What a notebook's cell shows, place by place: an IPython that only remembers."""
+    places = []
+
+    class Place(list):
+        def update(self, content, raw):
+            self.append(content)
+
+    def display(content, raw, display_id):
+        places.append(Place([content]))
+        return places[-1]
+
+    ipython, shown = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    shown.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return places
+
+
+def test_a_live_page_is_below_the_cell(cell, capsys):
+    model = nn.Linear(2, 1)
+    with inspect.watch(model, None, live=True) as watch:
+        for _ in range(2):
+            model(rushlight.ones(1, 2)).sum().backward()
+            watch._written = 0.0
+            watch.step(1.0)
+    (place,) = cell
+    pages = [page_data(html.unescape(content["text/html"].split('"')[1])) for content in place]
+    assert [(page["steps"], page["running"]) for page in pages] == [
+        ([], True),
+        ([0], True),
+        ([0, 1], True),
+        ([0, 1], False),
+    ]
+    assert capsys.readouterr().out == "" and watch.address is None
+
+
+def test_a_download_is_a_bar_below_the_cell(cell, tmp_path, capfd):
+    (tmp_path / "weights").write_bytes(bytes(300_000))
+    rushlight.hub.download_url_to_file((tmp_path / "weights").as_uri(), str(tmp_path / "copy"))
+    (place,) = cell
+    assert [content["text/plain"] for content in place] == ["43% of 0.3 MB", "87% of 0.3 MB", "100% of 0.3 MB"]
+    assert place[0]["text/html"] == '<progress value="131072" max="300000"></progress> 43% of 0.3 MB'
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_executed_notebook(tmp_path):
+    """The same in a real kernel, by nbconvert."""
+    pytest.importorskip("nbconvert", reason="nbconvert is not installed: no notebook is executed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed: no notebook is executed")
+    root = Path(__file__).parents[1]
+    command = [sys.executable, root / "tests" / "notebook.py", "page.html"]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    (tensor,), (live,), (watch,), (model,), (bar,) = json.loads(done.stdout)
+    assert "monospace !important" in tensor["text/html"] and "<svg" in model["text/html"]
+    for shown in (live, watch):
+        assert page_data(html.unescape(shown["text/html"].split('"')[1]))["steps"] == [0, 1, 2]
+    assert bar["text/plain"] == "100% of 1.0 MB"
 
 
 def test_runs_side_by_side(tmp_path, browser):

@@ -65,9 +65,21 @@ def test_two_open_sizes():
     close(program(other)[0], layer(other))
 
 
-@pytest.mark.parametrize("make", [models.resnet18, models.mobilenet_v3_small, models.squeezenet1_1])
+def small_vit(num_classes):
+    return models.VisionTransformer(64, 16, 2, 4, 32, 64, num_classes=num_classes)
+
+
+def small_swin(num_classes):
+    return models.SwinTransformer(16, [2, 2], [2, 4], 4, num_classes=num_classes)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [models.resnet18, models.mobilenet_v3_small, models.squeezenet1_1, models.densenet121, small_vit, small_swin],
+)
 def test_vision_models(make):
     model, image = make(num_classes=7).eval(), rushlight.randn(1, 3, 64, 64)
+    nn.init.normal_(list(model.parameters())[-2], std=0.1)  # the head of a vision transformer begins at zero
     program = rushlight.onnx.export(model, (image,))
     close(program(image)[0], model(image))
 

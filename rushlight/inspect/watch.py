@@ -27,6 +27,7 @@ from ..io.zipformat import write_all
 from ..nn.module import Module
 from ..nn.parameter import is_lazy
 from ..tensor import Tensor
+from ..utils._notebook import Shown, in_notebook
 from .statistics import NAMES, Cell, Point, column, is_finite, measured, norm, picked, short, values_of
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def watch(model, path="rushlight-watch.html", *, every: int = 1, live: bool = Fa
 
     Call ``step(loss)`` on what the block gets, once per training step. ``every`` says how often numbers are taken; the
     search for the module that made the first NaN looks at every step. A page that is open in a browser follows by
-    itself. ``live`` also serves it on this machine, at an address that is printed. ``name`` is the run's, for
-    ``inspect.compare``.
+    itself. ``live`` also serves it on this machine, at an address that is printed; in a notebook the page is below the
+    cell instead, while it runs. ``name`` is the run's, for ``inspect.compare``.
 
     >>> model = nn.Linear(2, 1)
     >>> with rushlight.inspect.watch(model, path=None) as w:
@@ -90,6 +91,7 @@ class Watch:
         self._inside = False  # hooks do nothing outside the block, should one be left
         self._calls = 0
         self._server: Server | None = None
+        self._shown: Shown | None = None
         self._started = self._written = time.time()
         self._pause = _SECONDS
 
@@ -119,6 +121,8 @@ class Watch:
             self.step()
         if self.path is not None and self.steps:
             self._safely(self.save, self.path)
+        if self._shown is not None:
+            self._safely(self._show)
 
     def step(self, loss=None, **metrics) -> None:
         """One training step is over: ``loss`` and other numbers to plot belong to it."""
@@ -204,12 +208,22 @@ class Watch:
             self.save(self.path)
         if self._server is not None:
             self._server.page = _page(self.to_dict())
+        if self._shown is not None:
+            self._show()
         self._written = time.time()
-        self._pause = max(_SECONDS if self._server is None else 0.5, (self._written - started) / _SHARE)
+        self._pause = max(0.5 if self.live else _SECONDS, (self._written - started) / _SHARE)
+
+    def _show(self) -> None:
+        if self._shown is not None:
+            self._shown.show(self._repr_html_(), repr(self))
 
     def _serve(self) -> None:
         from . import server
 
+        if in_notebook():
+            self._shown = Shown()
+            self._show()
+            return
         self._server = server.Server(_page(self.to_dict()))
         self.address = self._server.address
         print(f"watch: {self.address}", flush=True)

@@ -348,6 +348,21 @@ def _flip(x, axis):
     return x
 
 
+@lowers("roll")
+def _roll(x, shift, axis):
+    for n, a in zip(shift, axis):
+        size, n = x.shape[a], n % max(x.shape[a], 1)
+        if n:
+            tail, head = ([size - n, size], [0, size - n])
+            parts = [_sliced(x, [(a, *ends, 1)], _with(x.shape, a, ends[1] - ends[0])) for ends in (tail, head)]
+            x = _cat(*parts, axis=a)
+    return x
+
+
+def _with(shape, axis: int, size: int) -> list[int]:
+    return [size if i == axis else n for i, n in enumerate(shape)]
+
+
 @lowers("pad")
 def _pad(x, pad, mode="constant", constant_values=0):
     if mode != "constant" or isinstance(constant_values, Value):

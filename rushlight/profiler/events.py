@@ -221,6 +221,7 @@ class EventList(list):
             max_shapes=max_shapes_column_width,
             header=header,
             profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
             use_device=self._use_device,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
@@ -238,7 +239,12 @@ class EventList(list):
             if group_by_stack_n > 0:
                 key += tuple(event.stack[:group_by_stack_n])
             groups.setdefault(key, FunctionEventAvg()).add(event)
-        made = EventList(groups.values(), use_device=self._use_device, profile_memory=self._profile_memory)
+        made = EventList(
+            groups.values(),
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
         for average in made:
             average.stack = average.stack[:group_by_stack_n]
             if not group_by_input_shapes:

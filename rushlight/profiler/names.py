@@ -53,9 +53,19 @@ def is_written_in_python(func) -> bool:
     return func.__name__ in _IN_PYTHON
 
 
-def aten_name(call) -> str:
+def aten_name(call, args) -> str:
     """The name of an operator: its node's in the graph, which is PyTorch's; ``AddmmBackward0`` -> ``aten::addmm``"""
-    return _aten_name(call.op.name, call.node if call.op.rules else "")
+    name = _aten_name(call.op.name, call.node if call.op.rules else "")
+    return _product_name(call.op.name, args) if name in ("aten::view", "aten::unsafe_view") else name
+
+
+def _product_name(operator: str, args) -> str:
+    """PyTorch's products of more than two dimensions are views of one of two, or of many; that one is meant."""
+    if operator == "linear":
+        return "aten::mm" if len(args) < 3 or args[2] is None else "aten::addmm"
+    if operator == "matmul":
+        return "aten::mm" if min(args[0].ndim, args[1].ndim) == 2 else "aten::bmm"
+    return "aten::view"
 
 
 @functools.cache

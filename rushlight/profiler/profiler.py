@@ -122,8 +122,6 @@ class profile:
             raise AssertionError("No valid profiler activities found")
         if use_cuda:
             self.activities.add(ProfilerActivity.CUDA)
-        if with_flops:
-            warnings.warn("with_flops: torch.utils.flop_counter counts operations here", UserWarning, stacklevel=2)
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
         self.schedule, self.on_trace_ready = schedule or _always, on_trace_ready
@@ -193,9 +191,8 @@ class profile:
     def start_trace(self) -> None:
         """Begin to record, whatever the schedule says."""
         self._trace_id = self._trace_id_callback() if self._trace_id_callback else uuid.uuid4().hex.upper()
-        recorder = Recorder(
-            self.record_shapes, self.profile_memory, self.with_stack, self.with_modules or self.with_stack
-        )
+        modules = self.with_modules or self.with_stack
+        recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack, modules, self.with_flops)
         if self.activities - {ProfilerActivity.CPU}:
             from ..cuda.profiler import DeviceTrace
 
@@ -217,7 +214,9 @@ class profile:
         if self.acc_events and self._events is not None:
             found = [*self._events, *found]
         device = "cuda" if self.activities - {ProfilerActivity.CPU} else None
-        self._events = EventList(found, use_device=device, profile_memory=self.profile_memory)
+        self._events = EventList(
+            found, use_device=device, profile_memory=self.profile_memory, with_flops=self.with_flops
+        )
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop watching for a while, or go on."""

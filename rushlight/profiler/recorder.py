@@ -26,6 +26,7 @@ from ..autograd.tape import Output
 from ..nn.module import Module
 from ..tensor import Tensor
 from .events import FunctionEvent
+from .flops import in_backward, in_forward
 from .names import aten_name, function_name, is_watched, is_written_in_python
 
 __all__ = ["Recorder"]
@@ -37,8 +38,15 @@ _lock = threading.Lock()
 class Recorder:
     """Times what this thread does between ``start`` and ``stop``."""
 
-    def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, modules: bool = False):
-        self.shapes, self.memory, self.stack, self.modules = shapes, memory, stack, modules
+    def __init__(
+        self,
+        shapes: bool = False,
+        memory: bool = False,
+        stack: bool = False,
+        modules: bool = False,
+        flops: bool = False,
+    ):
+        self.shapes, self.memory, self.stack, self.modules, self.flops = shapes, memory, stack, modules, flops
         self.events: list[FunctionEvent] = []
         self.calls: list[FunctionEvent] = []  # of modules
         self.thread = threading.get_native_id()
@@ -47,6 +55,7 @@ class Recorder:
         self._alive: dict[int, weakref.ref] = {}  # arrays that were counted
         self._instances: dict[str, dict[int, int]] = {}
         self._path: list[str] = []  # the modules we are in
+        self._products: dict[int, tuple[str, int]] = {}  # of a node's operator, by its sequence number
         self._functions, self._operators = _Functions(self), self._operator  # what is hung on the seams
 
     # -- begin and end -----------------------------------------------------------------------------------------------
@@ -153,22 +162,36 @@ class Recorder:
 
     def _operator(self, call, args, static):
         """An operator that runs."""
-        name, outer = aten_name(call), self._open[-1] if self._open else None
+        name, outer = aten_name(call, args), self._open[-1] if self._open else None
         if outer is not None and outer.name == name and not hasattr(outer, "ran"):
             outer.ran = True  # type: ignore[attr-defined]  # the function is this operator
-            return self._counted(outer, call(*args, **static))
+            return self._counted(outer, call(*args, **static), call.op.name, args)
         event = self.open(name, args)
         try:
-            return self._counted(event, call(*args, **static))
+            return self._counted(event, call(*args, **static), call.op.name, args)
         finally:
             self.close(event)
 
-    def _counted(self, event, result):
+    def _counted(self, event, result, operator: str, args):
         node = getattr(result[0] if result.__class__ is tuple and result else result, "_node", None)
         if node is not None:
             event.sequence_nr = node.sequence
+        if self.flops:
+            self._count_flops(event, result, operator, args)
         self._count(result)
         return result
+
+    def _count_flops(self, event, result, operator: str, args) -> None:
+        outer = event.cpu_parent
+        if outer is not None and outer.name == "aten::conv2d":  # PyTorch counts there
+            event = outer
+        elif outer is not None and outer.name == event.name + "_":  # and not what is done in place
+            return
+        count = in_forward(event.name, operator, args, result)
+        if count:
+            event.flops = count
+            if event.sequence_nr >= 0:
+                self._products[event.sequence_nr] = operator, count
 
     def gradient(self, node, run, g):
         """``run()``, which is the gradient rule of ``node``."""
@@ -179,6 +202,8 @@ class Recorder:
         inner = self.open(name, g if isinstance(g, list) else [g], sequence_nr=getattr(node, "sequence", -1))
         try:
             grads = run()
+            if inner.sequence_nr in self._products:
+                inner.flops = in_backward(*self._products[inner.sequence_nr], grads) or None
             self._count(grads)
             return grads
         finally:

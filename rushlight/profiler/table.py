@@ -35,6 +35,7 @@ def build_table(
     max_shapes,
     header,
     profile_memory,
+    with_flops,
     use_device,
     top_level_events_only,
     time_unit,
@@ -56,6 +57,10 @@ def build_table(
     ]
     if shapes:
         columns.append(("Input Shapes", _width([str(event.input_shapes) for event in events], max_shapes), ">"))
+    flops = [event.flops for event in events if event.flops] if with_flops else []
+    if flops:
+        unit, thousand = _flops_unit(min(flops))
+        columns.append((f"Total {unit}", _NUMBER, ">"))
     if lines_of_code:
         columns.append(("Source Location", _width(lines_of_code, max_source), "<"))
 
@@ -69,6 +74,8 @@ def build_table(
         cells.append(str(event.count))
         if shapes:
             cells.append(str(event.input_shapes)[: columns[len(cells)][1]])
+        if flops:
+            cells.append(f"{event.flops / thousand:.3f}" if event.flops else "--")
         if lines_of_code:
             empty = [""] * len(cells)
             source = [line[:max_source] for line in event.stack] or [""]
@@ -78,6 +85,14 @@ def build_table(
     return _laid_out(columns, rows, header, top_level_events_only) + _totals(
         total, device_total, on_device, use_device, time_unit
     )
+
+
+def _flops_unit(smallest: float) -> tuple[str, float]:
+    """``("MFLOPs", 1e6)``: the largest unit in which no count is below one."""
+    power = 0
+    while power < 5 and smallest >= 1000.0 ** (power + 1):
+        power += 1
+    return ["FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"][power], 1000.0**power
 
 
 def _numbers(profile_memory: bool, on_device: bool, use_device) -> list[str]:

@@ -16,6 +16,7 @@ STAND_INS = Path(__file__).with_name("stand_ins")  # the little of torchvision t
 # Batch norm and large learning rates make float32's last bit grow into other losses: those are compared in float64.
 PROGRAMS = [
     "dcgan.py --double",
+    "ddp.py",
     "first_steps.py",
     "gcn.py",
     "hogwild.py --num-processes 1",  # with more, the order of the updates is anybody's

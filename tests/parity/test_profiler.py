@@ -123,6 +123,50 @@ def test_shapes_of_what_is_called():
         assert given == [shape for shape in theirs[name] if shape]
 
 
+FLOPS = {
+    "products": lambda t, a, b: (a[0] @ b[0], t.addmm(b[0, 0], a[0], b[0]), a[0] @ b[0, :, 0]),
+    "batches": lambda t, a, b: (a @ b, a[None] @ b[None], t.bmm(a, b), a @ b[0], t.baddbmm(b[:, :1], a, b)),
+    "layers": lambda t, a, b: (t.nn.functional.linear(a, a[0]), t.nn.functional.linear(a[0], a[0], a[0, :, 0])),
+    "convolutions": lambda t, a, b: (
+        t.nn.functional.conv2d(a[None], b[:, :1, None, :2], stride=2, groups=2),
+        t.nn.functional.conv1d(a, a),
+    ),
+    "elements": lambda t, a, b: (a + 1, a[0, 0] + a, a * a, 2 * a, a - a, a / 2, t.add(a, a, alpha=2), a.add_(1)),
+}
+
+
+@pytest.mark.parametrize("name", FLOPS)
+def test_flops_are_equal(name):
+    """Of the rows that both have; here a gradient rule's products have no row, and count as the rule's."""
+    a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    theirs, mine = [], []
+    for lib, found in ((torch, theirs), (rushlight, mine)):
+        with lib.profiler.profile(with_flops=True) as prof:
+            FLOPS[name](lib, *(lib.tensor(x.numpy()) for x in (a, b)))
+        found += [(e.name, e.flops) for e in prof.events() if e.flops]
+    assert mine == theirs and len(mine) > 0
+
+
+def test_flops_of_a_training_step_are_equal():
+    totals = []
+    for lib in (torch, rushlight):
+        x, w, b = (lib.ones(*shape, requires_grad=True) for shape in ((2, 3), (4, 3), (4,)))
+        with lib.profiler.profile(with_flops=True) as prof:
+            h = lib.nn.functional.linear(x, w, b)
+            (h * h).sum().backward()
+        totals.append(sum(e.flops or 0 for e in prof.events()))
+    assert totals[0] == totals[1] > 0
+
+
+@pytest.mark.parametrize("count", [5, 1500, 3e6, 7e9, 2e12, 4e15, 9e18])
+def test_tables_with_flops_are_equal(count):
+    theirs, mine = event_lists(False)
+    for events in (theirs, mine):
+        events._with_flops = True
+        events[1].flops, events[2].flops, events[3].flops = count, count / 3, count * 2
+    assert mine.key_averages().table() == theirs.key_averages().table()
+
+
 def test_older_profile():
     with rushlight.autograd.profiler.profile() as mine, torch.autograd.profiler.profile() as theirs:
         rushlight.ones(2).add(1)

@@ -81,14 +81,16 @@ def _relative_places(window: int):
 
 def _separate(high: int, wide: int, side: int, shift):
     """-100 between pixels that meet in a window only because the image was rolled."""
-    regions = torch.zeros(high, wide)
-    rows = (slice(0, -side), slice(-side, -shift[0] or None), slice(-shift[0], None))
-    columns = (slice(0, -side), slice(-side, -shift[1] or None), slice(-shift[1], None))
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            regions[row, column] = 3 * i + j
+    rows, columns = (_thirds(size, side, by) for size, by in zip((high, wide), shift))
+    regions = 3 * rows[:, None] + columns
     regions = regions.reshape(high // side, side, wide // side, side).transpose(1, 2).reshape(-1, side * side)
     return (regions[:, None, :] != regions[:, :, None]) * -100.0
+
+
+def _thirds(size: int, side: int, shift: int):
+    """0, in the last window 1, and 2 for what was rolled into it."""
+    at = torch.arange(size)
+    return (at >= size - side).int() + (at >= size - shift).int()
 
 
 class SwinTransformerBlock(nn.Module):
