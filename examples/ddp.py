@@ -69,7 +69,8 @@ def test(model):
     dist.all_gather(weights, model.module.head.weight)
     same = all(torch.equal(weights[0], other) for other in weights)
     if rank == 0:
-        print(f"accuracy {seen[0].item()}/{seen[1].item()}; {size} processes, the same weights in all: {same}", flush=True)
+        right, count = seen.tolist()
+        print(f"accuracy {right}/{count}; {size} processes, the same weights in all: {same}", flush=True)
 
 
 def run(rank, args, meeting):
