@@ -28,6 +28,20 @@ class ValuesNeeded(RuntimeError):
     """Code that is being compiled needs values, which a traced tensor has not; the message says what to do instead."""
 
 
+def too_large(error: Exception) -> RuntimeError | None:
+    """PyTorch's error for an array that NumPy had no memory for, or no numbers to count it by; None for others."""
+    if isinstance(error, MemoryError):
+        size = getattr(error, "_total_size", None)
+        asked = "" if size is None else f": you tried to allocate {size} bytes"
+        return RuntimeError(f"DefaultCPUAllocator: can't allocate memory{asked}.")
+    if isinstance(error, ValueError) and str(error).startswith(_BEYOND_NUMBERS):
+        return RuntimeError("Storage size calculation overflowed: no memory holds a tensor of these sizes.")
+    return None
+
+
+_BEYOND_NUMBERS = ("array is too big", "Maximum allowed dimension exceeded")
+
+
 def type_name(value) -> str:
     """The type of a value as PyTorch's messages write it: by its bare name if Python's ``class`` made it."""
     kind = type(value)

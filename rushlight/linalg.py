@@ -143,6 +143,16 @@ def lstsq(A, B, rcond=None, *, driver=None):
         A, B = state.casting.raise_(A, B)
     check_matrices("torch.linalg.lstsq", A, argument="input")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B._array.shape == A._array.shape[:-1])
+    if not 0 <= A.ndim - B.ndim <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) "
+            "<= 1"
+        )
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{type_word(A.dtype)} and other's dtype {type_word(B.dtype)}"
+        )
     B = xp.expand_dims(B, axis=-1) if vector else B
     m, n = A._array.shape[-2:]
     if B._array.shape[-2] != m:
@@ -198,6 +208,11 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     if state.casting is not None:
         (A,) = state.casting.raise_(A)
     check_matrices("linalg.matrix_rank", A, square=hermitian)
+    if atol is not None and rtol is not None and isinstance(atol, Tensor) is not isinstance(rtol, Tensor):
+        raise TypeError(
+            "linalg_matrix_rank() received an invalid combination of arguments: atol and rtol must both be numbers or "
+            "both Tensors"
+        )
     if tol is not None:
         atol, rtol = tol, 0.0
     atol, rtol = _tolerances(A, atol, rtol)
@@ -382,6 +397,15 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
 def householder_product(A, tau):
     """The first columns of the product of Householder reflectors, as ``geqrf`` packs them."""
     check_matrices("torch.linalg.householder_product", A, argument="input")
+    m, n = A._array.shape[-2:]
+    if m < n:
+        raise RuntimeError(
+            "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
+    if tau.ndim and n < tau._array.shape[-1]:
+        raise RuntimeError(
+            "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
     check_reflectors("torch.linalg.householder_product", A, tau)
     return xp.householder_product(A, tau)
 

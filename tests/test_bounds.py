@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,6 +198,13 @@ def test_second_derivatives_of_strided_parts():
     assert second.tolist() == [6 * 4.0, 6 * 5.0]
 
 
+def test_sizes_that_no_machine_holds_are_refused_at_once():
+    """In a process with little memory and time: where a check is missing, the call takes all there is."""
+    command = [sys.executable, Path(__file__).parent / "too_large.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
 @pytest.mark.parametrize("offset", [-(1 << 62), -(1 << 31), 1 << 31, 1 << 62])
 def test_diagonals_beyond_the_corners_are_empty(offset):
     """NumPy reads outside the array for an offset of -2**31."""
@@ -202,3 +212,35 @@ def test_diagonals_beyond_the_corners_are_empty(offset):
     assert x.diagonal(offset).shape == (0,)
     assert torch.diagonal_copy(x, offset).shape == (0,)
     assert torch.linalg.diagonal(torch.ones(2, 3, 4), offset=offset).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.flip(x, 0),
+        lambda x: torch.tile(x, 2),
+        lambda x: torch.permute(x, 0, 1),
+        lambda x: torch.broadcast_to(x, 2),
+        lambda x: x.reshape((True, 4)),
+        lambda x: x.as_strided((1,), 7),
+        lambda x: torch.roll(x, True),
+        lambda x: x.chunk(True),
+        lambda x: x.squeeze(None),
+        lambda x: torch.median(x, dim=None),
+        lambda x: torch.mul(None, x),
+        lambda x: torch.isin(x, "x"),
+        lambda x: x.to(torch.float64, 1),
+        lambda x: torch.native_batch_norm(x, None, None, None, None, 7, 0.1, 1e-5),
+        lambda x: torch.nn.functional.layer_norm(x, (2,), eps=None),
+        lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([0, 1]), ignore_index=0.5),
+    ],
+)
+def test_arguments_of_another_kind(call):
+    with pytest.raises(TypeError):
+        call(torch.eye(2))
+
+
+def test_a_truth_value_counts_as_a_size_after_the_first():
+    assert torch.zeros((2, True)).shape == (2, 1)
+    with pytest.raises(TypeError):
+        torch.zeros((True, 2))

@@ -166,10 +166,13 @@ OPEN = {
     "tokens": (Tokens, (3, 4)),
     "perceptron": (lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2), nn.Softmax(-1)), (4,)),
     "convolutions": (
-        lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 2)),
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(), nn.Linear(12, 2),
+        ),
         (1, 8, 8),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPEN)

@@ -11,7 +11,7 @@ from ..engine import accelerated, joint, namespace_of, operand
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..engine.open_size import has_open, is_open
-from ..errors import type_name
+from ..errors import too_large, type_name
 from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding, shortcuts
 from .mode import state
@@ -116,6 +116,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                         static[position] = operand(xp, static[position])
                 kept = needs if residuals and state.grad else 0
                 out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
+        except MemoryError as error:
+            raise too_large(error) from None
         except (ValueError, TypeError) as error:
             if operator and any(a is None for a in args):
                 return NotImplemented
@@ -123,6 +125,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 check_broadcast(arrays)
             if isinstance(error, TypeError) and "ufunc" in str(error):  # NumPy has no loop for the dtype
                 raise _no_kernel(o, arrays, compute) from None
+            if larger := too_large(error):
+                raise larger from None
             raise
         except RuntimeError as error:
             if promote and isinstance(error, NotImplementedError):

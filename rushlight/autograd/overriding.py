@@ -19,7 +19,7 @@ import sys
 import threading
 from typing import Any
 
-from ..errors import type_name
+from ..errors import too_large, type_name
 from ..tensor import Tensor
 
 watching = 0  # modes entered in all threads, and one for all subclasses that override
@@ -162,7 +162,10 @@ def ask_strangers(public, args, kwargs):
     """``public`` has just failed: objects that are no Tensors may answer for it; else its error goes on."""
     found = overriding(args, kwargs) if state.subclasses else ()
     if not any(not isinstance(a, Tensor) for a in found):
-        _refuse_what_is_no_tensor(public, args, sys.exc_info()[1])
+        error = sys.exc_info()[1]
+        _refuse_what_is_no_tensor(public, args, error)
+        if larger := too_large(error):
+            raise larger from None
         raise
     return answer(public, found, args, kwargs)
 
@@ -175,7 +178,7 @@ def _refuse_what_is_no_tensor(public, args, error) -> None:
         if value is error.obj:
             asked = _ASKED_FIRST.get(public.__name__)
             if asked:
-                raise AttributeError(f"{type_name(value)!r} object has no attribute {asked!r}") from error
+                raise AttributeError(f"{type_name(value)!r} object has no attribute {asked!r}") from None
             names = inspect.unwrap(public).__code__.co_varnames or ("input",)
             name, kind = names[min(i, len(names) - 1)], type_name(value)
             raise TypeError(

@@ -81,7 +81,7 @@ def pair(o: Op, plans: Plans, general):
             return general(x, w)
         try:
             out = compute(a, b)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, MemoryError):
             out = None
         if out.__class__ is not _ndarray:
             if out is None or out.__class__ is tuple:
@@ -126,7 +126,10 @@ def single(o: Op, plans: Plans, general):
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
             return general(x, **static)
-        out = compute(a, **static)
+        try:
+            out = compute(a, **static)
+        except (MemoryError, ValueError):
+            return general(x, **static)  # which knows how to say it
         if out.__class__ is not _ndarray:
             if out.__class__ is tuple:
                 return general(x, **static)

@@ -221,7 +221,12 @@ def polygamma(x, n):
         return digamma(x)
     if n == 1:  # as PyTorch's, which for this one alone knows the limits
         return np.where(np.isinf(x), np.where(x > 0, x.dtype.type(0), x.dtype.type(np.nan)), zeta(2.0, x))
-    return (-1.0) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)
+    return signed_factorial(n) * zeta(n + 1.0, x)
+
+
+def signed_factorial(n: int) -> float:
+    """``(-1) ** (n + 1) * n!``; infinite where a double has no such number."""
+    return (math.factorial(n) if n < 171 else math.inf) * (1.0 if n % 2 else -1.0)
 
 
 @blocked

@@ -31,7 +31,7 @@ def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_on
     number_first = name in _NUMBER_FIRST
 
     def function(input, other):
-        if not number_first and input.__class__ is not Tensor:
+        if input.__class__ is not Tensor and not (number_first and isinstance(input, (int, float, complex))):
             check_tensor(name, input)
         if not isinstance(other, Tensor):
             require_number(name, "other", 2, other, tensors_only)

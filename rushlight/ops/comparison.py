@@ -169,8 +169,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{type_word(input.dtype)} did not match {type_word(other.dtype)}")
-    if rtol < 0 or atol < 0:
-        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+    if not (rtol >= 0 and atol >= 0):
+        name, value = ("atol", atol) if rtol >= 0 else ("rtol", rtol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     if input.dtype is dtypes.bool_:
         return equal_(input, other)

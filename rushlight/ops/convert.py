@@ -17,7 +17,7 @@ from ..engine import namespace_of
 from ..errors import warn_once
 from ..layout import contiguous_format, dense_strides, looks_channels_last, memory_order, preserve_format
 from ..layout import memory_format as MemoryFormat
-from ..storage import TypedStorage, UntypedStorage, check_layout, extent, memory_of, placed, pointer
+from ..storage import TypedStorage, UntypedStorage, affordable, check_layout, extent, memory_of, placed, pointer
 from ..tensor import Mirror, Tensor, wrap
 from .creation import engine_of, resolve, sizes, tensortype
 from .data import fill_value
@@ -60,6 +60,10 @@ def _to_arguments(args, kwargs):
             f" * (torch.dtype dtype, {rest})\n * (Tensor tensor, {rest})\n"
         )
     given = {**dict(zip(names, args)), **kwargs, **given}
+    for place, name in enumerate(names):
+        if name in ("non_blocking", "copy") and given.get(name, False).__class__ is not bool:
+            where = f" (position {place + 1})" if place < len(args) else ""
+            raise TypeError(f"to(): argument '{name}'{where} must be bool, not {_type_word(given[name])}")
     device = None if given.get("device") is None else resolve(given["device"], "to")
     dtype = dtypes.argument(given.get("dtype"), "to")
     return device, dtype, given.get("copy", False), given.get("memory_format")
@@ -414,6 +418,7 @@ def _resized(t, shape, order) -> np.ndarray:
 
 
 def _grown(memory: np.ndarray, size: int) -> np.ndarray:
+    affordable(size)
     larger = np.empty(size, np.uint8)
     larger[: memory.size] = memory
     return larger

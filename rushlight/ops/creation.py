@@ -19,10 +19,10 @@ from ..device import device as Device
 from ..engine import SPREAD, accelerated, meta, namespace_of
 from ..engine.numpy import layouts
 from ..engine.open_size import has_open, is_open
-from ..errors import type_name
+from ..errors import too_large, type_name
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
-from ..storage import lend
+from ..storage import affordable, lend
 from ..tensor import Size, Storage, Tensor, wrap
 from .data import as_array, fill_value, of_ndarray
 from .public import PUBLIC, public
@@ -283,7 +283,12 @@ def factory(make):
             if dtype is not None and dtype is not out.dtype:
                 raise RuntimeError(f"dtype {dtype.word} does not match dtype of out parameter ({out.dtype.word})")
             dtype, device = out.dtype, out.device
-        made = finish(make(*args, dtype=dtype, device=resolve(device, name), **kwargs), requires_grad)
+        try:
+            made = finish(make(*args, dtype=dtype, device=resolve(device, name), **kwargs), requires_grad)
+        except (MemoryError, ValueError) as error:
+            if larger := too_large(error):
+                raise larger from None
+            raise
         return made if out is None else out.resize_(made.shape).copy_(made)
 
     PUBLIC[name] = create
@@ -500,30 +505,50 @@ def eye(n, m=None, *, dtype, device):
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     m = n if m is None else m
-    return on_device(np.eye(n, m, dtype=(dtype or dtypes.get_default_dtype()).numpy), device)
+    dtype = (dtype or dtypes.get_default_dtype()).numpy
+    return on_device(np.eye(n, m, dtype=dtype) if n and m else np.empty((n, m), dtype), device)
 
 
 @factory
 def tril_indices(row, col, offset=0, *, dtype, device):
     """Rows and columns of the lower triangle of a matrix."""
-    return _triangle("tril_indices", row, col, dtype, device, lambda i, j: j - i <= offset)
+    return _triangle("tril_indices", row, col, offset, dtype, device)
 
 
 @factory
 def triu_indices(row, col, offset=0, *, dtype, device):
     """Rows and columns of the upper triangle of a matrix."""
-    return _triangle("triu_indices", row, col, dtype, device, lambda i, j: j - i >= offset)
+    return _triangle("triu_indices", row, col, offset, dtype, device)
 
 
-def _triangle(name, row, col, dtype, device, inside):
-    for what, n in (("row", row), ("col", col)):
-        if n < 0:
+def _triangle(name, row, col, offset, dtype, device):
+    for place, (what, n) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
+        if not _is_int(n):
+            raise TypeError(f"{name}(): argument '{what}' (position {place}) must be int, not {type_name(n)}")
+        if n < 0 and what != "offset":
             raise RuntimeError(f"{what} must be non-negative, got{n}")
     dtype = dtype or dtypes.int64
     if dtype not in (dtypes.int32, dtypes.int64):
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.word}'")
-    i, j = np.ogrid[:row, :col]
-    return on_device(np.stack(np.nonzero(inside(i, j))).astype(dtype.numpy), device)
+    # Only rows that have a part in the triangle, of which one side is the matrix's own.
+    lower = name == "tril_indices"
+    first, last = (max(0, -offset), row) if lower else (0, min(row, col - offset))
+    if first >= last or not col:
+        return on_device(np.empty((2, 0), dtype.numpy), device)
+    whole = max(first, min(last, col - offset if lower else -offset))  # the row where whole rows begin, or end
+    part = (last - whole) * col if lower else whole * col
+    count = part + (
+        (whole - first) * (first + whole + 1 + 2 * offset) // 2 if lower
+        else (last - whole) * (2 * (col - offset) - whole - last + 1) // 2
+    )  # fmt: skip
+    if 2 * count >= 1 << 60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[2, {count}]")
+    affordable(2 * count * dtype.itemsize)
+    rows = np.arange(first, last)
+    begin = 0 * rows if lower else np.maximum(rows + offset, 0)
+    lengths = (np.minimum(rows + offset + 1, col) if lower else col) - begin
+    columns = np.arange(count) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return on_device(np.stack([np.repeat(rows, lengths), columns]).astype(dtype.numpy), device)
 
 
 # -- like another tensor ---------------------------------------------------------------------------------------------
@@ -603,6 +628,8 @@ def _new(make):
         place = self.device if device is None else resolve(device, name)
         try:
             made = make.__wrapped__(*args, dtype=dtype, device=place, **keywords)
+        except MemoryError as error:
+            raise too_large(error) from None
         except TypeError as error:
             raise TypeError(str(error).replace(f"{base}()", f"{name}()")) from None
         if mode.active and mode.maps():
@@ -740,6 +767,8 @@ def sizes(function: str, args, keywords=None) -> tuple[int, ...]:
         raise TypeError(f"{function}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
     shape = []
     for i, n in enumerate(args):
+        if i and n.__class__ is bool:  # PyTorch looks at the first only
+            n = int(n)
         if not _is_int(n):
             raise TypeError(
                 f"{function}(): argument 'size' failed to unpack the object at pos {i + 1} with error "

@@ -814,6 +814,11 @@ def trace(input):
     return xp.trace(input.long() if input._array.dtype.kind in "iu" else input)
 
 
+_MODES = (
+    "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
 @public(method=False)
 @in_single_precision
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
@@ -831,6 +836,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
         )
-    if p < 0:
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return xp.cdist(x1, x2, p=p)

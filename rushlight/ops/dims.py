@@ -21,7 +21,8 @@ def wrap_dim(dim, ndim: int) -> int:
 
 def wrap_dims(dims, ndim: int) -> tuple:
     """``dims`` (an int or several) counted from the front, each at most once."""
-    wrapped = tuple(wrap_dim(d, ndim) for d in ((dims,) if is_int(dims) else dims))
+    dims = (dims,) if is_int(dims) else tuple(dims)
+    wrapped = tuple(wrap_dim(int(d) if i and d.__class__ is bool else d, ndim) for i, d in enumerate(dims))
     for i, d in enumerate(wrapped):
         if d in wrapped[:i]:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -53,7 +54,8 @@ def sizes(args, name: str = "size") -> tuple:
             raise TypeError(f"argument '{name}' must be tuple of ints, not {type(args).__name__}")
     for a in args:
         if a.__class__ is not int:
-            return tuple([int(a) if a.__class__ is bool else as_int(a, name) for a in args])
+            # PyTorch looks at the first: a truth value further on counts as a number.
+            return tuple([int(a) if i and a.__class__ is bool else as_int(a, name) for i, a in enumerate(args)])
     return tuple(args)
 
 

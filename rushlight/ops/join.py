@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 
 import numpy as np
 
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
+from ..storage import affordable
 from ..tensor import Tensor, wrap
 from .dims import as_int, is_int, wrap_dim
 from .public import PUBLIC, public
@@ -81,7 +83,7 @@ def cat(tensors, dim=0):
     # PyTorch lets an empty 1-d tensor stand among tensors of any shape; it only counts for the dtype.
     real = [t for t in tensors if t._array.shape != (0,)] or tensors[:1]
     first = real[0]._array.shape
-    dim = wrap_dim(dim, len(first)) if first != (0,) else 0
+    dim = 0 if first == (0,) else wrap_dim(dim, len(first))
     for t in real:
         _check_cat(first, t._array.shape, dim, next(i for i, other in enumerate(tensors) if other is t))
     if len(real) < len(tensors):
@@ -211,6 +213,9 @@ def _given(input, sizes, dim):
     return {"sizes": sizes, "axis": dim}
 
 
+_VIEW = 500  # bytes that a view takes
+
+
 @public(out=False)
 def chunk(input, chunks, dim=0):
     """At most ``chunks`` parts of equal size (the last may be smaller); views."""
@@ -225,6 +230,7 @@ def _chunks(input, chunks, dim):
     dim = wrap_dim(dim, input._array.ndim)
     length = input._array.shape[dim]
     if length == 0:
+        affordable(chunks * _VIEW)
         return {"sizes": (0,) * chunks, "axis": dim}
     return _even(input, -(-length // chunks), dim, "chunk")
 
@@ -245,11 +251,14 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     axis = wrap_dim(dim, input._array.ndim)
     length = input._array.shape[axis]
     where = next(w for w in (indices_or_sections, sections, indices) if w is not None)
+    if where.__class__ is bool:
+        raise TypeError("tensor_split(): argument 'indices_or_sections' must be int, tuple of ints or Tensor, not bool")
     if isinstance(where, Tensor):
         where = where.tolist()
     if is_int(where):
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        affordable(where * _VIEW)
         small, larger = divmod(length, where)
         where = [i * small + min(i, larger) for i in range(1, where)]
     edges = [0, *(as_int(i, "indices") for i in where), length]
@@ -428,8 +437,10 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
+    size = input._array.shape[0]
+    affordable(math.comb(size + r - 1 if with_replacement else size, r) * r * 8)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input._array.shape[0]), r)), dtype=np.int64).reshape(-1, r)
+    rows = np.array(list(choose(range(size), r)), dtype=np.int64).reshape(-1, r)
     return stack([input[wrap(column)] for column in rows.T], 1)
 
 

@@ -10,10 +10,12 @@ import inspect
 
 import numpy as np
 
+from ..engine.open_size import is_open
 from ..errors import type_name
 from ..tensor import Tensor
 
-# "function.parameter" -> "int", "bool", "Number" or "Tensor", with a ? where None may stand too; "" checks nothing.
+# "function.parameter" -> "int", "bool", "float", "Number", "Tensor", "Number or Tensor", "str", "tuple of ints" or
+# "int or ints" (one, or several), with a ? where None may stand too; "" checks nothing.
 KINDS = {
     "avg_pool2d.divisor_override": "int?", "avg_pool3d.divisor_override": "int?",
     "cov.aweights": "Tensor?", "cov.correction": "int", "cov.fweights": "Tensor?",
@@ -33,7 +35,32 @@ KINDS = {
     "batch_norm.bias": "Tensor?", "batch_norm.running_mean": "Tensor?", "batch_norm.running_var": "Tensor?",
     "pairwise_distance.x2": "Tensor", "std.unbiased": "bool?", "var.unbiased": "bool?",
     "std_mean.unbiased": "bool?", "var_mean.unbiased": "bool?",
+    "as_strided.size": "tuple of ints", "as_strided.stride": "tuple of ints", "chunk.chunks": "int",
+    "as_strided_copy.size": "tuple of ints", "as_strided_copy.stride": "tuple of ints", "unsafe_chunk.chunks": "int",
+    "constant_pad_nd.value": "Number", "clamp_min.min": "Number or Tensor", "clamp_max.max": "Number or Tensor",
+    "istft.hop_length": "int?", "stft.onesided": "bool?", "gradient.edge_order": "int", "logspace.base": "Number",
+    "isin.elements": "Number or Tensor", "isin.test_elements": "Number or Tensor", "inner.other": "Tensor",
+    "round.decimals": "int", "squeeze.dim": "int or ints", "median.dim": "int", "nanmedian.dim": "int",
+    "unfold.size": "int", "unfold.step": "int",
+    "unfold_copy.size": "int", "unfold_copy.step": "int", "roll.shifts": "int or ints",
+    "scatter_reduce.src": "Tensor", "ormqr.other": "Tensor", "masked_fill.value": "Number or Tensor",
+    "solve_triangular.upper": "bool", "fft2.dim": "int or ints", "ifft2.dim": "int or ints",
+    "rfft2.dim": "int or ints", "irfft2.dim": "int or ints", "hfft2.dim": "int or ints", "ihfft2.dim": "int or ints",
+    "triu_indices.row": "int", "triu_indices.col": "int", "triu_indices.offset": "int",
+    "tril_indices.row": "int", "tril_indices.col": "int", "tril_indices.offset": "int",
+    "native_batch_norm.running_mean": "Tensor?", "native_batch_norm.running_var": "Tensor?",
+    "native_batch_norm.momentum": "float", "native_batch_norm.eps": "float", "native_group_norm.N": "int",
+    "native_group_norm.HxW": "int", "native_group_norm.group": "int", "native_group_norm.eps": "float",
+    "native_layer_norm.eps": "float", "group_norm.eps": "float", "instance_norm.eps": "float",
+    "layer_norm.eps": "float",
+    "binary_cross_entropy_with_logits.weight": "Tensor?", "binary_cross_entropy_with_logits.pos_weight": "Tensor?",
+    "conv_transpose1d.groups": "int", "conv_transpose2d.groups": "int", "conv_transpose3d.groups": "int",
+    "cosine_similarity.dim": "int", "cross_entropy.ignore_index": "int", "linear_cross_entropy.ignore_index": "int?",
+    "hinge_embedding_loss.target": "Tensor", "pairwise_distance.keepdim": "bool",
+    "hsplit.indices_or_sections": "int or ints", "vsplit.indices_or_sections": "int or ints",
+    "dsplit.indices_or_sections": "int or ints", "searchsorted.side": "str?",
     # PyTorch's own Python takes anything for these.
+    "gaussian_nll_loss.full": "",
     "lu.get_infos": "", "max_pool1d.return_indices": "", "max_pool2d.return_indices": "",
     "max_pool3d.return_indices": "", "stft.center": "", "interpolate.antialias": "",
 }  # fmt: skip
@@ -97,6 +124,7 @@ def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
     kind = kind.removesuffix("?")
     if not _FITS[kind](value):
         where = "" if place is None else f" (position {place + 1})"
+        kind = _WORDS.get(kind, kind)
         raise TypeError(f"{f.__name__}(): argument '{name}'{where} must be {kind}, not {type_name(value)}")
 
 
@@ -116,13 +144,25 @@ def _is_number(value) -> bool:
     )
 
 
+def _are_ints(value) -> bool:
+    """PyTorch looks at the first of several; a truth value further on counts as a number."""
+    return isinstance(value, (list, tuple)) and (not value or _is_whole(value[0]) or is_open(value[0]))
+
+
 _FITS = {
     "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "float": lambda value: _is_number(value) and not isinstance(value, (complex, np.complexfloating)),
+    "str": lambda value: isinstance(value, str),
+    "tuple of ints": _are_ints,
+    "int or ints": lambda value: _is_whole(value) or is_open(value) or _are_ints(value),
+    "Number or Tensor": lambda value: _is_number(value) or _is_tensor(value),
     "int": _is_whole,
     "Number": _is_number,
     "Tensor": _is_tensor,
 }
 
+
+_WORDS = {"int or ints": "tuple of ints", "Number or Tensor": "Tensor"}  # how PyTorch's messages call them
 
 _C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",

@@ -416,6 +416,9 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec{1 if vec1.ndim != 1 else 2}, but got {vec1.ndim}-D")
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if number.__class__ is bool and not all(t._array.dtype.kind == "b" for t in (input, vec1, vec2)):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     _check_expands(input, (vec1._array.shape[0], vec2._array.shape[0]))
     return xp.add_outer(input, vec1, vec2, beta=beta, alpha=alpha)
 

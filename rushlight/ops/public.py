@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from types import FunctionType
 
 from ..autograd import overriding, views
+from ..errors import type_name
 from ..tensor import Tensor
 from . import kinds
 
@@ -42,7 +44,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
         f = kinds.checked(f)
         named = _numpy_named(f) if "dim" in parameters else f
         called = _with_out(f, named is not f) if out and "out" not in parameters else named
-        asked = overriding.asking(called) if function else called
+        asked = overriding.asking(of_one_tuple(called) if method else called) if function else called
         for name in (f.__name__, *aliases):
             if function:
                 PUBLIC[name] = asked
@@ -56,6 +58,26 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
 
 _KEEP: set = set()
+
+
+def of_one_tuple(f):
+    """A function that takes ``f(x, (2, 3))`` only, of one whose method takes ``x.f(2, 3)`` too; others as they are."""
+    code = inspect.unwrap(f).__code__
+    if not code.co_flags & inspect.CO_VARARGS:
+        return f
+    parameter = code.co_varnames[code.co_argcount]
+
+    @functools.wraps(f)
+    def called(input, *args, **kwargs):
+        if args and not isinstance(args[0], (list, tuple)):
+            if len(args) > 1:
+                raise TypeError(f"{f.__name__}() takes 2 positional arguments but {len(args) + 1} were given")
+            raise TypeError(
+                f"{f.__name__}(): argument '{parameter}' (position 2) must be tuple of ints, not {type_name(args[0])}"
+            )
+        return f(input, *args, **kwargs)
+
+    return called
 
 
 def _with_out(f, numpy_names):

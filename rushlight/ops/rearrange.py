@@ -21,7 +21,7 @@ from . import shape as shapes
 from .common import as_number
 from .data import fill_value
 from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
-from .public import PUBLIC, public
+from .public import PUBLIC, of_one_tuple, public
 
 # -- diagonals and triangles -----------------------------------------------------------------------------------------
 
@@ -259,7 +259,9 @@ def repeat(self, *counts, repeats=None):
     if any(n < 0 for n in repeats):
         full = (1,) * (len(repeats) - len(shape)) + shape
         made = [n * r for n, r in zip(full, repeats)]
-        negative = next(n for n in made if n < 0)
+        negative = next((n for n in made if n < 0), None)
+        if negative is None:  # so many times nothing
+            return self.new_empty(made)
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {made}")
     return repeat_(self, repeats=repeats)
 
@@ -308,6 +310,8 @@ def unfold(self, dimension, size, step):
 def _unfold(self, dimension, size, step, call):
     if self._array.ndim == 0:
         wrap_dim(dimension, 0)
+        if step <= 0:
+            raise RuntimeError(f"step is {step} but must be > 0")
         if size > 1:
             raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
         return shapes.slice_part(self.reshape(1), axis=0, start=0, size=size)
@@ -499,7 +503,7 @@ def _exchanged(function, original, replacement):
 def _publish_copy(name, function, original, node=None):
     """Publish ``name``: ``function`` with its view op exchanged for one whose results have memory of their own."""
     copying = _copying(original, node or original.op.node + "_copy")
-    exchanged = _exchanged(function, original, lambda args, static: copying(args[0], **static))
+    exchanged = _exchanged(of_one_tuple(function), original, lambda args, static: copying(args[0], **static))
 
     @functools.wraps(function)
     def called(input, *args, **kwargs):

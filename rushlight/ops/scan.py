@@ -271,6 +271,8 @@ def _strips(y, x, dx, dim):
     if x is None:
         return heights * (1 if dx is None else dx)
     if x._array.ndim == 1:
+        if x._array.size != y._array.shape[axis]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         x = xp.reshape(x, shape=[-1 if i == axis else 1 for i in range(y._array.ndim)])
         return heights * diff(x, dim=axis)
     return heights * diff(x, dim=dim)

@@ -13,6 +13,7 @@ from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
 from .common import refuse_complex_gradient
+from .dims import wrap_dim
 from .public import PUBLIC, public
 from .reduce import (
     axis_of,
@@ -388,6 +389,8 @@ def _isin(xp, elements, test_elements, *, assume_unique=False, invert=False):
 @public(method=False)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Which ``elements`` occur among ``test_elements``."""
+    if not (isinstance(elements, Tensor) or isinstance(test_elements, Tensor)):
+        raise TypeError("isin() received an invalid combination of arguments: one of the two must be Tensor")
     for t in (elements, test_elements):
         if isinstance(t, (bool, complex)) or (isinstance(t, Tensor) and (t.dtype.is_complex or t.dtype.name == "bool")):
             word = type_word(t) if isinstance(t, Tensor) else type(t).__name__
@@ -418,10 +421,20 @@ def _runs(x, axis):
     return values, inverse.reshape(x.shape) if axis is None else inverse, np.diff(starts, append=len(rows))
 
 
+def _axis_of_slices(input, dim) -> int:
+    shape = input._array.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    axis = wrap_dim(dim, len(shape))
+    if 0 in shape[:axis] + shape[axis + 1 :]:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return axis
+
+
 @public(out=False)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct values (or slices along ``dim``) in order, with where each element went and how often each is."""
-    axis = None if dim is None else axis_of(input, dim)
+    axis = None if dim is None else _axis_of_slices(input, dim)
     values, _, inverse, counts = xp.unique(input.detach(), axis=axis)
     return _distinct(values, inverse, counts, return_inverse, return_counts)
 
@@ -429,7 +442,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 @public(out=False)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """``input`` without elements (or slices along ``dim``) equal to the one before."""
-    axis = None if dim is None else axis_of(input, dim)
+    axis = None if dim is None else _axis_of_slices(input, dim)
     values, inverse, counts = xp.unique_consecutive(input.detach(), axis=axis)
     return _distinct(values, inverse, counts, return_inverse, return_counts)
 

@@ -8,8 +8,10 @@ from .. import dtypes
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import special as series
+from ..storage import affordable
 from ..tensor import Tensor
 from .common import binary, complex_dtype, dtype_of, no_gradient, not_floating_dtype, refuse, require_number, unary
+from .dims import as_int
 from .public import PUBLIC, public
 
 SPECIAL: dict = {}  # name -> function; what ``rushlight.special`` exports
@@ -177,7 +179,19 @@ def dirichlet_slope(xp, x, a, total):
 
 @op(promote="float", x=lambda xp, g, x, p: g * sum(xp.digamma(x - j / 2) for j in range(p)))
 def mvlgamma_(xp, x, *, p):
-    return sum(xp.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)
+    parts = range(0, p, 1 if p < _SIDE_BY_SIDE else _SIDE_BY_SIDE)
+    terms = (xp.lgamma(x - j / 2) for j in parts)
+    if p >= _SIDE_BY_SIDE:
+        terms = (_lgammas(xp, x, j, min(j + _SIDE_BY_SIDE, p)) for j in parts)
+    return sum(terms) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+_SIDE_BY_SIDE = 1 << 12  # of so many terms as many are made at once
+
+
+def _lgammas(xp, x, start, end):
+    halves = xp.asarray([j / 2 for j in range(start, end)]).astype(x.dtype)
+    return xp.sum(xp.lgamma(xp.expand_dims(x, axis=-1) - halves), axis=-1)
 
 
 unary(lgamma)
@@ -215,6 +229,10 @@ def mvlgamma(input, p):
     refuse("arange_cpu", complex_dtype, input)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    p = as_int(p, "p")
+    affordable(p * max(input._array.size, 1) * input._array.dtype.itemsize)
     return mvlgamma_(input, p=p)
 
 

@@ -264,7 +264,7 @@ def power(x, w):
 
 
 def polygamma(x, n):
-    return digamma(x) if n == 0 else (-1.0) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, x)
+    return digamma(x) if n == 0 else special.signed_factorial(n) * zeta(n + 1.0, x)
 
 
 def zeta(s, q):

@@ -181,6 +181,9 @@ def binary_cross_entropy_with_logits(
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target · input)), for targets of 1 and -1."""
     check_tensor("soft_margin_loss", input)
+    shape = PUBLIC["broadcast_shapes"](input.shape, target.shape)
+    if shape != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     return xp.soft_margin_loss(input, target, reduction=reduction_of(reduction, size_average, reduce))
 
 

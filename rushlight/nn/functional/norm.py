@@ -10,6 +10,7 @@ from ...autograd.op import differentiable as xp
 from ...autograd.views import check_writable, put
 from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
+from ...ops.kinds import checked
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 
@@ -130,8 +131,10 @@ def instance_norm(
         if t is not None and t.numel() != input.shape[1]:
             n = input.shape[0]
             raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
+        if t is not None and t.ndim > 1:
+            raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
-    _check_dtypes(input, weight, bias)
+    _check_dtypes(input, weight, bias, running_mean, running_var)
     _check_both(running_mean, running_var)
     y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
     if running_mean is not None:
@@ -239,7 +242,12 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """(y, mean, 1 / standard deviation); the last two are empty outside training."""
+    _check_channels(input, running_mean, running_var, weight, bias, training)
     if training:
+        if not input.numel():
+            raise RuntimeError(
+                f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}"
+            )
         y, *statistics = _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)
         return y, *(t.detach().reshape(input.shape[1]) for t in statistics)
     empty = PUBLIC["empty"](0, dtype=input.dtype, device=input.device)
@@ -250,7 +258,7 @@ def _native_batch_norm_legit(input, weight, bias, *args):
     """``native_batch_norm``; without running statistics in the overload that leaves them out."""
     if len(args) == 3:
         args = (None, None, *args)
-    return native_batch_norm(input, weight, bias, *args)
+    return PUBLIC["native_batch_norm"](input, weight, bias, *args)
 
 
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
@@ -263,6 +271,8 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
     _check_groups(input, group, weight, bias)
+    if input.numel() != N * C * HxW:
+        raise RuntimeError(f"Expected X.numel() == N * C * HxW, but got {input.numel()} and {N} * {C} * {HxW}")
     y, mean, scale, _ = _ops.group_norm_stats(input, group, weight, bias, eps)
     return y, mean.reshape(N, group), scale.reshape(N, group)
 
@@ -297,4 +307,4 @@ for _name, _function in (
     ("native_group_norm", native_group_norm),
 ):  # fmt: skip
     _function.__name__ = _function.__qualname__ = _name
-    PUBLIC[_name] = _function
+    PUBLIC[_name] = checked(_function)

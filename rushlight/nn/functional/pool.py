@@ -19,6 +19,7 @@ from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
 from ...ops.random import rand
 from ...ops.resize import Map, stretches
+from ...storage import affordable
 from ...tensor import Tensor, wrap
 
 __all__ = [
@@ -368,7 +369,7 @@ fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = map(
 def _expanded(value, dims) -> tuple:
     if is_int(value):
         return (as_int(value, "size"),) * dims
-    values = tuple(as_int(v, "size") for v in value)
+    values = tuple(int(v) if i and v.__class__ is bool else as_int(v, "size") for i, v in enumerate(value))
     return values * dims if len(values) == 1 else values
 
 
@@ -493,12 +494,15 @@ def _check_row(input, name) -> None:
 
 def _adaptive_size(name, dims, input, output_size) -> tuple:
     """``output_size`` for each dimension; None stands for the input's own size."""
+    shape = input._array.shape
     if isinstance(output_size, Tensor) or is_int(output_size):
-        return (as_int(output_size, "output_size"),) * dims
-    full = input._array.shape[-dims:]
-    if len(output_size) != dims:
+        size = (as_int(output_size, "output_size"),) * dims
+    elif len(output_size) != dims:
         return tuple(output_size)
-    return tuple(n if s is None else as_int(s, "output_size") for s, n in zip(output_size, full))
+    else:
+        size = tuple(n if s is None else as_int(s, "output_size") for s, n in zip(output_size, shape[-dims:]))
+    affordable(math.prod(max(n, 0) for n in size) * input._array.dtype.itemsize)
+    return size
 
 
 def _check_adaptive(name, dims, input, colon) -> None:
