@@ -159,11 +159,11 @@ def argsort(input: _Tensor, dim: _int | Sequence[_int] = -1, descending: _bool =
     """The indices that sort `input` along `dim`."""
 def argwhere(input: _Tensor) -> _Tensor:
     """Where elements are not zero, one row of indices each."""
-def as_strided(input: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
+def as_strided(input: _Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: Any = None) -> _Tensor:
     """A view of the tensor's storage with sizes and strides given outright."""
-def as_strided_(input: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
+def as_strided_(input: _Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: Any = None) -> _Tensor:
     """In-place version of as_strided."""
-def as_strided_copy(input: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
+def as_strided_copy(input: _Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: Any = None) -> _Tensor:
     """`as_strided` as a copy."""
 def as_strided_scatter(input: _Tensor, src: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
     """`input` with `src` in place of a strided part; a copy."""
@@ -224,7 +224,7 @@ def bernoulli(input: _Tensor, p: _float | None = None, *, generator: _Generator 
 bfloat16: _dtype
 def bilinear(input1: _Tensor, input2: _Tensor, weight: Any, bias: _Tensor | None = None) -> _Tensor:
     """`y[o] = x1 · weight[o] · x2 + bias[o]`."""
-def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: Any = None, pos_weight: _Tensor | None = None, reduction: _float = 0) -> _Tensor:
+def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, pos_weight: _Tensor | None = None, reduction: _float = 0) -> _Tensor:
     """`nn.functional.binary_cross_entropy_with_logits` with the reduction as a number."""
 def bincount(input: _Tensor, weights: _Tensor | None = None, minlength: _int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """How often each whole number occurs, or the sum of `weights` at its places."""
@@ -293,13 +293,13 @@ def clamp(input: _Tensor, min: Any = None, max: Any = None, *, out: _Tensor | No
     """Each element, but at least `min` and at most `max`: numbers, or tensors that broadcast."""
 def clamp_(input: _Tensor, min: Any = None, max: Any = None) -> _Tensor:
     """In-place version of clamp."""
-def clamp_max(input: _Tensor, max: Any, *, out: _Tensor | None = None) -> _Tensor:
+def clamp_max(input: _Tensor, max: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Each element, but at most `max`."""
-def clamp_max_(input: _Tensor, max: Any) -> _Tensor:
+def clamp_max_(input: _Tensor, max: _Number | _Tensor) -> _Tensor:
     """In-place version of clamp_max."""
-def clamp_min(input: _Tensor, min: Any, *, out: _Tensor | None = None) -> _Tensor:
+def clamp_min(input: _Tensor, min: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Each element, but at least `min`."""
-def clamp_min_(input: _Tensor, min: Any) -> _Tensor:
+def clamp_min_(input: _Tensor, min: _Number | _Tensor) -> _Tensor:
     """In-place version of clamp_min."""
 def clear_autocast_cache() -> None:
     """Does nothing: casts are not cached here."""
@@ -334,7 +334,7 @@ def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The complex conjugate, written out in new memory."""
 def conj_physical_(input: _Tensor) -> _Tensor:
     """In-place version of conj_physical."""
-def constant_pad_nd(input: _Tensor, pad: Sequence[_int], value: _float = 0) -> _Tensor:
+def constant_pad_nd(input: _Tensor, pad: Sequence[_int], value: _Number = 0) -> _Tensor:
     """A constant around the tensor; `pad` counts from the last dimension, and negative numbers cut off."""
 contiguous_format: _memory_format
 def conv1d(input: _Tensor, weight: Any, bias: _Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> _Tensor:
@@ -367,7 +367,7 @@ def cosh_(input: _Tensor) -> _Tensor:
     """In-place version of cosh."""
 def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor:
     """`nn.functional.cosine_embedding_loss` with the reduction as a number."""
-def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int | Sequence[_int] = 1, eps: _float = 1e-08) -> _Tensor:
+def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int = 1, eps: _float = 1e-08) -> _Tensor:
     """x1 · x2 / (|x1| |x2|) along `dim`; lengths below `eps` count as `eps`."""
 def count_nonzero(input: _Tensor, dim: _int | Sequence[_int] | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """How many elements are not zero."""
@@ -682,7 +682,7 @@ def init_num_threads() -> Any:
     """Nothing to set up: threads are made when they are first needed."""
 def initial_seed() -> _int:
     """The seed of the default generator."""
-def inner(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The sums of products over both last dimensions."""
 from rushlight import inspect as inspect
 def install() -> None:
@@ -742,7 +742,7 @@ def isclose(input: _Tensor, other: _Tensor | _Scalar, rtol: _float = 1e-05, atol
     """Where `|input - other| <= atol + rtol * |other|`."""
 def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Where an element is neither infinite nor nan."""
-def isin(elements: _Tensor | _Scalar, test_elements: _Tensor | _Scalar, *, assume_unique: _bool = False, invert: _bool = False, out: _Tensor | None = None) -> _Tensor:
+def isin(elements: _Number | _Tensor, test_elements: _Number | _Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """Which `elements` occur among `test_elements`."""
 def isinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Where an element is infinite."""
@@ -754,7 +754,7 @@ def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Where an element is +inf."""
 def isreal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Where an element has no imaginary part."""
-def istft(input: _Tensor, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
+def istft(input: _Tensor, n_fft: _int, hop_length: _int | None = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
     """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
 from rushlight import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool=True, beta: _float=12.0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
@@ -854,7 +854,7 @@ def manual_seed(seed: _int) -> _Generator:
     """Seed the default generator; the numbers that follow are PyTorch's for the same seed."""
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor:
     """`nn.functional.margin_ranking_loss` with the reduction as a number."""
-def masked_fill(input: _Tensor, mask: _Tensor, value: Any, *, out: _Tensor | None = None) -> _Tensor:
+def masked_fill(input: _Tensor, mask: _Tensor, value: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with `value` where `mask` is True."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: Any, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with the elements of `source`, in order, wherever `mask` is true."""
@@ -949,7 +949,7 @@ def native_channel_shuffle(input: _Tensor, groups: _int) -> _Tensor:
     """`channel_shuffle`."""
 def native_dropout(input: _Tensor, p: _float, train: Any) -> tuple[_Tensor, _Tensor]:
     """`input` with elements dropped, and the mask of those kept."""
-def native_group_norm(input: _Tensor, weight: Any, bias: _Tensor | None, N: Any, C: _int, HxW: Any, group: Any, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
+def native_group_norm(input: _Tensor, weight: Any, bias: _Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
 def native_layer_norm(input: _Tensor, normalized_shape: _int | Sequence[_int], weight: Any, bias: _Tensor | None, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
     """(y, mean, 1 / standard deviation)."""
@@ -1001,7 +1001,7 @@ from rushlight import ops as ops
 from rushlight import optim as optim
 def orgqr(input: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The matrix Q from what `geqrf` returns."""
-def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor | _Scalar, left: _bool = True, transpose: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
+def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor, left: _bool = True, transpose: _bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """The product of the Q that `geqrf` packed with a matrix, without forming Q."""
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Every product of an element of one vector with one of the other."""
@@ -1139,13 +1139,13 @@ def rnn_tanh(input: _Tensor, *args: Any) -> tuple[_Tensor, _Tensor]:
     """The layers of `nn.RNN` as a function of flat `params`."""
 def rnn_tanh_cell(input: _Tensor, hx: _Tensor, w_ih: _Tensor, w_hh: _Tensor, b_ih: _Tensor | None = None, b_hh: _Tensor | None = None) -> _Tensor:
     """tanh(W_ih x + b_ih + W_hh h + b_hh)."""
-def roll(input: _Tensor, shifts: Any, dims: _int | Sequence[_int] = ()) -> _Tensor:
+def roll(input: _Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> _Tensor:
     """Elements moved along, those that fall off coming in again on the other side."""
 def rot90(input: _Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> _Tensor:
     """Turned by 90 degrees `k` times, from the first of two dimensions to the second."""
-def round(input: _Tensor, *, decimals: Any = None, out: _Tensor | None = None) -> _Tensor:
+def round(input: _Tensor, *, decimals: _int | None = None, out: _Tensor | None = None) -> _Tensor:
     """To the nearest integer (or to `decimals` places), halves to even."""
-def round_(input: _Tensor, *, decimals: Any = None) -> _Tensor:
+def round_(input: _Tensor, *, decimals: _int | None = None) -> _Tensor:
     """In-place version of round."""
 def row_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Joined row-wise: vectors become rows."""
@@ -1306,7 +1306,7 @@ def std(input: _Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _boo
     """The standard deviation: the square root of `var`."""
 def std_mean(input: _Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> tuple[_Tensor, _Tensor]:
     """The standard deviation and the mean at once."""
-def stft(input: _Tensor, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
+def stft(input: _Tensor, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
     """The Fourier transforms of windows along a signal: frequencies by frames."""
 from rushlight import storage as storage
 strided: _layout
@@ -1415,7 +1415,7 @@ def unbind_copy(input: _Tensor, dim: _int | Sequence[_int] = 0) -> tuple[_Tensor
     """`unbind` as a copy."""
 def unflatten(input: _Tensor, dim: _int | Sequence[_int], sizes: Any, *, out: _Tensor | None = None) -> _Tensor:
     """One dimension as several: `unflatten(x, 1, (3, -1))`."""
-def unfold_copy(self: _Tensor, dimension: _int, size: _int | Sequence[_int], step: _int) -> _Tensor:
+def unfold_copy(self: _Tensor, dimension: _int, size: _int, step: _int) -> _Tensor:
     """`unfold` as a copy."""
 @overload
 def unique(input: _Tensor, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> _Tensor: ...

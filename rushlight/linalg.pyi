@@ -91,7 +91,7 @@ def solve(A: _Tensor, B: _Tensor, *, left: _bool = True, out: _Tensor | None = N
     """X with `A X = B`, or `X A = B` if not `left`; LinAlgError for singular A."""
 def solve_ex(A: _Tensor, B: _Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> _returns.linalg_solve_ex:
     """The solution, and an info per matrix that is zero where it could be computed."""
-def solve_triangular(A: _Tensor, B: _Tensor, *, upper: Any, left: _bool = True, unitriangular: _bool = False, out: _Tensor | None = None) -> _Tensor:
+def solve_triangular(A: _Tensor, B: _Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """X with `A X = B` for triangular A; the other triangle is not read."""
 def svd(A: _Tensor, full_matrices: _bool = True, *, driver: Any = None, out: Any = None) -> _returns.linalg_svd:
     """U, S and Vh with `U diag(S) Vh = A`."""

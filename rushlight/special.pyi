@@ -110,7 +110,7 @@ def polygamma(n: _int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor
     """The `n`-th derivative of the digamma function."""
 def psi(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The slope of `lgamma`."""
-def round(input: _Tensor, *, decimals: _float = 0, out: _Tensor | None = None) -> _Tensor:
+def round(input: _Tensor, *, decimals: _int = 0, out: _Tensor | None = None) -> _Tensor:
     """To `decimals` places, halves to even."""
 def scaled_modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`exp(x) K0(x)`."""

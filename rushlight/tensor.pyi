@@ -269,9 +269,9 @@ class Tensor:
         """The indices that sort `input` along `dim`."""
     def argwhere(self) -> _Tensor:
         """Where elements are not zero, one row of indices each."""
-    def as_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
+    def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: Any = None) -> _Tensor:
         """A view of the tensor's storage with sizes and strides given outright."""
-    def as_strided_(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> Self:
+    def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: Any = None) -> Self:
         """In-place version of as_strided."""
     def as_strided_scatter(self, src: _Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: Any = None) -> _Tensor:
         """`input` with `src` in place of a strided part; a copy."""
@@ -363,13 +363,13 @@ class Tensor:
         """Each element, but at least `min` and at most `max`: numbers, or tensors that broadcast."""
     def clamp_(self, min: Any = None, max: Any = None) -> Self:
         """In-place version of clamp."""
-    def clamp_max(self, max: Any) -> _Tensor:
+    def clamp_max(self, max: _Number | _Tensor) -> _Tensor:
         """Each element, but at most `max`."""
-    def clamp_max_(self, max: Any) -> Self:
+    def clamp_max_(self, max: _Number | _Tensor) -> Self:
         """In-place version of clamp_max."""
-    def clamp_min(self, min: Any) -> _Tensor:
+    def clamp_min(self, min: _Number | _Tensor) -> _Tensor:
         """Each element, but at least `min`."""
-    def clamp_min_(self, min: Any) -> Self:
+    def clamp_min_(self, min: _Number | _Tensor) -> Self:
         """In-place version of clamp_min."""
     def clip(self, min: Any = None, max: Any = None) -> _Tensor:
         """Each element, but at least `min` and at most `max`: numbers, or tensors that broadcast."""
@@ -651,7 +651,7 @@ class Tensor:
         """The slices of a dimension that `index` names; a copy."""
     def indices(self, *_: Any) -> _Tensor:
         """The places of a coalesced sparse tensor's values."""
-    def inner(self, other: _Tensor | _Scalar) -> _Tensor:
+    def inner(self, other: _Tensor) -> _Tensor:
         """The sums of products over both last dimensions."""
     def int(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int32."""
@@ -723,7 +723,7 @@ class Tensor:
         """Where an element is +inf."""
     def isreal(self) -> _Tensor:
         """Where an element has no imaginary part."""
-    def istft(self, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
+    def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
         """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
     @property
     def itemsize(self) -> _int: 
@@ -822,9 +822,9 @@ class Tensor:
         """Replace each element by `callable(element, element of x, element of y)`: slow, for the CPU only."""
     def map_(self, tensor: _Tensor, callable: Any) -> _Tensor:
         """Replace each element by `callable(element, element of tensor)`: slow, for the CPU only."""
-    def masked_fill(self, mask: _Tensor, value: Any) -> _Tensor:
+    def masked_fill(self, mask: _Tensor, value: _Number | _Tensor) -> _Tensor:
         """`input` with `value` where `mask` is True."""
-    def masked_fill_(self, mask: _Tensor, value: Any) -> Self:
+    def masked_fill_(self, mask: _Tensor, value: _Number | _Tensor) -> Self:
         """In-place version of masked_fill."""
     def masked_scatter(self, mask: _Tensor, source: Any) -> _Tensor:
         """`input` with the elements of `source`, in order, wherever `mask` is true."""
@@ -955,7 +955,7 @@ class Tensor:
         """The number of elements."""
     def orgqr(self, tau: _Tensor) -> _Tensor:
         """The matrix Q from what `geqrf` returns."""
-    def ormqr(self, tau: _Tensor, other: _Tensor | _Scalar, left: _bool = True, transpose: _bool = False) -> _Tensor:
+    def ormqr(self, tau: _Tensor, other: _Tensor, left: _bool = True, transpose: _bool = False) -> _Tensor:
         """The product of the Q that `geqrf` packed with a matrix, without forming Q."""
     def outer(self, vec2: _Tensor) -> _Tensor:
         """Every product of an element of one vector with one of the other."""
@@ -1041,13 +1041,13 @@ class Tensor:
     @property
     def retains_grad(self) -> _bool: 
         """Does it keep its gradient though it is no leaf?"""
-    def roll(self, shifts: Any, dims: _int | Sequence[_int] = ()) -> _Tensor:
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> _Tensor:
         """Elements moved along, those that fall off coming in again on the other side."""
     def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> _Tensor:
         """Turned by 90 degrees `k` times, from the first of two dimensions to the second."""
-    def round(self, *, decimals: Any = None) -> _Tensor:
+    def round(self, *, decimals: _int | None = None) -> _Tensor:
         """To the nearest integer (or to `decimals` places), halves to even."""
-    def round_(self, *, decimals: Any = None) -> Self:
+    def round_(self, *, decimals: _int | None = None) -> Self:
         """In-place version of round."""
     def row_indices(self, *_: Any) -> _Tensor:
         """The row of each value."""
@@ -1135,7 +1135,7 @@ class Tensor:
         """In-place version of squeeze."""
     def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None) -> _Tensor:
         """The standard deviation: the square root of `var`."""
-    def stft(self, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
+    def stft(self, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
         """The Fourier transforms of windows along a signal: frequencies by frames."""
     def storage(self) -> Any:
         """Deprecated: the memory as elements; use `untyped_storage()`."""
@@ -1227,7 +1227,7 @@ class Tensor:
         """The parts along `dim`, without that dimension; views."""
     def unflatten(self, dim: _int | Sequence[_int], sizes: Any) -> _Tensor:
         """One dimension as several: `unflatten(x, 1, (3, -1))`."""
-    def unfold(self, dimension: _int, size: _int | Sequence[_int], step: _int) -> _Tensor:
+    def unfold(self, dimension: _int, size: _int, step: _int) -> _Tensor:
         """All windows of `size` along a dimension, each `step` further on, as a last dimension; a view."""
     @overload
     def unique(self, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> _Tensor: ...

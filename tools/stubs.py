@@ -323,7 +323,11 @@ MADE = (
     "dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: bool = False, "
     "requires_grad: bool = False"
 )
-KIND = {"int": "_int", "bool": "_bool", "Number": "_Number", "Tensor": "_Tensor", "": "Any"}
+KIND = {
+    "int": "_int", "bool": "_bool", "float": "_float", "str": "_str", "Number": "_Number", "Tensor": "_Tensor",
+    "Number or Tensor": "_Number | _Tensor", "tuple of ints": "Sequence[_int]",
+    "int or ints": "_int | Sequence[_int]", "": "Any",
+}  # fmt: skip
 
 # What parameters of these names take, unless a default says otherwise.
 NAMES_OF_KINDS = {

@@ -88,8 +88,11 @@ def checked(f, free=frozenset()):
     kinds = _kinds(plain, f.__name__.rstrip("_"), parameters, free)
     if not kinds:
         return f
-    places = {place - skipped: name for place, name in enumerate(parameters[: code.co_argcount]) if name in kinds}
-    first = min(places, default=1000)
+    positional = enumerate(parameters[: code.co_argcount])
+    places = [
+        (place - skipped, name, _AT_ONCE[kinds[name].removesuffix("?")]) for place, name in positional if name in kinds
+    ]
+    first = min((place for place, *_ in places), default=1000)
 
     @functools.wraps(f)
     def called(*args, **kwargs):
@@ -98,9 +101,10 @@ def checked(f, free=frozenset()):
                 if name in kinds and not (kwargs[name].__class__ is bool and kinds[name] in _BOOLS):
                     _check(f, name, kinds[name], kwargs[name])
         if len(args) > first:
-            for place in range(first, len(args)):
-                name = places.get(place)
-                if name is not None and not (args[place].__class__ is bool and kinds[name] in _BOOLS):
+            for place, name, at_once in places:
+                if place >= len(args):
+                    break
+                if args[place].__class__ not in at_once:
                     _check(f, name, kinds[name], args[place], place)
         return f(*args, **kwargs)
 
@@ -108,6 +112,12 @@ def checked(f, free=frozenset()):
 
 
 _BOOLS = frozenset({"bool", "bool?"})
+
+# Classes whose values all fit, so that the usual ones are looked at no further.
+_AT_ONCE = {
+    "bool": (bool,), "int": (int,), "float": (float, int), "Number": (float, int), "Tensor": (Tensor,),
+    "Number or Tensor": (float, int, Tensor), "str": (str,), "tuple of ints": (), "int or ints": (int,),
+}  # fmt: skip
 
 
 def _kinds(f, title, parameters, free) -> dict[str, str]:

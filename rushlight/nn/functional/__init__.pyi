@@ -58,7 +58,7 @@ def bilinear(input1: _Tensor, input2: _Tensor, weight: Any, bias: _Tensor | None
     """`y[o] = x1 · weight[o] · x2 + bias[o]`."""
 def binary_cross_entropy(input: _Tensor, target: _Tensor, weight: Any = None, size_average: _bool | None = None, reduce: Any = None, reduction: _str = 'mean') -> _Tensor:
     """-target · log(input) - (1 - target) · log(1 - input), for probabilities."""
-def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: Any = None, size_average: _bool | None = None, reduce: Any = None, reduction: _str = 'mean', pos_weight: _Tensor | None = None) -> _Tensor:
+def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: _bool | None = None, reduce: Any = None, reduction: _str = 'mean', pos_weight: _Tensor | None = None) -> _Tensor:
     """`binary_cross_entropy` of sigmoid(input), without overflow."""
 def celu(input: _Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> _Tensor:
     """x where positive, `alpha · (exp(x / alpha) - 1)` elsewhere."""
@@ -82,7 +82,7 @@ def conv_transpose3d(input: _Tensor, weight: Any, bias: _Tensor | None = None, s
     """The gradient of conv3d in its input, as a function of its own."""
 def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: Any = None, reduction: _str = 'mean') -> _Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
-def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int | Sequence[_int] = 1, eps: _float = 1e-08) -> _Tensor:
+def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int = 1, eps: _float = 1e-08) -> _Tensor:
     """x1 · x2 / (|x1| |x2|) along `dim`; lengths below `eps` count as `eps`."""
 def cross_entropy(input: _Tensor, target: _Tensor, weight: Any = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: Any = None, reduction: _str = 'mean', label_smoothing: _float = 0.0) -> _Tensor:
     """-log softmax(input) at the target class; targets of input's shape are class probabilities."""
