@@ -1,5 +1,6 @@
 """The deferred engine: eager code on an accelerator, recorded and run as whole programs, equal to NumPy's."""
 
+import contextlib
 import copy
 import gc
 import io
@@ -280,6 +281,61 @@ def test_double_backward_functions_checkpoints_and_saved_hooks():
 
     for a, b in zip(run("cpu"), run("xla")):
         np.testing.assert_allclose(b, a, 1e-4, 1e-4)
+
+
+def _autocast_run(one_by_one: bool):
+    """All that one sees of products and a convolution under autocast: values, gradients of two orders, the graph."""
+    torch.manual_seed(0)
+    linear, conv = nn.Linear(6, 5).to("xla"), nn.Conv2d(2, 3, 3).to("xla")
+    x = torch.randn(4, 6, device="xla", requires_grad=True)
+    image = torch.randn(2, 2, 5, 5, device="xla", requires_grad=True)
+    seen = []
+    same = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t) if one_by_one else contextlib.nullcontext()
+    with same, torch.autocast("xla", dtype=torch.bfloat16):
+        y, z = linear(x), conv(image)
+        product = x.t() @ y
+    seen += [y, z, product, y.grad_fn._saved_mat1 if not one_by_one else x.bfloat16()]
+    handle = y.grad_fn.register_hook(lambda inputs, outputs: seen.extend(inputs))
+    inputs = (x, image, *linear.parameters(), *conv.parameters())
+    total = (product.float() ** 2).sum() + (z.float() ** 3).sum()
+    first = torch.autograd.grad(total, inputs, create_graph=True)
+    handle.remove()
+    seen += first
+    seen += torch.autograd.grad(sum((g**2).sum() for g in first), inputs, allow_unused=True)
+
+    def names(node, depth=4):
+        return node and (node.name(), depth and [names(f, depth - 1) for f, _ in node.next_functions])
+
+    return [t if t is None else (t.dtype, t.float().tolist()) for t in seen], names(product.grad_fn), names(z.grad_fn)
+
+
+def test_casts_of_autocast_are_part_of_the_call():
+    values, *graphs = _autocast_run(one_by_one=False)
+    expected, *shown = _autocast_run(one_by_one=True)
+    assert graphs == shown
+    for i, (ours, theirs) in enumerate(zip(values, expected, strict=True)):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:  # second derivatives meet before or after a cast, and are rounded there
+            assert ours[0] is theirs[0]
+            ours, theirs, second = np.array(ours[1]), np.array(theirs[1]), i >= len(values) - 6
+            assert np.abs(ours - theirs).max() <= (2**-8 if second else 1e-6) * np.abs(theirs).max()
+
+
+def test_casts_of_autocast_keep_what_they_saw():
+    """A weight written between forward and backward: the gradient is that of the weight as it was, without an error."""
+    w = torch.full((3, 3), 2.0, device="xla", requires_grad=True)
+    x = torch.ones(3, 3, device="xla", requires_grad=True)
+    with torch.autocast("xla", dtype=torch.bfloat16):
+        y = x @ w
+    with torch.no_grad():
+        w.zero_()
+    y.sum().backward()
+    assert x.grad.tolist() == [[6.0] * 3] * 3
+    calls = []
+    with torch.autocast("xla", dtype=torch.bfloat16):
+        y = torch.mm(x, w)
+        calls += [kind.name for kind, *_ in recording.recording_on(y._array.place).log]
+    assert calls.count("astype") == 0 and calls.count("matmul") == 1
 
 
 def test_autocast_and_scaler():

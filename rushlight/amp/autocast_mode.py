@@ -7,7 +7,7 @@ import threading
 import warnings
 
 from .. import dtypes
-from ..autograd import mode
+from ..autograd import lowering, mode
 from ..autograd.op import differentiable
 from ..device import device
 from ..tensor import Tensor
@@ -70,18 +70,19 @@ class autocast(mode._Switch):
         self._lower = _LOWER if on_cpu else _LOWER | _LOWER_ON_ACCELERATORS
         self._single = _SINGLE | (_SINGLE_ON_CPU if on_cpu else _SINGLE_ON_ACCELERATORS)
         self._entered: list = []
+        self._kinds: dict = {}  # what is done to the arguments of an op, by the function that calls it
 
     def __enter__(self):
         pushed = mode.intercepting(self._handle)
         pushed.__enter__()
         self._entered.append(pushed)
         _active.stack.append(self)
-        mode.state.casting = _in_force()
+        _active.changed()
         return self
 
     def __exit__(self, *_):
         _active.stack.pop()
-        mode.state.casting = _in_force()
+        _active.changed()
         self._entered.pop().__exit__()
 
     @property
@@ -95,13 +96,21 @@ class autocast(mode._Switch):
     # -- what ops and composites are given ---------------------------------------------------------------------------
 
     def _handle(self, call, args, static):
-        if self._enabled and _innermost(self.device) is self:
-            name = call.op.name
-            if name in self._lower and not (self.device == "cpu" and static.get("kind") == "gru"):
-                args = self.lower(*args)
-            elif name in self._single or call.node in self._single or _is_loss(name):
+        if self._enabled and _active.deciding.get(self.device) is self:
+            kind = self._kinds.get(call)
+            if kind is None:
+                kind = self._kinds[call] = self._kind(call.op.name, call.node)
+            if kind == "lower" and not (self.device == "cpu" and static.get("kind") == "gru"):
+                found = lowering.fused(call, args, self.fast_dtype.numpy)
+                call, args = found or (call, self.lower(*args))
+            elif kind == "single":
                 args = self.raise_(*args)
         return call(*args, **static)
+
+    def _kind(self, op: str, node: str) -> str:
+        if op in self._lower:
+            return "lower"
+        return "single" if op in self._single or node in self._single or _is_loss(op) else "as given"
 
     def lower(self, *args) -> list:
         """The arguments in half precision, where they are floating-point tensors of this kind of device."""
@@ -142,18 +151,19 @@ def _is_loss(name: str) -> bool:
 class _Active(threading.local):
     def __init__(self) -> None:
         self.stack: list[autocast] = []
+        self.deciding: dict[str, autocast] = {}  # by kind of device; those of others are no concern of it
+
+    def changed(self) -> None:
+        self.deciding = {a.device: a for a in self.stack}
+        mode.state.casting = next((a for a in reversed(self.stack) if a._enabled and _innermost(a.device) is a), None)
 
 
 _active = _Active()
 
 
 def _innermost(device_type: str) -> autocast | None:
-    """The autocast that decides about one kind of device: those of others are no concern of it."""
-    return next((a for a in reversed(_active.stack) if a.device == device_type), None)
-
-
-def _in_force() -> autocast | None:
-    return next((a for a in reversed(_active.stack) if a._enabled and _innermost(a.device) is a), None)
+    """The autocast that decides about one kind of device."""
+    return _active.deciding.get(device_type)
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:

@@ -17,6 +17,7 @@ from . import mode, overriding, shortcuts
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
+from .lowering import lowered
 from .promotion import cast_back, computed_in, convert, decide
 from .record import link_view, record, record_several
 
@@ -31,14 +32,14 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 
 
-def caller(o: Op, node=None, operator=False):
+def caller(o: Op, node=None, operator=False, short=True):
     """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
     plans = Plans(o, node or o.node)
     general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
         return general
-    if o.name in layouts.COLUMNS:
+    if o.name in layouts.COLUMNS or not short:
         return general
     return (shortcuts.single if len(o.arrays) == 1 else shortcuts.pair)(o, plans, general)
 
@@ -56,6 +57,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     simple = not (o.static or residuals or o.aux is not None)
     scalars = _PLAIN_SCALARS - {type(None)} if operator else _PLAIN_SCALARS
     columns = name in layouts.COLUMNS
+    as_given = is_view or o.lowered is not None
 
     def call(*args, **static):
         if mode.active and state.interceptors:
@@ -91,7 +93,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             xp.check_same_device(arrays)
         compute = target = final = auxiliary = None
         given = arrays
-        odd = not (plain and (common is _F32 or common is _F64)) and not is_view
+        odd = not (plain and (common is _F32 or common is _F64)) and not as_given
         if odd:
             if operator and not all(isinstance(a, _OPERANDS) for a in args):
                 return _stranger(o, call, args, static, True)
@@ -202,6 +204,8 @@ def evaluate(xp, o: Op, needs: int, target, final, arrays, static: dict):
 
     ``target`` and ``final`` are what ``decide`` says of the dtypes of ``arrays``.
     """
+    if o.lowered is not None:
+        arrays = [lowered(xp, a, o.lowered) for a in arrays]
     if target is not None or final is not None:
         arrays = convert(xp, arrays, o.keep, target, final)
     out, auxiliary = _evaluate(xp, o, needs, arrays, static)

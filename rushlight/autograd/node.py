@@ -10,6 +10,7 @@ from ..engine import LOW_PRECISION, operand
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode, overriding
 from .mode import state
+from .lowering import lowered
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
@@ -122,7 +123,7 @@ class OpNode(Node):
                 if not keep and plan.frees:
                     self._release()
                 return grads
-        if details is None and not graph and not plan.others:
+        if details is None and not graph and plan.plain:
             values = [v._array if isinstance(v, Tensor) else v for v in saved]
         else:
             values, g = self._values(xp, graph), self._incoming(xp, g, graph)
@@ -161,6 +162,8 @@ class OpNode(Node):
             self._release()
         wanted = tuple([None if e is None or e.shape is None else (e.shape, e.dtype) for e in self.edges])
         plan = self.plan
+        if plan.op.lowered is not None and self.hooks is not None:  # which see gradients as they are before a cast
+            wanted = tuple([w and (w[0], plan.op.lowered) for w in wanted])
         constants = plan.op, plan.needs, compute, outputs, wanted
         return xp.once(plan.node, _gradients, constants, self.static, g, arrays, residuals)
 
@@ -215,6 +218,8 @@ class OpNode(Node):
         """What rules asked for, as this pass wants it: raw arrays in forward's dtype, or Tensors in the graph."""
         plan, saved = self.plan, self._unpacked(self.saved)
         values = [value if graph else self._raw(xp, value) for value in saved[: plan.count]]
+        if plan.op.lowered is not None:
+            values = [lowered(xp, value, plan.op.lowered) for value in values]
         if plan.output:
             values.append(self._output(saved[plan.count]) if graph else self._raw(xp, saved[plan.count]))
         for kind, which in plan.others:

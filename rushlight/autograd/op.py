@@ -110,6 +110,7 @@ class Op:
         self.forward = forward
         self.promote, self.view, self.write, self.exact, self.aux = promote, view, write, exact or view, aux
         self.wide, self.position = wide, position
+        self.lowered = None  # the half precision that floating-point arrays are cast to: see ``lowering``
         self.turns = view and self.name in (
             "transpose",
             "swapaxes",

@@ -53,6 +53,7 @@ class Plan:
         "saves_more",
         "frees",
         "unasked",
+        "plain",
     )
 
     def __init__(self, op: Op, node: str, needs: int):
@@ -76,6 +77,7 @@ class Plan:
         self.pick = itemgetter(*inputs) if len(inputs) > 1 else itemgetter(slice(first, first + len(inputs)))
 
         self.saves_more = any(kind != "static" for kind, _ in self.others)
+        self.plain = not self.others and op.lowered is None  # rules want saved inputs and the output, nothing else
         self.unasked = tuple(name for name in op.static if name not in self.names)  # an engine's backward may want it
         # Values are let go of after backward; shapes alone are not worth it, and allow another backward.
         self.frees = bool(inputs) or self.output or any(kind in ("inputs", "aux") for kind, _ in self.others)

@@ -11,7 +11,9 @@ import functools
 
 from ..tensor import Tensor, wrap
 from .graph import Packed
+from .lowering import lowered
 from .mode import pushed
+from .registry import differentiable
 from .tape import _TWICE, Node
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
@@ -70,10 +72,16 @@ _TREES: dict = {
 def inputs(node) -> tuple:
     """The edges that ``next_functions`` shows."""
     plan, edges = node.plan, node.edges
+    if plan.op.lowered is not None:
+        edges = tuple(edge if _is_low(edge, plan) else _over("ToCopyBackward0", edge) for edge in edges)
     tree = _TREES.get((plan.op.name, plan.node))
     if tree is not None:
         return tree(*edges)
     return tuple(edges[place] for place in _places(plan, len(edges)))
+
+
+def _is_low(edge, plan) -> bool:
+    return edge is not None and edge.dtype == plan.op.lowered
 
 
 def _places(plan, count: int) -> tuple:
@@ -156,9 +164,11 @@ def _value(node, place: int, name: str, number=None):
     if name == "y":
         value = node._output(value)
         return value if number is None else value[number]
-    if isinstance(value, Tensor) or not hasattr(value, "dtype"):
-        return value
-    return wrap(value)
+    if not isinstance(value, Tensor):
+        value = wrap(value) if hasattr(value, "dtype") else value
+    if node.plan.op.lowered is not None:
+        value = lowered(differentiable, value, node.plan.op.lowered)
+    return value
 
 
 class SavedTensor:

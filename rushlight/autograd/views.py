@@ -11,9 +11,11 @@ view's node is made again from it.
 from __future__ import annotations
 
 import collections
+import functools
 import sys
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from .. import dtypes
 from ..engine import SPREAD, namespace_of
@@ -110,6 +112,25 @@ def layout(t: Tensor) -> np.ndarray:
     if has_open(shape) or has_open(t._array.shape):
         shape, path = example(shape), [(op, example(static), index) for op, static, index in path]
     return read(numpy, np.empty(shape, np.int8), path)
+
+
+def strides(t: Tensor) -> np.ndarray:
+    """``layout`` as far as shape and strides go, over no memory: on XLA, remembered for each path."""
+    if t._array.__class__ is _ndarray or t._view is None:
+        return layout(t)
+    view = t._view
+    try:
+        return _strides(view.base._array.shape, tuple([(op, tuple(static.items()), i) for op, static, i in view.path]))
+    except TypeError:  # something unhashable, or a size that is open
+        return layout(t)
+
+
+@functools.lru_cache(4096)
+def _strides(shape: tuple, path: tuple) -> np.ndarray:
+    from ..engine.numpy import namespace as numpy
+
+    found = read(numpy, np.empty(shape, np.int8), [(op, dict(static), index) for op, static, index in path])
+    return as_strided(np.empty(1, np.int8), found.shape, found.strides)
 
 
 def refresh(t: Tensor, for_graph: bool | str = True) -> None:

@@ -40,9 +40,9 @@ _reshape_alias = variant(view_as_shape, "ReshapeAliasBackward0")
 
 def _reshape(x: Tensor, *, shape) -> Tensor:
     """``shape`` as a view where strides allow it, else of a copy. This is ``reshape`` in rules and composites too."""
-    if _plainly_viewable(x):
+    if _is_contiguous(x):
         return view_as_shape(x, shape=shape)
-    if _viewable(x, shape):
+    if _allow(views.strides(x), shape):
         return _reshape_alias(x, shape=shape)
     return unsafe_view(xp_.clone(x), shape=shape)
 
@@ -50,17 +50,16 @@ def _reshape(x: Tensor, *, shape) -> Tensor:
 xp_.reshape = _reshape
 
 
-def _plainly_viewable(x: Tensor) -> bool:
+def _is_contiguous(x: Tensor) -> bool:
     if x._array.__class__ is _ndarray:
         return x._array.flags.c_contiguous
-    return x._view is None or views.layout(x).flags.c_contiguous
+    return x._view is None or views.strides(x).flags.c_contiguous
 
 
-def _viewable(x: Tensor, shape) -> bool:
-    if _plainly_viewable(x):
-        return True
+def _allow(strides: np.ndarray, shape) -> bool:
+    """Can memory laid out like this be seen in another shape?"""
     try:
-        np.reshape(views.layout(x), example(shape), copy=False)
+        np.reshape(strides, example(shape) if has_open(shape) else shape, copy=False)
     except ValueError:
         return False
     return True
@@ -77,7 +76,7 @@ def view(self, *shape, size=None, dtype=None):
     if dtype is not None or (len(shape) == 1 and hasattr(shape[0], "itemsize") and not is_int(shape[0])):
         return _view_dtype(self, dtype or shape[0])
     shape = _inferred(sizes(shape) if size is None else sizes((size,)), self._array.size)
-    if not _viewable(self, shape):
+    if not (_is_contiguous(self) or _allow(views.strides(self), shape)):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."

@@ -49,11 +49,11 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
     for other in (key, value):
-        _check_broadcast(query.shape[:-2], other.shape[:-2])
+        _check_broadcast(query._array.shape[:-2], other._array.shape[:-2])
     if attn_mask is not None:
         _check_mask(query, key, attn_mask, fused)
     if scale is None:
-        scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+        scale = 1 / math.sqrt(width) if (width := query._array.shape[-1]) else 1.0
     noise = None
     if dropout_p:
         shape = PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2])
@@ -82,14 +82,15 @@ def _allowed(fused) -> bool:
 
 def _is_fused(query, key, value, mask, dropout_p, grouped) -> bool:
     """Would PyTorch's fused kernel take these? What it allows differs a little from what its composition does."""
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
     return (
-        query.dim() == key.dim() == value.dim() == 4
+        len(q) == len(k) == len(v) == 4
         and not dropout_p
         and not (mask is not None and mask.requires_grad)
-        and query.shape[-1] == value.shape[-1]
-        and query.shape[0] == key.shape[0] == value.shape[0]
-        and (grouped or query.shape[1] == key.shape[1])
-        and key.shape[1] == value.shape[1]
+        and q[-1] == v[-1]
+        and q[0] == k[0] == v[0]
+        and (grouped or q[1] == k[1])
+        and k[1] == v[1]
     )
 
 
@@ -116,14 +117,15 @@ def _check_attention(query, key, value, attn_mask, dropout_p) -> None:
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{_word(query)} key.dtype: {_word(key)} and value.dtype: {_word(value)} instead."
         )
-    if query.dim() < 2 or key.dim() < 2 or value.dim() < 2:
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    if len(q) < 2 or len(k) < 2 or len(v) < 2:
         raise RuntimeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    for name, a, b in (("query", query.shape[-1], key.shape[-1]), ("value", value.shape[-2], key.shape[-2])):
+    for name, a, b in (("query", q[-1], k[-1]), ("value", v[-2], k[-2])):
         if a != b:
             raise RuntimeError(
                 f"Expected {name} and key to agree in dimension {-1 if name == 'query' else -2}, but got "
@@ -154,6 +156,8 @@ def _check_mask(query, key, attn_mask, fused) -> None:
 
 
 def _check_broadcast(want, have) -> None:
+    if want == have:
+        return
     for i, (a, b) in enumerate(zip(reversed(want), reversed(have)), 1):
         if a != b and 1 not in (a, b):
             raise RuntimeError(
