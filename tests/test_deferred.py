@@ -290,8 +290,8 @@ def _autocast_run(one_by_one: bool):
     x = torch.randn(4, 6, device="xla", requires_grad=True)
     image = torch.randn(2, 2, 5, 5, device="xla", requires_grad=True)
     seen = []
-    same = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t) if one_by_one else contextlib.nullcontext()
-    with same, torch.autocast("xla", dtype=torch.bfloat16):
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    with hooks if one_by_one else contextlib.nullcontext(), torch.autocast("xla", dtype=torch.bfloat16):
         y, z = linear(x), conv(image)
         product = x.t() @ y
     seen += [y, z, product, y.grad_fn._saved_mat1 if not one_by_one else x.bfloat16()]

@@ -155,7 +155,8 @@ class _Active(threading.local):
 
     def changed(self) -> None:
         self.deciding = {a.device: a for a in self.stack}
-        mode.state.casting = next((a for a in reversed(self.stack) if a._enabled and _innermost(a.device) is a), None)
+        casting = [a for a in self.stack if a._enabled and self.deciding[a.device] is a]
+        mode.state.casting = casting[-1] if casting else None
 
 
 _active = _Active()

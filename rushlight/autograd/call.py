@@ -14,10 +14,10 @@ from ..engine.open_size import has_open, is_open
 from ..errors import too_large, type_name
 from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding, shortcuts
+from .lowering import lowered
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .lowering import lowered
 from .promotion import cast_back, computed_in, convert, decide
 from .record import link_view, record, record_several
 

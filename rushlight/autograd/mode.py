@@ -27,7 +27,7 @@ class _State(threading.local):
     optimizers: tuple = ()  # told of every optimizer stepped
     stand_ins: tuple = ()  # the innermost says what is called in a module's place, if anything; see compiler/cut.py
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
-    casting = None  # the autocast in force: it will make dtypes agree, so checks that they do must wait
+    casting: Any = None  # the autocast in force: it will make dtypes agree, so checks that they do must wait
     anomaly = False  # keep the traceback of every recorded op
     check_nan = True
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in

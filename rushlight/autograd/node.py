@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..engine import LOW_PRECISION, operand
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode, overriding
-from .mode import state
 from .lowering import lowered
+from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable

@@ -243,7 +243,7 @@ _leaves: set[type] = {int, bool, str, type(None), complex, np.dtype}  # classes 
 
 scan = plain_scan
 if library is not None:
-    library.recorder_uses(Deferred, _leaves, plain_scan)
+    library.recorder_uses(Deferred, _leaves, plain_scan, _kinds)
     scan = library.scan  # the same in C; what is rare is handed to the plain one
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ... import backends
 from .. import Number
 from ..fallback import run, through
+from ..native import library
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.devices import _trace, explained, place_of
@@ -35,6 +36,13 @@ Deferred.namespace = sys.modules[__name__]
 
 def once(name: str, function, constants: tuple, *args):
     """``function(xp, *constants, *args)`` as one recorded call: a pure function of the arrays anywhere in ``args``."""
+    if _trace.key is None and _known is not None:
+        try:
+            made = _known(function, constants, args, backends.cudnn.allow_tf32)
+        except kinds.Traced:
+            made = None
+        if made is not None:
+            return made
     promised: list[Deferred] = []
     key: list[Any] = [function, constants]
     try:
@@ -52,6 +60,9 @@ def once(name: str, function, constants: tuple, *args):
     except devices.NEEDS_VALUE:  # what is computed depends on values: they are looked at, now and from now on
         return _wrapped(function(xla, *constants, *_now(args)))
     return recording.add(kind, promised, numbers)
+
+
+_known = None if library is None else library.once  # in C: a call of a known kind that goes on in this recording
 
 
 def _wrapped(value):

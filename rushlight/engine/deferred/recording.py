@@ -235,6 +235,7 @@ _queue: queue.SimpleQueue = queue.SimpleQueue()
 # Arrays that programs have used, for whoever records to let go of: JAX gives the interpreter away for each, and the
 # thread that starts programs would wait milliseconds to get it back.
 _spent: list[list] = []
+_OBJECTS = 10_000  # more than so many new ones make the collector look
 _last: list[Flight] = []  # the one that took off last, if somebody may have to wait for it
 _worker: Any = None
 
@@ -243,11 +244,15 @@ def spare_collector() -> None:
     """Set aside what exists from the collector of reference cycles: after a compilation most of it is here to stay.
 
     A full collection goes through everything that JAX holds, 100 ms of a training step now and then. What has become
-    garbage since the last time is collected first; ``cuda.empty_cache()`` does this too.
+    garbage since the last time is collected first; ``cuda.empty_cache()`` does this too. A step makes ten thousand
+    objects and lets go of all of them: with Python's setting, 700, the collector would look at them a dozen times.
     """
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    first, *others = gc.get_threshold()
+    if 0 < first < _OBJECTS:
+        gc.set_threshold(_OBJECTS, *others)
 
 
 def _start_worker() -> None:

@@ -1,27 +1,34 @@
-/* What the deferred engine does for every recorded call; `scan` and `promise` in engine/deferred/ are the definition. */
+/* What the deferred engine does for every recorded call; `scan`, `promise` and `once` in engine/deferred/ are the
+   definition. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "recorder.h"
 
+enum { SHIFT = 16, LONG = 2000 }; /* as in engine/deferred/recording.py */
+
 static PyObject *promise_type, *leaves, *other; /* Deferred; classes of constants; `scan` itself, for all the rest */
+static PyObject *known;                         /* kinds, by the key of their calls */
 static PyObject *aval, *shape, *dtype, *place, *value, *recording, *slot, *flight, *owned, *enter;
+static PyObject *owner, *name, *lock, *leaving, *journal, *outputs, *build, *acquire, *release;
 
 static PyObject *uses(PyObject *module, PyObject *args)
 {
-    PyObject *given[3];
-    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2]))
+    PyObject *given[4];
+    if (!PyArg_ParseTuple(args, "OOOO!", &given[0], &given[1], &given[2], &PyDict_Type, &given[3]))
         return NULL;
-    PyObject **kept[] = {&promise_type, &leaves, &other};
-    for (int i = 0; i < 3; i++) {
+    PyObject **kept[] = {&promise_type, &leaves, &other, &known};
+    for (int i = 0; i < 4; i++) {
         PyObject *before = *kept[i];
         *kept[i] = Py_NewRef(given[i]);
         Py_XDECREF(before);
     }
     static const struct { PyObject **name; const char *text; } names[] = {
         {&aval, "aval"}, {&shape, "shape"}, {&dtype, "dtype"}, {&place, "place"}, {&value, "value"},
-        {&recording, "recording"}, {&slot, "slot"}, {&flight, "flight"}, {&owned, "owned"}, {&enter, "_enter"}};
+        {&recording, "recording"}, {&slot, "slot"}, {&flight, "flight"}, {&owned, "owned"}, {&enter, "_enter"},
+        {&owner, "owner"}, {&name, "name"}, {&lock, "lock"}, {&leaving, "leaving"}, {&journal, "log"},
+        {&outputs, "outputs"}, {&build, "build"}, {&acquire, "acquire"}, {&release, "release"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!*names[i].name && !(*names[i].name = PyUnicode_InternFromString(names[i].text)))
             return NULL;
@@ -121,28 +128,137 @@ static PyObject *promised(PyObject *what, PyObject *where, PyObject *mine, Py_ss
     return made;
 }
 
+/* Fills the lists of sources and of promises. */
+static int promise_all(PyObject *mine, PyObject *where, PyObject *arrays, PyObject *avals, Py_ssize_t number,
+                       PyObject *sources, PyObject *made)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(arrays); i++)
+        if (put(sources, source(PyList_GetItem(arrays, i), mine)))
+            return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(avals); i++)
+        if (put(made, promised(PyTuple_GetItem(avals, i), where, mine, number + i)))
+            return -1;
+    return 0;
+}
+
 static PyObject *promise(PyObject *module, PyObject *args)
 {
-    PyObject *mine, *where, *arrays, *outputs;
+    PyObject *mine, *where, *arrays, *avals;
     Py_ssize_t number;
-    if (!PyArg_ParseTuple(args, "OOO!O!n", &mine, &where, &PyList_Type, &arrays, &PyTuple_Type, &outputs, &number))
+    if (!PyArg_ParseTuple(args, "OOO!O!n", &mine, &where, &PyList_Type, &arrays, &PyTuple_Type, &avals, &number))
         return NULL;
     PyObject *sources = PyList_New(0), *made = PyList_New(0);
-    int failed = !sources || !made;
-    for (Py_ssize_t i = 0; !failed && i < PyList_Size(arrays); i++)
-        failed = put(sources, source(PyList_GetItem(arrays, i), mine));
-    for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(outputs); i++)
-        failed = put(made, promised(PyTuple_GetItem(outputs, i), where, mine, number + i));
+    int failed = !sources || !made || promise_all(mine, where, arrays, avals, number, sources, made);
     PyObject *both = failed ? NULL : PyTuple_Pack(2, sources, made);
     Py_XDECREF(sources);
     Py_XDECREF(made);
     return both;
 }
 
+/* The recording that a call on these arrays enters, borrowed from the first of them; NULL: let Python see. */
+static PyObject *at_hand(PyObject *arrays)
+{
+    if (PyList_Size(arrays) == 0)
+        return NULL;
+    PyObject *mine = PyObject_GetAttr(PyList_GetItem(arrays, 0), recording);
+    if (!mine || mine == Py_None)
+        goto none;
+    PyObject *whose = PyObject_GetAttr(mine, owner);
+    int ours = whose && PyLong_AsUnsignedLong(whose) == PyThread_get_thread_ident();
+    Py_XDECREF(whose);
+    if (ours) {
+        Py_DECREF(mine); /* the array holds it */
+        return mine;
+    }
+none:
+    PyErr_Clear();
+    Py_XDECREF(mine);
+    return NULL;
+}
+
+/* Under the recording's lock: the promises of one more call of a kind, NULL without an error: let Python see. */
+static PyObject *enter_call(PyObject *mine, PyObject *kind, PyObject *arrays)
+{
+    PyObject *made = NULL, *sources = NULL, *call = NULL;
+    PyObject *calls = PyObject_GetAttr(mine, journal), *gone = PyObject_GetAttr(mine, leaving);
+    PyObject *where = PyObject_GetAttr(mine, place), *avals = PyObject_GetAttr(kind, outputs);
+    if (!calls || !gone || !where || !avals)
+        goto end;
+    Py_ssize_t number = PyList_Size(calls);
+    if (number < 0 || number >= LONG || gone != Py_None)
+        goto end;
+    made = PyList_New(0), sources = PyList_New(0);
+    PyObject *empty = PyTuple_New(0);
+    if (!made || !sources || !empty || promise_all(mine, where, arrays, avals, number << SHIFT, sources, made) ||
+        !(call = PyTuple_Pack(5, kind, sources, made, empty, Py_None)) || PyList_Append(calls, call))
+        Py_CLEAR(made);
+    Py_XDECREF(empty);
+end:
+    Py_XDECREF(calls);
+    Py_XDECREF(gone);
+    Py_XDECREF(where);
+    Py_XDECREF(avals);
+    Py_XDECREF(sources);
+    Py_XDECREF(call);
+    return made;
+}
+
+/* What the kind's function would have returned, of these promises. */
+static PyObject *built(PyObject *kind, PyObject *made)
+{
+    PyObject *form = PyObject_GetAttr(kind, build), *result = NULL;
+    if (form == Py_None)
+        result = Py_NewRef(PyList_GetItem(made, 0));
+    else if (form)
+        result = PyObject_CallFunctionObjArgs(form, made, NULL);
+    Py_XDECREF(form);
+    return result;
+}
+
+/* once(function, constants, args, setting): a call of a kind that is known, recorded; None: let Python see. */
+static PyObject *once(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "once takes 4 arguments, not %zd", count);
+    PyObject *arrays = PyList_New(0), *key = PyList_New(0), *full = NULL, *kind = NULL, *result = NULL;
+    PyObject *named = NULL, *held = NULL;
+    if (!arrays || !key || PyList_Append(key, args[0]) || PyList_Append(key, args[1]) || walk(args[2], arrays, key))
+        goto end;
+    PyObject *mine = at_hand(arrays);
+    if (!mine || !(named = PyObject_GetAttr(mine, name)) || PyList_Append(key, named) || PyList_Append(key, args[3]) ||
+        !(full = PyList_AsTuple(key)) || !(kind = PyDict_GetItemWithError(known, full)))
+        goto end;
+    Py_INCREF(kind);
+    PyObject *guard = PyObject_GetAttr(mine, lock);
+    if (!guard || !(held = PyObject_CallMethodObjArgs(guard, acquire, NULL))) {
+        Py_XDECREF(guard);
+        goto end;
+    }
+    PyObject *made = enter_call(mine, kind, arrays), *error, *value_, *trace;
+    PyErr_Fetch(&error, &value_, &trace);
+    Py_XDECREF(PyObject_CallMethodObjArgs(guard, release, NULL));
+    PyErr_Restore(error, value_, trace);
+    Py_DECREF(guard);
+    if (made)
+        result = built(kind, made);
+    Py_XDECREF(made);
+end:
+    Py_XDECREF(held);
+    Py_XDECREF(named);
+    Py_XDECREF(kind);
+    Py_XDECREF(full);
+    Py_XDECREF(key);
+    Py_XDECREF(arrays);
+    if (!result && !PyErr_Occurred())
+        Py_RETURN_NONE;
+    return result;
+}
+
 static PyMethodDef METHODS[] = {
     {"recorder_uses", uses, METH_VARARGS, "The class of promises, the classes of constants, what scans all the rest."},
     {"scan", scan, METH_VARARGS, "See engine/deferred/kinds.py."},
     {"promise", promise, METH_VARARGS, "See engine/deferred/recording.py."},
+    {"once", (PyCFunction)(void *)once, METH_FASTCALL, "See engine/deferred/namespace.py."},
     {NULL, NULL, 0, NULL},
 };
 
