@@ -19,7 +19,7 @@ from rushlight import nn
 
 pytest.importorskip("jax")
 
-from rushlight.engine.deferred import kinds, recording, report
+from rushlight.engine.deferred import kinds, namespace, recording, report
 from rushlight.engine.deferred.array import Deferred
 
 
@@ -507,6 +507,25 @@ def test_scanning_and_promising_in_c_is_as_in_python():
     for p, q in zip(plain[1], in_c[1]):
         for name in ("aval", "shape", "dtype", "place", "value", "recording", "slot", "flight", "owned"):
             assert getattr(p, name) is getattr(q, name) or getattr(p, name) == getattr(q, name)
+
+
+@pytest.mark.skipif(recording.library is None, reason="no kernels here")
+def test_a_call_recorded_in_c_is_as_in_python(monkeypatch):
+    """The same calls from the same places, in both ways."""
+    model, x = network().to("xla"), torch.randn(2, 1, 8, 8, device="xla", requires_grad=True)
+
+    def calls():
+        recording.landed()
+        loss = model(x).square().sum() * 3.0
+        loss.backward()
+        here = loss._array.recording
+        return [(kind.id, refs, [o.aval for o in made], [o.slot for o in made], numbers, key)
+                for kind, refs, made, numbers, key in here.log]  # fmt: skip
+
+    calls()
+    by_c = calls()
+    monkeypatch.setattr(namespace, "_known", None)
+    assert by_c == calls() and len(by_c) > 10
 
 
 _COLD = """
