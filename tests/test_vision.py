@@ -348,7 +348,9 @@ def test_black_and_white_image():
 
 
 def test_wrong_pictures():
-    with pytest.raises(TypeError, match=r"pic should be PIL Image or ndarray. Got <class 'torch.Tensor'>"):
+    with pytest.raises(
+        TypeError, match=r"pic should be PIL Image or ndarray. Got <class '(torch|rushlight\.tensor)\.Tensor'>"
+    ):
         F.to_tensor(torch.ones(3))
     with pytest.raises(ValueError, match=r"pic should be 2/3 dimensional. Got 4 dimensions."):
         F.to_pil_image(torch.ones(1, 1, 1, 1))

@@ -48,6 +48,10 @@ NAMESPACES = {
     "vision": [
         "torchvision.transforms",
         "torchvision.transforms.functional",
+        "torchvision.transforms.v2",
+        "torchvision.transforms.v2.functional",
+        "torchvision.tv_tensors",
+        "torchvision.io",
         "torchvision.datasets",
         "torchvision.models",
         "torchvision.ops",

@@ -576,12 +576,6 @@ PARTS = {
         functions="ps_roi_align ps_roi_pool drop_block2d drop_block3d",
         classes="MultiScaleRoIAlign FeaturePyramidNetwork PSRoIAlign PSRoIPool DropBlock2d DropBlock3d",
     ),
-    "vision.io": Part(
-        "use Pillow: transforms.ToTensor()(Image.open(path))",
-        functions="read_image write_png write_jpeg decode_image encode_png encode_jpeg read_file write_file read_video "
-        "decode_jpeg decode_png",
-        classes="ImageReadMode VideoReader",
-    ),
     "utils.cpp_extension": Part(
         "nothing is compiled against PyTorch's headers here",
         functions="load load_inline include_paths library_paths",

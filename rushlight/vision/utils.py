@@ -1,4 +1,4 @@
-"""Pictures out of tensors: many images as one grid, and as a file."""
+"""Pictures out of tensors: many images as one grid, as a file, and with boxes, masks and points drawn on them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from ..ops.creation import full
 from ..ops.join import cat, stack
 from ..tensor import Tensor
+from .drawing import draw_bounding_boxes, draw_keypoints, draw_segmentation_masks, flow_to_image
 from .pillow import pil_image
 
-__all__ = ["make_grid", "save_image"]
+__all__ = [
+    "draw_bounding_boxes", "draw_keypoints", "draw_segmentation_masks", "flow_to_image", "make_grid", "save_image",
+]  # fmt: skip
 
 
 def make_grid(

@@ -64,6 +64,16 @@ def affine(image, inverse: np.ndarray, interpolation: str, fill):
     )
 
 
+def perspective(image, inverse: np.ndarray, interpolation: str, fill):
+    return image.transform(
+        image.size,
+        Image.Transform.PERSPECTIVE,
+        inverse.ravel()[:8].tolist(),
+        _RESAMPLING[interpolation],
+        fillcolor=_fill(image, fill or 0),
+    )
+
+
 def rgb_to_grayscale(image, channels: int):
     gray = image.convert("L")
     return gray if channels == 1 else Image.merge("RGB", [gray] * 3)
@@ -97,6 +107,26 @@ def adjust_gamma(image, gamma, gain):
 
 def invert(image):
     return ImageOps.invert(image)
+
+
+def posterize(image, bits: int):
+    return ImageOps.posterize(image, bits)
+
+
+def solarize(image, threshold):
+    return ImageOps.solarize(image, threshold)
+
+
+def adjust_sharpness(image, factor):
+    return ImageEnhance.Sharpness(image).enhance(factor)
+
+
+def autocontrast(image):
+    return ImageOps.autocontrast(image)
+
+
+def equalize(image):
+    return ImageOps.equalize(image)
 
 
 def _fill(image, fill):

@@ -8,6 +8,7 @@ from ... import dtypes
 from ...nn.functional import grid_sample, interpolate
 from ...ops.creation import full, ones, tensor
 from ...ops.join import cat, stack
+from ...ops.selection import where
 from ...tensor import Tensor, wrap
 
 
@@ -18,12 +19,13 @@ def dimensions(image: Tensor) -> tuple[int, int, int]:
     return (1 if image.ndim == 2 else image.shape[-3]), image.shape[-2], image.shape[-1]
 
 
-def resize(image, size, interpolation: str, antialias):
+def resize(image, size, interpolation: str, antialias, native: bool = False):
+    """``native``: bytes are interpolated as bytes, not as floats that are rounded at the end."""
     if interpolation not in ("nearest", "nearest-exact", "bilinear", "bicubic"):
         raise ValueError("This Interpolation mode is unsupported with Tensor input")
     smooth = interpolation in ("bilinear", "bicubic")
     options = {"align_corners": False, "antialias": bool(antialias)} if smooth else {}
-    return _as_batch(image, lambda x: interpolate(x, size=list(size), mode=interpolation, **options))
+    return _as_batch(image, lambda x: interpolate(x, size=list(size), mode=interpolation, **options), native=native)
 
 
 def crop(image, top, left, height, width):
@@ -55,18 +57,13 @@ def vflip(image):
 
 
 def rotate(image, angle, interpolation: str, expand: bool, center, fill):
-    from .functional import affine_matrix
+    from .functional import affine_matrix, rotated_size
 
     _, h, w = dimensions(image)
     middle = np.array([w / 2, h / 2])
     offset = np.zeros(2) if center is None else np.asarray(center) - middle
     inverse = np.linalg.inv(affine_matrix(offset, -angle, (0, 0), 1.0, (0, 0)))
-    size = (h, w)
-    if expand:
-        reach = np.abs(np.linalg.inv(inverse)[:2, :2]) @ middle  # of the corners, from the middle
-        ends = np.ceil(np.round(middle + reach, 4)) - np.floor(np.round(middle - reach, 4))
-        size = (int(ends[1]), int(ends[0]))
-    return _warp(image, inverse, size, interpolation, fill)
+    return _warp(image, inverse, rotated_size(h, w, angle) if expand else (h, w), interpolation, fill)
 
 
 def affine(image, inverse: np.ndarray, interpolation: str, fill):
@@ -75,6 +72,21 @@ def affine(image, inverse: np.ndarray, interpolation: str, fill):
     shift = np.eye(3)
     shift[:2, 2] = w / 2, h / 2
     return _warp(image, np.linalg.inv(shift) @ inverse @ shift, (h, w), interpolation, fill)
+
+
+def perspective(image, inverse: np.ndarray, interpolation: str, fill):
+    """``inverse`` maps points of the result to those of the image, both counted from the upper left corner."""
+    _, h, w = dimensions(image)
+    rows, columns = np.meshgrid(np.arange(h) + 0.5, np.arange(w) + 0.5, indexing="ij")
+    places = np.stack([columns, rows, np.ones((h, w))], -1) @ inverse.T
+    return _fetch(image, places[..., :2] / places[..., 2:] / np.array([w / 2, h / 2]) - 1, interpolation, fill)
+
+
+def elastic(image, displacement, interpolation: str, fill):
+    _, h, w = dimensions(image)
+    rows, columns = np.meshgrid(*((2 * np.arange(n) + 1) / n - 1 for n in (h, w)), indexing="ij")
+    moved = np.stack([columns, rows], -1) + displacement.detach().cpu().numpy()[0]
+    return _fetch(image, moved, interpolation, fill)
 
 
 def rgb_to_grayscale(image, channels: int):
@@ -120,6 +132,59 @@ def invert(image):
     return _largest(image) - image
 
 
+def posterize(image, bits: int):
+    if image.is_floating_point():
+        return (image * (1 << bits)).floor().clamp(0, (1 << bits) - 1) / (1 << bits)
+    return image & (256 - (1 << (8 - bits)))
+
+
+def solarize(image, threshold):
+    limit = _largest(image)
+    if threshold > limit:
+        raise TypeError(f"Threshold should be less than or equal the maximum value of the dtype, {limit}")
+    return where(image >= threshold, invert(image), image)
+
+
+def adjust_sharpness(image, factor):
+    """The border stays; inside, each pixel against the mean of its neighbours and five times itself."""
+    _, h, w = dimensions(image)
+    if h <= 2 or w <= 2:
+        return image
+    values = image if image.is_floating_point() else image.float()
+    around = sum(values[..., i : i + h - 2, j : j + w - 2] for i in range(3) for j in range(3))
+    smooth = values.clone()
+    smooth[..., 1:-1, 1:-1] = _as((around + 4 * values[..., 1:-1, 1:-1]) / 13, image.dtype).to(values.dtype)
+    return _blend(image, smooth, factor)
+
+
+def autocontrast(image):
+    limit = _largest(image)
+    values = image if image.is_floating_point() else image.float()
+    low, high = values.amin((-2, -1), keepdim=True), values.amax((-2, -1), keepdim=True)
+    flat = low == high
+    stretched = (values - where(flat, 0.0, low)) * (limit / where(flat, float(limit), high - low))
+    return stretched.clamp(0, limit).to(image.dtype)
+
+
+def equalize(image):
+    if image.is_floating_point():
+        from .functional import convert_image_dtype
+
+        return convert_image_dtype(equalize(convert_image_dtype(image, dtypes.uint8)), image.dtype)
+    planes = image.detach().cpu().numpy().reshape(-1, *image.shape[-2:])
+    made = np.stack([_spread(plane) for plane in planes]).reshape(image.shape)
+    return wrap(made).to(image.device)
+
+
+def _spread(plane: np.ndarray) -> np.ndarray:
+    counts = np.bincount(plane.ravel(), minlength=256)
+    step = (counts.sum() - counts[counts != 0][-1]) // 255
+    if step == 0:
+        return plane
+    table = np.concatenate([[0], (np.cumsum(counts)[:-1] + step // 2) // step]).clip(0, 255)
+    return table.astype(np.uint8)[plane]
+
+
 def blur(image, kernel_x: np.ndarray, kernel_y: np.ndarray):
     """Weighted sums of neighbours; the image is mirrored at its edges."""
     values = image if image.is_floating_point() else image.float()
@@ -135,7 +200,13 @@ def _warp(image, inverse: np.ndarray, size, interpolation: str, fill):
     """The image seen through ``inverse``, a matrix on pixel places counted from the middle."""
     _, h, w = dimensions(image)
     rows, columns = np.meshgrid(*(np.arange(n) - n / 2 + 0.5 for n in size), indexing="ij")
-    places = np.stack([columns, rows, np.ones(size)], -1) @ inverse[:2].T / np.array([w / 2, h / 2])
+    places = np.stack([columns, rows, np.ones(size)], -1) @ inverse[:2].T
+    return _fetch(image, places / np.array([w / 2, h / 2]), interpolation, fill)
+
+
+def _fetch(image, places: np.ndarray, interpolation: str, fill):
+    """The image's values at ``places`` (H, W, 2): x and y from -1 to 1; ``fill`` where they are outside."""
+    _, h, w = dimensions(image)
     grid = wrap(places.astype(np.float32))
 
     def sample(x):
@@ -153,11 +224,11 @@ def _warp(image, inverse: np.ndarray, size, interpolation: str, fill):
     return _as(moved, image.dtype)
 
 
-def _as_batch(image, function, exact: bool = True):
+def _as_batch(image, function, exact: bool = True, native: bool = False):
     """Run a function of floats (N, C, H, W) on any tensor image; ``exact``: then back to the image's dtype."""
     lead = image.shape[:-3]
     x = image.reshape(-1, *((1,) * (3 - image.ndim)), *image.shape[-3:])
-    made = function(x if image.is_floating_point() else x.float())
+    made = function(x if native or image.is_floating_point() else x.float())
     made = made.reshape(*(lead if image.ndim >= 3 else ()), *made.shape[(1 if image.ndim >= 3 else 2) :])
     return _as(made, image.dtype) if exact else made
 

@@ -18,10 +18,14 @@ __all__ = [
     "adjust_gamma",
     "adjust_hue",
     "adjust_saturation",
+    "adjust_sharpness",
     "affine",
+    "autocontrast",
     "center_crop",
     "convert_image_dtype",
     "crop",
+    "elastic_transform",
+    "equalize",
     "erase",
     "five_crop",
     "gaussian_blur",
@@ -32,11 +36,14 @@ __all__ = [
     "invert",
     "normalize",
     "pad",
+    "perspective",
     "pil_to_tensor",
+    "posterize",
     "resize",
     "resized_crop",
     "rgb_to_grayscale",
     "rotate",
+    "solarize",
     "ten_crop",
     "to_grayscale",
     "to_pil_image",
@@ -153,6 +160,12 @@ def get_image_num_channels(img) -> int:
 def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size: int | None = None, antialias=True):
     """The image with height and width ``size``; a single number is the length of the shorter side."""
     _, height, width = get_dimensions(img)
+    new = resized_size(height, width, size, max_size)
+    return img if [height, width] == new else _kind(img).resize(img, new, _mode(interpolation), antialias)
+
+
+def resized_size(height: int, width: int, size, max_size: int | None = None) -> list[int]:
+    """Height and width after ``resize``."""
     size = [size] if isinstance(size, int) else list(size)
     if len(size) not in (1, 2):
         raise ValueError(f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element tuple/list")
@@ -161,11 +174,7 @@ def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size: int | 
             "max_size should only be passed if size specifies the length of the smaller edge, "
             "i.e. size should be an int or a sequence of length 1 in torchscript mode."
         )
-    if len(size) == 1:
-        size = _by_shorter_side(height, width, size[0], max_size)
-    if (height, width) == tuple(size):
-        return img
-    return _kind(img).resize(img, size, _mode(interpolation), antialias)
+    return _by_shorter_side(height, width, size[0], max_size) if len(size) == 1 else size
 
 
 def crop(img, top: int, left: int, height: int, width: int):
@@ -234,11 +243,23 @@ def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.
     """The image turned clockwise, moved, scaled and sheared (degrees), its middle staying in place."""
     if scale <= 0.0:
         raise ValueError("Argument scale should be positive")
-    shear = (shear, 0.0) if isinstance(shear, (int, float)) else (*shear, 0.0)[:2]
     _, h, w = get_dimensions(img)
     middle = (w / 2, h / 2) if center is None else center
-    inverse = np.linalg.inv(affine_matrix(middle, angle, translate, scale, shear))
+    inverse = np.linalg.inv(affine_matrix(middle, angle, translate, scale, two_shears(shear)))
     return _kind(img).affine(img, inverse, _mode(interpolation), fill)
+
+
+def two_shears(shear) -> tuple[float, float]:
+    """A shear of x, or of x and y, as both."""
+    return (shear, 0.0) if isinstance(shear, (int, float)) else (*shear, 0.0)[:2]
+
+
+def rotated_size(height: int, width: int, angle: float) -> tuple[int, int]:
+    """Height and width of the upright box around an image that was turned."""
+    middle = np.array([width / 2, height / 2])
+    reach = np.abs(affine_matrix((0, 0), -angle, (0, 0), 1.0, (0, 0))[:2, :2]) @ middle  # of the corners
+    ends = np.ceil(np.round(middle + reach, 4)) - np.floor(np.round(middle - reach, 4))
+    return int(ends[1]), int(ends[0])
 
 
 def affine_matrix(center, angle, translate, scale, shear) -> np.ndarray:
@@ -255,6 +276,34 @@ def affine_matrix(center, angle, translate, scale, shear) -> np.ndarray:
     matrix[:2, :2] = linear
     matrix[:2, 2] = np.asarray(center) + np.asarray(translate) - linear @ np.asarray(center)
     return matrix
+
+
+def perspective(img, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None):
+    """The image bent so that four corners ``startpoints`` (x, y) come to lie on ``endpoints``."""
+    return _kind(img).perspective(img, perspective_matrix(endpoints, startpoints), _mode(interpolation), fill)
+
+
+def perspective_matrix(before, after) -> np.ndarray:
+    """The 3x3 matrix that takes four points to four others: (x, y, 1) to (u, v, 1) times a number."""
+    rows, wanted = [], []
+    for (x, y), (u, v) in zip(before, after):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+        wanted += [u, v]
+    found = np.linalg.lstsq(np.array(rows, np.float64), np.array(wanted, np.float64), rcond=None)[0]
+    return np.append(found.astype(np.float32), 1.0).reshape(3, 3)
+
+
+def elastic_transform(img, displacement: Tensor, interpolation=InterpolationMode.BILINEAR, fill=None):
+    """Every pixel fetched from where ``displacement`` (1, H, W, 2) points, in parts of half the image."""
+    from . import _tensor
+
+    _, h, w = get_dimensions(img)
+    if not isinstance(displacement, Tensor) or tuple(displacement.shape) != (1, h, w, 2):
+        raise ValueError(f"Argument displacement shape should be {(1, h, w, 2)}, but given {displacement.shape}")
+    if isinstance(img, Tensor):
+        return _tensor.elastic(img, displacement, _mode(interpolation), fill)
+    moved = _tensor.elastic(pil_to_tensor(img), displacement, _mode(interpolation), fill)
+    return to_pil_image(moved, mode=img.mode)
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v, inplace: bool = False) -> Tensor:
@@ -317,6 +366,35 @@ def invert(img):
     return _kind(img).invert(img)
 
 
+def posterize(img, bits: int):
+    """Each channel in ``bits`` bits, the lower ones zero."""
+    _check_bytes(img)
+    return _kind(img).posterize(img, bits)
+
+
+def solarize(img, threshold: float):
+    """What is as light as ``threshold`` or lighter, inverted."""
+    return _kind(img).solarize(img, threshold)
+
+
+def adjust_sharpness(img, sharpness_factor: float):
+    """0 is blurred, 1 the image, 2 twice as sharp."""
+    if sharpness_factor < 0:
+        raise ValueError(f"sharpness_factor ({sharpness_factor}) is not non-negative.")
+    return _kind(img).adjust_sharpness(img, sharpness_factor)
+
+
+def autocontrast(img):
+    """Each channel stretched so that its darkest value is black and its lightest full."""
+    return _kind(img).autocontrast(img)
+
+
+def equalize(img):
+    """Each channel's values spread so that all are about equally frequent."""
+    _check_bytes(img)
+    return _kind(img).equalize(img)
+
+
 def gaussian_blur(img, kernel_size, sigma=None):
     """The image blurred by a bell of the given size (x, y) and width."""
     from . import _tensor
@@ -351,7 +429,14 @@ def _kind(img):
     raise TypeError(f"Unexpected type {type(img)}")
 
 
+def _check_bytes(img) -> None:
+    if isinstance(img, Tensor) and img.dtype is not dtypes.uint8 and not img.is_floating_point():
+        raise TypeError(f"Only torch.uint8 and float image tensors are supported, but found {img.dtype}")
+
+
 def _mode(interpolation) -> str:
+    if isinstance(interpolation, str):
+        interpolation = InterpolationMode(interpolation)
     if isinstance(interpolation, int):  # PIL's number
         interpolation = InterpolationMode(_PIL_MODES[interpolation])
     if not isinstance(interpolation, InterpolationMode):

@@ -330,8 +330,13 @@ class RandomResizedCrop(Module):
 
     @staticmethod
     def get_params(img, scale, ratio) -> tuple[int, int, int, int]:
-        """Top, left, height and width of the part: ten tries, then the largest middle part of an allowed shape."""
+        """Top, left, height and width of the part."""
         _, height, width = F.get_dimensions(img)
+        return RandomResizedCrop.place(height, width, scale, ratio)
+
+    @staticmethod
+    def place(height: int, width: int, scale, ratio) -> tuple[int, int, int, int]:
+        """The part of an image of that size: ten tries, then the largest middle part of an allowed shape."""
         for _ in range(10):
             area, aspect = _area_and_aspect(height * width, scale, ratio)
             w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
@@ -407,7 +412,7 @@ class RandomRotation(Module):
     def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0) -> None:
         super().__init__()
         self.degrees, self.interpolation = _angles(degrees, "degrees"), interpolation
-        self.expand, self.center, self.fill = expand, center, fill
+        self.expand, self.fill, self.center = expand, fill, center
 
     @staticmethod
     def get_params(degrees) -> float:
@@ -560,7 +565,12 @@ class RandomErasing(Module):
     @staticmethod
     def get_params(img, scale, ratio, value=None):
         """Top, left, height, width and values of the rectangle; the whole image, unchanged, after ten failed tries."""
-        channels, height, width = img.shape[-3:]
+        found = RandomErasing.place(*img.shape[-3:], scale, ratio, value)
+        return (0, 0, *img.shape[-2:], img) if found is None else found
+
+    @staticmethod
+    def place(channels: int, height: int, width: int, scale, ratio, value=None):
+        """``get_params`` for an image of that size; None after ten failed tries."""
         for _ in range(10):
             area, aspect = _area_and_aspect(height * width, scale, ratio)
             h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
@@ -571,7 +581,7 @@ class RandomErasing(Module):
             else:
                 filling = wrap(np.asarray(value, np.float32))[:, None, None]
             return _draw(height - h + 1), _draw(width - w + 1), h, w, filling
-        return 0, 0, height, width, img
+        return None
 
     def forward(self, img):
         if rand(1).item() >= self.p:
