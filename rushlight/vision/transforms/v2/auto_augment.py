@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from .... import dtypes
-from ....distributions import Dirichlet
 from ....ops.creation import tensor
 from ....ops.random import rand, randint
 from ....tensor import Tensor
@@ -170,6 +169,8 @@ class AugMix(_FromTable):
         self._names = [*plain, *_ENHANCED] if all_ops else plain
 
     def forward(self, *inputs):
+        from ....distributions import Dirichlet  # it stands above vision
+
         flat, form, place = self._image(inputs)
         original = flat[place]
         values = F.pil_to_tensor(original) if is_pil_image(original) else original

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from .... import dtypes
-from ....distributions import Beta
 from ....nn.functional import one_hot
 from ....ops.creation import tensor
 from ....ops.random import randint
@@ -22,6 +21,8 @@ __all__ = ["CutMix", "MixUp"]
 class _Mixing(Transform):
     def __init__(self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter="default") -> None:
         super().__init__()
+        from ....distributions import Beta  # it stands above vision
+
         self.alpha, self.num_classes = float(alpha), num_classes
         self._labels_getter = labels_getter
         self._dist = Beta(tensor([self.alpha]), tensor([self.alpha]))
