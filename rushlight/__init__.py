@@ -2,11 +2,11 @@
 
 # ruff: noqa: E402 (this file is the list of public names; the warning filter comes first)
 import sys
-import warnings
 from typing import TYPE_CHECKING
 
-# NumPy warns where PyTorch silently gives inf or nan. Only warnings raised inside rushlight are hushed.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
+from .errors import hush_numpy as _hush_numpy
+
+_hush_numpy()
 
 from . import autograd, ops, torch_version, version
 from . import utils
@@ -187,7 +187,6 @@ _INSIDE = {
     "io",
     "quantized",
     "sys",
-    "warnings",
 }
 
 

@@ -61,3 +61,29 @@ def warn_once(message: str, stacklevel: int = 4) -> None:
 
 
 _TOLD: set = set()
+
+
+def hush_numpy() -> None:
+    """Let nobody hear NumPy's warnings of what is computed in rushlight: PyTorch gives inf or nan without a word.
+
+    The filter stays before those that are set later: ``warnings`` tells when filters have changed, by functions that are
+    looked up in it. That costs operators nothing, where ``numpy.errstate`` would cost each of them half a microsecond.
+    """
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
+    for name in ("_filters_mutated", "_filters_mutated_lock_held"):  # the second from Python 3.14 on
+        told = getattr(warnings, name, None)
+        if told is not None and not hasattr(told, "hushes"):
+            setattr(warnings, name, _keep_first(warnings.filters[0], told))
+
+
+def _keep_first(entry, told):
+    def filters_changed():
+        filters = warnings.filters
+        if not filters or filters[0] != entry:
+            if entry in filters:
+                filters.remove(entry)
+            filters.insert(0, entry)
+        told()
+
+    filters_changed.hushes = entry
+    return filters_changed

@@ -418,7 +418,6 @@ def _run(expression, library):
     library.manual_seed(0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, which rushlight hushes where nobody asks for all
         try:
             outcome = _described(eval(expression, names), names, library)
         except Exception as error:

@@ -448,7 +448,6 @@ def _run(expression, library):
     names = _names(library)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, which rushlight hushes where nobody asks for all
         try:
             result = eval(expression, names)
         except Exception as error:

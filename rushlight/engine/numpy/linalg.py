@@ -16,9 +16,10 @@ __all__ = [
     "lu_permutation", "matrix_exp", "qr", "slogdet", "solve_ex", "solve_triangular", "svd",
 ]  # fmt: skip
 
-det = np.linalg.det
+_quiet = np.errstate(all="ignore")  # written in Python, they would warn under NumPy's name, not under ours
+det = _quiet(np.linalg.det)
 qr = np.linalg.qr
-slogdet = np.linalg.slogdet
+slogdet = _quiet(np.linalg.slogdet)
 
 
 def svd(x, full_matrices=True):
@@ -113,7 +114,7 @@ def cofactor(a):
     u, s, vh = svd(a)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), np.ones((), s.dtype), s[..., None, :])
-    phase = np.linalg.det(u) * np.linalg.det(vh)
+    phase = det(u) * det(vh)
     return np.conj(phase)[..., None, None] * ((u * np.prod(others, axis=-1)[..., None, :]) @ vh)
 
 

@@ -526,21 +526,29 @@ def view_as_complex(x):
     return x.view(kind)[..., 0]
 
 
-# -- Fourier transforms ----------------------------------------------------------------------------------------------
+# -- what NumPy writes in Python: it would warn under NumPy's name, which our filter does not know -------------------
+
+_quiet = np.errstate(all="ignore")
+cross = _quiet(np.cross)
+sinc = _quiet(np.sinc)
 
 
+@_quiet
 def fftn(x, axes, norm=None):
     return np.fft.fftn(x, axes=axes, norm=norm)
 
 
+@_quiet
 def ifftn(x, axes, norm=None):
     return np.fft.ifftn(x, axes=axes, norm=norm)
 
 
+@_quiet
 def rfftn(x, axes, norm=None):
     return np.fft.rfftn(x, axes=axes, norm=norm)
 
 
+@_quiet
 def irfftn(x, s, axes, norm=None):
     return np.fft.irfftn(x, s=s, axes=axes, norm=norm)
 
