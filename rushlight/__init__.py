@@ -96,10 +96,11 @@ globals().update(ops.PUBLIC)
 if TYPE_CHECKING:  # to type checkers the names above are Any, but for this one, which is a module of ours too
     from .ops.creation import tensor
 
-from . import __future__, aliases, checks, linalg
+from . import __future__, aliases, checks, linalg, retired
 
 globals().update(ops.PUBLIC)  # again: these have added names
 
+from . import compiler
 from .compiler import compile
 
 # Modules that not every program needs: imported when first named, so that importing rushlight stays quick.
@@ -186,6 +187,7 @@ _INSIDE = {
     "foreach",
     "io",
     "quantized",
+    "retired",
     "sys",
 }
 
@@ -201,5 +203,5 @@ from .compat import install
 sys.meta_path.append(absent.Finder)  # last: modules that are files come before those that are only names
 
 __getattr__ = compat.missing(__name__, _later)  # an unknown name: the error lists the nearest ones
-for _module in (autograd, linalg, utils):
+for _module in (autograd, autograd.graph, compiler, linalg, utils):
     compat.tell_nearest_names(_module)

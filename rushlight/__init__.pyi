@@ -441,6 +441,8 @@ def dstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor
     """Joined along the third dimension."""
 from rushlight.dtypes import dtype as dtype
 e: _float
+def eig(self: _Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Removed: torch.linalg.eig(A), or eigvals(A) without vectors, returns complex tensors."""
 def einsum(*args: Any) -> _Tensor:
     """The sum of products that an equation names: `einsum('ij,jk->ik', a, b)`, or `einsum(a, [0, 1], b, [1, 2])`."""
 def embedding(weight: Any, indices: Any, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> _Tensor:
@@ -593,6 +595,8 @@ def get_device(self: _Tensor) -> _int:
     """The device's index; -1 on the CPU."""
 def get_device_module(device: _Device = None) -> Any:
     """The module of a kind of device: `rushlight.cuda` for `'cuda'`."""
+def get_file_path(*path_components: Any) -> Any:
+    """A path beside the package."""
 def get_float32_matmul_precision() -> _str:
     """How precise products of float32 matrices are: 'highest', 'high' or 'medium'."""
 def get_num_interop_threads() -> _int:
@@ -736,6 +740,8 @@ def is_storage(obj: object) -> _bool:
     """Is `obj` a storage?"""
 def is_tensor(obj: object) -> TypeIs[_Tensor]:
     """Is `obj` a tensor?"""
+def is_vulkan_available() -> Any:
+    """False."""
 def is_warn_always_enabled() -> _bool:
     """Are warnings given every time, not once?"""
 def isclose(input: _Tensor, other: _Tensor | _Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _Tensor:
@@ -842,6 +848,8 @@ def lstm(input: _Tensor, *args: Any) -> tuple[_Tensor, _Tensor, _Tensor]:
     """The layers of `nn.LSTM` as a function of flat `params`."""
 def lstm_cell(input: _Tensor, hx: _Tensor, w_ih: _Tensor, w_hh: _Tensor, b_ih: _Tensor | None = None, b_hh: _Tensor | None = None) -> tuple[_Tensor, _Tensor]:
     """One step of an LSTM: the new (h, c)."""
+def lstsq(self: _Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Removed: torch.linalg.lstsq(A, B).solution has its arguments reversed and does not hold the QR decomposition."""
 def lt(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """x < y, element by element."""
 def lu(A: _Tensor, pivot: _bool=True, get_infos: _bool=False) -> Any:
@@ -866,6 +874,8 @@ def matrix_exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """The exponential of square matrices."""
 def matrix_power(input: _Tensor, n: _int, *, out: _Tensor | None = None) -> _Tensor:
     """The n-th power of square matrices, of their inverses if n is negative."""
+def matrix_rank(self: _Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Removed: torch.linalg.matrix_rank has 'hermitian' for 'symmetric'."""
 @overload
 def max(input: _Tensor) -> _Tensor: ...
 @overload
@@ -1257,6 +1267,8 @@ def slogdet(input: _Tensor, *, out: Any = None) -> _returns.slogdet:
     """The sign and the log of the absolute value of the determinant."""
 def softmax(input: _Tensor, dim: _int | Sequence[_int], dtype: _dtype | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """`exp(input)` divided by its sum over `dim`."""
+def solve(self: _Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Removed: torch.linalg.solve(A, B) has its arguments reversed and does not return the LU factorization."""
 def sort(input: _Tensor, dim: _int | Sequence[_int] = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> _returns.sort:
     """`(values, indices)` in order along `dim`; equal elements keep theirs."""
 from rushlight import sparse as sparse
@@ -1324,8 +1336,14 @@ def swapaxes(input: _Tensor, axis0: _int, axis1: _int, *, out: _Tensor | None = 
     """Two dimensions exchanged, under NumPy's argument names."""
 def swapdims(input: _Tensor, dim0: _int, dim1: _int, *, out: _Tensor | None = None) -> _Tensor:
     """Two dimensions exchanged."""
+def sym_constrain_range(size: _int | Sequence[_int], *, min: Any = None, max: Any = None) -> Any:
+    """Raise unless a size lies within bounds."""
+def sym_constrain_range_for_size(size: _int | Sequence[_int], *, min: Any = None, max: Any = None) -> Any:
+    """Raise unless a size lies within bounds, of which the upper one is above 2."""
 def sym_float(a: _float) -> _float:
     """A number as a float."""
+def sym_fresh_size(expr: Any) -> Any:
+    """The size itself."""
 def sym_int(a: _float) -> _int:
     """A number without its fraction."""
 def sym_ite(b: _float, t: Any, f: Any) -> Any:
@@ -1336,8 +1354,12 @@ def sym_min(a: _float, b: _float) -> Any:
     """The smaller; a float if one of the two is."""
 def sym_not(a: _float) -> _bool:
     """Not `a`."""
+def sym_sqrt(a: _float) -> Any:
+    """The square root of a size."""
 def sym_sum(args: Any) -> Any:
     """The sum of numbers."""
+def symeig(self: _Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Removed: torch.linalg.eigh(A, UPLO='U' if upper else 'L'), or eigvalsh without vectors."""
 def t(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """A matrix transposed; fewer dimensions stay as they are."""
 def t_copy(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:

@@ -17,6 +17,7 @@ import zipfile
 from typing import Any
 from urllib.parse import urlparse
 
+from .compat import missing as _missing
 from .io.atomic import replacing
 from .io.unpack import Budget
 from .utils import _notebook
@@ -220,3 +221,6 @@ def _entry(module, model: str):
     if not callable(function):
         raise RuntimeError(f"Cannot find callable {model} in hubconf")
     return function
+
+
+__getattr__ = _missing(__name__)

@@ -489,6 +489,8 @@ class Tensor:
     @property
     def dtype(self) -> _dtype: 
         """The type of the elements."""
+    def eig(self, *args: Any, **kwargs: Any) -> _Tensor:
+        """Removed: torch.linalg.eig(A), or eigvals(A) without vectors, returns complex tensors."""
     def element_size(self) -> _int:
         """The bytes of one element."""
     def eq(self, other: _Tensor | _Scalar) -> _Tensor:
@@ -659,6 +661,8 @@ class Tensor:
         """The codes of a quantized tensor."""
     def inverse(self) -> _Tensor:
         """The inverse of square matrices."""
+    def ipu(self, device: _Device = None, non_blocking: _bool = False, **kwargs: Any) -> _Tensor:
+        """A copy on a device of type ipu, which is not here."""
     def is_coalesced(self, *_: Any) -> _bool:
         """Is each place of a sparse tensor there once, in order?"""
     def is_complex(self) -> _bool:
@@ -679,14 +683,17 @@ class Tensor:
         """Are the elements real and not whole?"""
     def is_inference(self) -> _bool:
         """Was it made in inference mode?"""
+    is_ipu: _bool
     @property
     def is_leaf(self) -> _bool: 
         """Was it made by the user, not by an operator that is recorded?"""
+    is_maia: _bool
     @property
     def is_meta(self) -> _bool: 
         """Has it a shape and no values?"""
     is_mkldnn: _bool
     is_mps: _bool
+    is_mtia: _bool
     def is_neg(self) -> _bool:
         """Does it show the negatives of what lies in memory?"""
     is_nested: _bool
@@ -705,6 +712,7 @@ class Tensor:
         """Can the elements be negative?"""
     is_sparse: _bool
     is_sparse_csr: _bool
+    is_vulkan: _bool
     @property
     def is_xla(self) -> _bool: 
         """Is it on a device of XLA?"""
@@ -810,6 +818,8 @@ class Tensor:
         """`log(sum(exp(input)))` over `dim`, without overflow."""
     def long(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int64."""
+    def lstsq(self, *args: Any, **kwargs: Any) -> _Tensor:
+        """Removed: torch.linalg.lstsq(A, B).solution has its arguments reversed and does not hold the QR decomposition."""
     def lt(self, other: _Tensor | _Scalar) -> _Tensor:
         """x < y, element by element."""
     def lt_(self, other: _Tensor | _Scalar) -> _Tensor:
@@ -875,6 +885,8 @@ class Tensor:
         """Dimensions moved to other places, the rest in their old order."""
     def msort(self) -> _Tensor:
         """`input` sorted along its first dimension."""
+    def mtia(self, device: _Device = None, non_blocking: _bool = False, **kwargs: Any) -> _Tensor:
+        """A copy on a device of type mtia, which is not here."""
     def mul(self, other: _Tensor | _Scalar) -> _Tensor:
         """x y."""
     def mul_(self, other: _Tensor | _Scalar) -> Self:
@@ -891,6 +903,7 @@ class Tensor:
         """The logarithm of the multivariate gamma function of dimension `p`."""
     def mvlgamma_(self, p: _int) -> Self:
         """In-place version of mvlgamma."""
+    name: None
     def nan_to_num(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> _Tensor:
         """nan, inf and -inf replaced; by 0 and the dtype's largest and smallest numbers unless given."""
     def nan_to_num_(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Self:
@@ -1012,6 +1025,8 @@ class Tensor:
         """In-place version of reciprocal."""
     def record_stream(self, stream: Any) -> None:
         """Nothing to record: XLA keeps memory alive for as long as work needs it."""
+    def reinforce(self, reward: Any) -> _Tensor:
+        """Removed: `-distributions.Categorical(probs).log_prob(action) * reward` is a loss."""
     def relu(self) -> _Tensor:
         """max(x, 0)."""
     def relu_(self) -> Self:
@@ -1030,6 +1045,10 @@ class Tensor:
         """Another shape: a view where the strides allow it, otherwise a copy."""
     def reshape_as(self, other: _Tensor | _Scalar) -> _Tensor:
         """`self.reshape(other.size())`."""
+    def resize(self, *sizes: Any) -> _Tensor:
+        """`reshape` by its old name, with a warning."""
+    def resize_as(self, tensor: _Tensor) -> _Tensor:
+        """`reshape` to another tensor's shape, with a warning."""
     def resize_as_(self, the_template: _Tensor, *, memory_format: _memory_format = ...) -> _Tensor:
         """`resize_` to another tensor's shape."""
     def resolve_conj(self) -> _Tensor:
@@ -1111,6 +1130,8 @@ class Tensor:
         """The sign and the log of the absolute value of the determinant."""
     def softmax(self, dim: _int | Sequence[_int], dtype: _dtype | None = None) -> _Tensor:
         """`exp(input)` divided by its sum over `dim`."""
+    def solve(self, *args: Any, **kwargs: Any) -> _Tensor:
+        """Removed: torch.linalg.solve(A, B) has its arguments reversed and does not return the LU factorization."""
     def sort(self, dim: _int | Sequence[_int] = -1, descending: _bool = False, *, stable: _bool | None = None) -> _returns.sort:
         """`(values, indices)` in order along `dim`; equal elements keep theirs."""
     def sparse_dim(self) -> _int:
@@ -1163,6 +1184,8 @@ class Tensor:
         """Two dimensions exchanged."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Self:
         """In-place version of swapdims."""
+    def symeig(self, *args: Any, **kwargs: Any) -> _Tensor:
+        """Removed: torch.linalg.eigh(A, UPLO='U' if upper else 'L'), or eigvalsh without vectors."""
     def t(self) -> _Tensor:
         """A matrix transposed; fewer dimensions stay as they are."""
     def t_(self) -> Self:
@@ -1185,12 +1208,16 @@ class Tensor:
         """`repeat`, with missing leading counts taken as 1."""
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: Any = None) -> _Tensor:
         """A tensor with all elements: itself, unless it is sparse."""
+    def to_padded_tensor(self, padding: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None) -> _Tensor:
+        """For nested tensors, which are not here; others are refused, as in PyTorch."""
     def to_sparse(self, sparse_dim: Any = None, *, layout: _layout | None = None, blocksize: Any = None, dense_dim: Any = None) -> _Tensor:
         """The elements that are not zero, with their places."""
     def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> _Tensor:
         """Not here: blocks of columns; use `to_sparse_csc`."""
     def to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> _Tensor:
         """Not here: blocks of rows; use `to_sparse_csr`."""
+    def to_sparse_coo(self) -> _Tensor:
+        """`to_sparse` of layout COO."""
     def to_sparse_csc(self, dense_dim: Any = None) -> _Tensor:
         """A matrix by columns, without its zeros."""
     def to_sparse_csr(self, dense_dim: Any = None) -> _Tensor:
@@ -1263,12 +1290,17 @@ class Tensor:
         """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
     def view_as_real(self) -> _Tensor:
         """A complex tensor as a real one with a last dimension of 2, sharing memory."""
+    @property
+    def volatile(self) -> Any: 
+        """False: `no_grad` took its place."""
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
         """`tensor_split` along dimension 0."""
     def xlogy(self, other: _Tensor | _Scalar) -> _Tensor:
         """`input * log(other)`, 0 where input is 0."""
     def xlogy_(self, other: _Tensor | _Scalar) -> Self:
         """In-place version of xlogy."""
+    def xpu(self, device: _Device = None, non_blocking: _bool = False, **kwargs: Any) -> _Tensor:
+        """A copy on a device of type xpu, which is not here."""
     def zero_(self) -> _Tensor:
         """Write zeros everywhere."""
 

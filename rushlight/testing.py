@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 import rushlight as torch
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 
 def __dir__():
@@ -53,6 +54,37 @@ def assert_close(
     problem = _difference(actual, expected, rtol, atol, equal_nan, (check_device, check_dtype, check_stride), "")
     if problem is not None:
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
+
+
+# (rtol, atol) of the old function
+_OLD_TOLERANCES = {
+    torch.float16: (1e-3, 1e-3),
+    torch.float32: (1e-4, 1e-5),
+    torch.float64: (1e-5, 1e-8),
+}
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """The old ``assert_close``, with a warning: wider tolerances, any dtype and device."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    actual, expected = (t if isinstance(t, torch.Tensor) else torch.tensor(t) for t in (actual, expected))
+    if rtol is None and atol is None:
+        pairs = [_OLD_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (actual, expected)]
+        rtol, atol = (max(values) for values in zip(*pairs))
+    assert_close(
+        actual,
+        expected.to(actual.device),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        msg=msg or None,
+    )
 
 
 def _difference(actual, expected, rtol, atol, equal_nan, checks, place) -> str | None:

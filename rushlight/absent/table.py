@@ -77,6 +77,18 @@ _FUNCTIONAL = """
     einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index
 """
 
+_TAGS = """
+    core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view
+    maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order
+    nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy
+"""
+
+
+def _from(place: str, names: str) -> dict[str, str]:
+    """Names that are here, in another module."""
+    return {name: f"{place}.{name}" for name in names.split()}
+
+
 PARTS = {
     "": Part(
         _INTERNAL,
@@ -87,6 +99,8 @@ PARTS = {
         dtypes="complex32 chalf quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
         values={name: layout(name) for name in ("jagged", "_mkldnn")},
+        enums={"Tag": _TAGS},
+        no="is_autocast_ipu_enabled is_autocast_xla_enabled",
         here={"_dynamo_is_compiling": "compiler.is_compiling"},
     ),
     "__config__": Part(_INTERNAL, here={"show": "config.show", "parallel_info": "config.show"}),
@@ -285,6 +299,24 @@ PARTS = {
         _QUANTIZED, functions="prepare_fx prepare_qat_fx convert_fx fuse_fx convert_to_reference_fx"
     ),
     "ao.quantization.quantize_pt2e": Part(_QUANTIZED, functions="prepare_pt2e prepare_qat_pt2e convert_pt2e"),
+    "autograd": Part(
+        "autograd.Function takes and gives nested structures itself",
+        classes="NestedIOFunction",
+        no="is_view_replay_enabled",
+    ),
+    "autograd.anomaly_mode": Part("", here=_from("autograd", "detect_anomaly set_detect_anomaly")),
+    "autograd.grad_mode": Part(
+        "",
+        here=_from(
+            "autograd",
+            "no_grad enable_grad set_grad_enabled inference_mode set_multithreading_enabled enforce_grad_layout_policy",
+        ),
+    ),
+    "autograd.graph": Part(
+        "a backward pass here is one thread, and compile plans its memory",
+        nothing="set_warn_on_accumulate_grad_stream_mismatch set_override_stale_capture_stream",
+        blocks="region_activation_memory_budget",
+    ),
     "autograd.profiler": Part(
         _PROFILE, classes="KinetoStepTracker EnforceUnique", functions="load_nvprof parse_nvprof_trace"
     ),
@@ -292,7 +324,8 @@ PARTS = {
     "backends.cpu": Part("", values={"get_cpu_capability": lambda: "DEFAULT"}),
     "cpu": Part(
         "",
-        nothing="synchronize set_device",
+        nothing="synchronize set_device current_stream",
+        blocks="stream",
         classes="Stream StreamContext Event",
         values={
             "is_available": lambda: True,
@@ -309,46 +342,50 @@ PARTS = {
     ),
     "cuda": Part(
         _CUDA,
-        classes="CUDAGraph graph ExternalStream MemPool CUDAPluggableAllocator CudaError",
-        functions="graph_pool_handle make_graphed_callables use_mem_pool change_current_allocator memory_snapshot "
+        classes="CUDAGraph graph ExternalStream MemPool CUDAPluggableAllocator CudaError GreenContext",
+        errors="DeferredCudaCallError",
+        blocks="caching_allocator_disabled",
+        functions="caching_allocator_enable check_error cudaStatus current_solver_handle device_memory_used "
+        "get_per_process_memory_fraction get_stream_from_external host_memory_stats host_memory_stats_as_nested_dict "
+        "memory_stats_as_nested_dict memory_usage temperature power_draw clock_rate "
+        "graph_pool_handle make_graphed_callables use_mem_pool change_current_allocator memory_snapshot "
         "caching_allocator_alloc caching_allocator_delete cudart current_blas_handle utilization list_gpu_processes "
         "set_per_process_memory_fraction",
         values={
             "default_generators": (),
             "has_half": True,
+            "has_magma": False,
+            "get_gencode_flags": lambda: "",
             "get_sync_debug_mode": lambda: 0,
             "get_allocator_backend": lambda: "xla",
         },
-        nothing="set_sync_debug_mode reset_accumulated_memory_stats _lazy_init _lazy_call",
+        nothing="set_sync_debug_mode reset_accumulated_memory_stats reset_accumulated_host_memory_stats "
+        "reset_peak_host_memory_stats _lazy_init _lazy_call",
     ),
+    "cuda.amp.autocast_mode": Part("", here=_from("cuda.amp", "autocast custom_fwd custom_bwd")),
+    "cuda.amp.common": Part("", here=_from("cuda.amp", "amp_definitely_not_available")),
+    "cuda.amp.grad_scaler": Part("", here=_from("cuda.amp", "GradScaler")),
+    "cpu.amp": Part("", here={"autocast": "amp.autocast", "GradScaler": "amp.GradScaler"}),
+    "cpu.amp.autocast_mode": Part("", here={"autocast": "amp.autocast"}),
+    "cpu.amp.grad_scaler": Part("", here={"GradScaler": "amp.GradScaler"}),
     "cuda.memory": Part(
         _CUDA,
         functions="caching_allocator_alloc memory_snapshot _record_memory_history _dump_snapshot",
-        here={
-            "memory_allocated": "cuda.memory_allocated",
-            "max_memory_allocated": "cuda.max_memory_allocated",
-            "memory_reserved": "cuda.memory_reserved",
-            "empty_cache": "cuda.empty_cache",
-            "memory_stats": "cuda.memory_stats",
-            "mem_get_info": "cuda.mem_get_info",
-            "reset_peak_memory_stats": "cuda.reset_peak_memory_stats",
-        },
+        here=_from(
+            "cuda",
+            "memory_allocated max_memory_allocated memory_reserved max_memory_reserved empty_cache memory_stats "
+            "memory_summary mem_get_info reset_peak_memory_stats reset_accumulated_memory_stats get_allocator_backend "
+            "CUDAPluggableAllocator MemPool caching_allocator_delete change_current_allocator list_gpu_processes "
+            "set_per_process_memory_fraction use_mem_pool",
+        ),
     ),
     "cuda.random": Part(
         _CUDA,
-        here={
-            name: f"cuda.{name}"
-            for name in (
-                "get_rng_state",
-                "set_rng_state",
-                "get_rng_state_all",
-                "set_rng_state_all",
-                "manual_seed",
-                "manual_seed_all",
-                "seed",
-                "initial_seed",
-            )
-        },
+        here=_from(
+            "cuda",
+            "get_rng_state set_rng_state get_rng_state_all set_rng_state_all manual_seed manual_seed_all seed "
+            "initial_seed",
+        ),
     ),
     "cuda.nccl": Part(_ONE_PROCESS, no="is_available", functions="version all_reduce broadcast"),
     "cuda.tunable": Part(_CUDA, no="is_enabled"),
@@ -569,7 +606,45 @@ PARTS = {
         functions="current_device get_rng_state set_rng_state",
         values={"device_count": lambda: 0},
     ),
-    "package": Part(_INTERNAL, classes="PackageImporter PackageExporter"),
+    "package": Part(
+        _INTERNAL,
+        classes="PackageImporter PackageExporter Directory GlobGroup Importer OrderedImporter",
+        errors="EmptyMatchError ObjMismatchError ObjNotFoundError PackagingError",
+        no="is_from_package",
+    ),
+    "distributions.exp_family": Part("", here=_from("distributions", "ExponentialFamily")),
+    "optim.adamw": Part("", here=_from("optim", "AdamW")),
+    "hub": Part(
+        "",
+        values={
+            "DEFAULT_CACHE_DIR": "~/.cache",
+            "ENV_GITHUB_TOKEN": "GITHUB_TOKEN",
+            "ENV_TORCH_HOME": "TORCH_HOME",
+            "ENV_XDG_CACHE_HOME": "XDG_CACHE_HOME",
+            "MODULE_HUBCONF": "hubconf.py",
+            "VAR_DEPENDENCY": "dependencies",
+            "READ_DATA_CHUNK": 128 * 1024,
+        },
+    ),
+    "nn.functional": Part(
+        "float8 matrix products are CUDA's",
+        functions="scaled_mm scaled_grouped_mm",
+        values={
+            "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+            "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+        },
+        here=_from("overrides", "has_torch_function handle_torch_function"),
+    ),
+    "compiler": Part(
+        _TRACED,
+        nothing="set_default_backend set_enable_guard_collectives",
+        keeps="substitute_in_graph",
+        functions="wrap_numpy save_cache_artifacts load_cache_artifacts load_compiled_function "
+        "keep_portable_guards_unsafe "
+        "keep_tensor_guards_unsafe skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
+        "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",
+        values={"get_default_backend": lambda: "inductor"},
+    ),
     "monitor": Part(_INTERNAL),
     "vision.ops": Part(
         _VISION,
@@ -602,7 +677,7 @@ HINTS = {
     "profiler.* autograd.profiler.* cuda.profiler": _PROFILE,
     "jit.* Script* *Type ClassType CompilationUnit": _SCRIPT,
     "distributed.*": _ONE_PROCESS,
-    "_inductor.* _dynamo.* compiler.* export.* func.functionalize": _TRACED,
+    "_inductor.* _dynamo.* compiler.* export.*": _TRACED,
     "utils.backcompat utils.*cpp* utils.cmake* utils.*privateuse1* cpp classes": _INTERNAL,
     "vision.*": _VISION,
 }

@@ -6,7 +6,15 @@ from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .mode import (
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .op import differentiable, op
 from .variable import Variable
 
@@ -18,6 +26,7 @@ __all__ = [
     "detect_anomaly",
     "differentiable",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "forward_ad",
     "functional",
     "grad",
@@ -25,11 +34,13 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "op",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 

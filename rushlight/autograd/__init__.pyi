@@ -32,6 +32,7 @@ def backward(tensors: Sequence[_Tensor], grad_tensors: Any = None, retain_graph:
 from rushlight.autograd.anomaly import detect_anomaly as detect_anomaly
 differentiable: Any
 from rushlight.autograd.mode import enable_grad as enable_grad
+from rushlight.autograd.mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from rushlight.autograd import forward_ad as forward_ad
 from rushlight.autograd import functional as functional
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: _bool = False, only_inputs: _bool = True, allow_unused: Any = None, is_grads_batched: _bool = False, materialize_grads: _bool = False) -> Any:
@@ -42,9 +43,12 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     """`gradcheck` of the gradient of `func`: checks second derivatives."""
 from rushlight.autograd import graph as graph
 from rushlight.autograd.mode import inference_mode as inference_mode
+def is_multithreading_enabled() -> _bool:
+    """What `set_multithreading_enabled` said last."""
 from rushlight.autograd.mode import no_grad as no_grad
 def op(_forward: Any = None, **options: Any) -> Any:
     """Declare an operator; see the module's text. The options, beside a rule for each array:"""
 from rushlight.autograd import profiler as profiler
 from rushlight.autograd.anomaly import set_detect_anomaly as set_detect_anomaly
 from rushlight.autograd.mode import set_grad_enabled as set_grad_enabled
+from rushlight.autograd.mode import set_multithreading_enabled as set_multithreading_enabled

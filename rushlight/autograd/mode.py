@@ -33,6 +33,8 @@ class _State(threading.local):
     running = None  # (edges still to arrive, by node; useful nodes) of the backward pass this thread is in
     callbacks: tuple = ()  # to call when that pass is over
     profile: Any = None  # the recorder that takes the times of this thread, see profiler/recorder.py
+    threads = True  # PyTorch's, in backward: remembered, here one thread does it all
+    layout_policy = True  # remembered: a leaf's gradient lies as the leaf does
     evaluating = None  # the node that backward is running, under anomaly detection
 
 
@@ -158,6 +160,46 @@ class set_grad_enabled(_GradSwitch):
 
     def clone(self):
         return type(self)(self.value)
+
+
+class _Remembered(_Switch):
+    """A setting that changes nothing here, at once or for a ``with`` block; it is read back."""
+
+    field: str
+
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
+        self.mode, self.prev = mode, getattr(state, self.field)
+        setattr(state, self.field, mode)
+
+    def __enter__(self) -> None:
+        setattr(state, self.field, self.mode)
+
+    def __exit__(self, *_: object) -> None:
+        setattr(state, self.field, self.prev)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Remembered):
+    """May PyTorch's backward pass use several threads? Here one does it all."""
+
+    field = "threads"
+
+
+class enforce_grad_layout_policy(_Remembered):
+    """Must a leaf's gradient lie in memory as the leaf does? Here it always does."""
+
+    field = "layout_policy"
+
+
+def is_multithreading_enabled() -> bool:
+    """What ``set_multithreading_enabled`` said last."""
+    return state.threads
 
 
 class inference_mode(_Switch):

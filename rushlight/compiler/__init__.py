@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import sys
 
+from ..compat import missing as _missing
 from .stance import disable, set_stance
 
 __all__ = [
@@ -140,9 +141,12 @@ def explain() -> str:
     return "\n".join([*rows, *(f"cut: {reason}" for reason in (cut.reasons if cut is not None else ()))])
 
 
-def __getattr__(name):
+def _later(name):
     if name in ("CompileError", "Compiled"):
         from . import function
 
         return getattr(function, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return None
+
+
+__getattr__ = _missing(__name__, _later)

@@ -6,7 +6,9 @@ import functools
 
 from .. import amp
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
+
+__path__: list[str] = []  # a package to the import system: programs import torch.cuda.amp.grad_scaler
 
 
 def __dir__():
@@ -36,3 +38,10 @@ class GradScaler(amp.GradScaler):
 
 custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")
 custom_bwd = functools.partial(amp.custom_bwd, device_type="cuda")
+
+
+def amp_definitely_not_available() -> bool:
+    """Is there no GPU?"""
+    from . import is_available
+
+    return not is_available()

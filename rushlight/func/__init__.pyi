@@ -26,6 +26,8 @@ _T = TypeVar("_T")
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: _bool = True, strict: _bool = False) -> Any:
     """Call a module with some of its parameters and buffers replaced."""
+def functionalize(func: Callable[..., Any], *, remove: _str = 'mutations') -> Any:
+    """`func` itself: its results, and what it wrote into its arguments, are those of the same program without writes."""
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: _bool = False) -> Any:
     """A function that computes the gradient of the scalar `func` with respect to its `argnums`-th argument(s)."""
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: _bool = False) -> Any:
@@ -40,6 +42,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: _bool 
     """`(func(*primals), J tangents)`, by forward mode."""
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """`(func(*primals), f)` where `f(*tangents)` is `J tangents`; `func` is called once."""
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every BatchNorm of a module normalize by its batch alone: running statistics would be written in place."""
 def stack_module_state(models: Any) -> Any:
     """The parameters, and the buffers, of several models of one class, each stacked along a new first dimension."""
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: _bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -30,3 +30,18 @@ def stack_module_state(models):
     for name, first in parameters[0].items():
         stacked[name].requires_grad_(first.requires_grad)
     return stacked, {name: stack([b[name] for b in buffers]).detach() for name in buffers[0]}
+
+
+def replace_all_batch_norm_modules_(root):
+    """Let every BatchNorm of a module normalize by its batch alone: running statistics would be written in place.
+
+    >>> rushlight.func.replace_all_batch_norm_modules_(rushlight.nn.BatchNorm1d(2)).track_running_stats
+    False
+    """
+    from ..nn.layers.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
