@@ -67,7 +67,7 @@ def hush_numpy() -> None:
     """Let nobody hear NumPy's warnings of what is computed in rushlight: PyTorch gives inf or nan without a word.
 
     The filter stays before those that are set later; ``warnings`` tells when filters have changed, by a function that
-    is looked up in it. That costs operators nothing, where ``numpy.errstate`` would cost each of them half a microsecond.
+    is looked up in it. That costs operators nothing, while ``numpy.errstate`` would cost each half a microsecond.
     """
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
     for name in ("_filters_mutated", "_filters_mutated_lock_held"):  # the second from Python 3.14 on
