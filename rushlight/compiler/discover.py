@@ -12,7 +12,6 @@ import threading
 import weakref
 
 from ..autograd import mode
-from ..autograd.tape import AccumulateGrad
 from ..config import epoch
 from ..engine import is_batched
 from ..nn.hooks import everyone
@@ -101,7 +100,7 @@ class Watch:
         return lambda t: self.note(t) if threading.get_ident() == thread else None
 
     def survivors(self, but: list[Tensor]) -> list[Tensor]:
-        """The state: live noted tensors (views by their base), optimizer state, and the gradients of leaves."""
+        """The state: live noted tensors (views by their base), optimizer state, and the gradients of all these."""
         found: dict[int, Tensor] = {}
         excluded = {id(t) for t in but}
 
@@ -114,8 +113,7 @@ class Watch:
             if id(t) in excluded or id(t) in found:
                 return
             found[id(t)] = t
-            if type(t._node) is AccumulateGrad:
-                add(t._grad)
+            add(t._grad)  # of a frozen one too: optimizers look at it, and forget it
 
         for ref in list(self._tensors.values()):
             add(ref())

@@ -275,7 +275,8 @@ class Entry:
         return self._executed[0].outside
 
     def world(self, places) -> World:
-        return World((*self._roots, *self.modules, *self.optimizers), self._executed, places, self.state)
+        fn, *arguments = self._roots
+        return World((fn, *self.modules, *self.optimizers), arguments, self._executed, places, self.state)
 
     def settle(self, state, places, executed) -> None:
         """Traced: what holds now must hold at every call."""
@@ -303,7 +304,7 @@ class Entry:
         made = []
         for t in self.state:
             leaf = gradients.get(id(t))
-            made.append(Slot(t) if leaf is None else Slot(t, leaf[1], leaf[0]))
+            made.append(Slot(t) if leaf is None else Slot(t, leaf[1], leaf[0], id(t) in self._world.reached))
         return made
 
 

@@ -33,6 +33,7 @@ from ..nn.hooks import TABLES, everyone
 from ..nn.module import Module
 from ..optim import optimizer as optimizers
 from ..tensor import Tensor
+from .tree import others
 
 _LIMIT = 4096  # entries; a container with more is not compared at every call
 _ARRAY_LIMIT = 64 * 1024  # bytes of a NumPy array
@@ -146,10 +147,14 @@ class Place:
 
 
 class World:
-    """All places that a function's executed code can have looked at, as they are now; not ``but``, which it writes."""
+    """All places that a function's executed code can have looked at, as they are now; not ``but``, which it writes.
 
-    def __init__(self, roots, executed: list[Executed], but=(), tensors=()):
-        self._roots, self._executed, self._but = roots, executed, but
+    It begins at ``roots`` and at the ``arguments`` of a call; ``reached`` are the ids of the tensors that it can see
+    without being given them.
+    """
+
+    def __init__(self, roots, arguments, executed: list[Executed], but=(), tensors=()):
+        self._roots, self._arguments, self._executed, self._but = roots, arguments, executed, but
         self._tensors = tensors  # whose history and gradients count too
         self._look()
 
@@ -163,14 +168,14 @@ class World:
                 pass
         if not again or self._without_grad != self._now_without_grad():
             return False
-        now = World(self._roots, self._executed, self._but, self._tensors)
+        now = World(self._roots, self._arguments, self._executed, self._but, self._tensors)
         if now._described != self._described:
             return False
         self.__dict__ = now.__dict__
         return True
 
     def _now_without_grad(self) -> list[bool]:
-        return list(map(is_, map(_grad, self._leaves), _NONE))
+        return list(map(is_, map(_grad, self._tensors), _NONE))
 
     def changes(self):
         """(place, value before) wherever something has changed; Unguardable for a container that grew or shrank."""
@@ -211,15 +216,18 @@ class World:
         self._names = set().union(*(e.names() for e in self._executed))
         self._users = {code: space for e in self._executed for code, space in e.users()}
         self._everything = any(not _DYNAMIC.isdisjoint(code.co_names) for code in self._users)
-        for root in self._roots:
+        self.reached: set[int] = set()
+        for root in (*self._roots, *others(self._arguments)):
             self._visit(root)
         for code, space in self._users.items():
             self._globals(code, space)
         self._settings()
+        reached = self.reached.copy()
+        self._visit(self._arguments)
+        self.reached = reached
         self._kept.extend(self._tensors)
         for t in self._tensors:
             self._note(id(t._node), t._array.shape, str(t._array.dtype), _hook_ids(t._node))
-        self._leaves = [t for t in self._tensors if t.requires_grad]
         self._without_grad = self._now_without_grad()
         self._note(self._without_grad)
         self._expected = list(self._passes())
@@ -230,7 +238,7 @@ class World:
             chain.from_iterable(self._whole),
             chain.from_iterable(map(call, self._getters, self._spaces)),
             map(_node, self._tensors),
-            map(is_, map(_grad, self._leaves), _NONE),
+            map(is_, map(_grad, self._tensors), _NONE),
             map(len, self._growing),  # a new attribute may hide one of the class
             (_END,),
         )
@@ -255,6 +263,7 @@ class World:
 
     def _visit_new(self, kind, value) -> None:
         if isinstance(value, Tensor):
+            self.reached.add(id(value))
             self._note("tensor", id(value), value._array.shape, str(value._array.dtype))
             if value.__dict__:
                 self._attributes(value.__dict__)

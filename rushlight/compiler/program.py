@@ -55,10 +55,12 @@ class Program:
         self._outputs = self._outputs_by_input()
         self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
-        self._grad_slots = [slot for slot in slots if slot.leaf is not None]
+        self._ids = {id(slot.tensor) for slot in slots}
         self._kept = [slot.tensor for slot in slots if slot.leaf is None]
         use_cache()
         self._layout()
+        placed = (*self._small_written, *self._small_read, *self._large_written, *self._large_read)
+        self._grad_slots = [slot for slot in placed if slot.leaf is not None]
         self._look_ahead()
         self._narrow_gradients()
         self._settled = False  # has the last call gone straight to C++, no Python of JAX's in between?
@@ -142,7 +144,8 @@ class Program:
         self._read_names = list(dict.fromkeys(slot.dtype.name for slot in self._small_read))
         kinds = (self._written_names, self._large_written, range(learned.results), self._written_arguments)
         self._cuts = list(accumulate(map(len, (*kinds, self._new_grads))))
-        self._plain = not (self._written_arguments or self._new_grads or learned.no_grads or learned.places)
+        changed = learned.no_grads or learned.moved_grads
+        self._plain = not (self._written_arguments or self._new_grads or changed or learned.places)
         self._made = not (learned.passed or learned.viewed or learned.gradients or learned.again)
 
     def _final(self, *given):
@@ -197,9 +200,7 @@ class Program:
             raise Unexpected
         written = self._written_group
         if self._grad_slots:
-            if written is None or written.shown or not written.intact:
-                self._leave_gradients()
-            self._follow_gradients()
+            self._follow_gradients(written is None or written.shown or not written.intact)
         if written is None or not written.intact:
             written = self._written_group = self._group(written, self._small_written, self._large_written)
         with RUNNING:
@@ -278,6 +279,8 @@ class Program:
                 leaf._grad = _result(value, leaf)  # a tensor that nobody has yet
             for i in self.learned.no_grads:
                 self._input(i, arguments)._grad = None
+            for i, source in self.learned.moved_grads.items():
+                self._input(i, arguments)._grad = self._input(source, arguments)
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
         run.results = [_result(value, like) for value in outputs[large:results]]
         if self._backward is not None and mode_state.grad:
@@ -324,25 +327,35 @@ class Program:
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
 
-    def _leave_gradients(self) -> None:
-        """Somebody may keep the gradients there are: those that are about to be replaced stay as they are."""
+    def _follow_gradients(self, shown: bool) -> None:
+        """What is in the leaves' ``.grad`` now is meant, whoever put it there.
+
+        A gradient that the program replaces, as ``zero_grad`` and ``backward`` do, stays as it is for whoever has it:
+        if it was ``shown``, or is not the program's own.
+        """
         for slot in self._grad_slots:
             grad = slot.leaf._grad
-            if grad is not None and slot.grad_of in self.learned.new_grads:
+            if grad is slot.tensor and not shown:
+                continue
+            if grad is None or not slot.takes(grad):
+                raise Outdated
+            if slot.grad_of in self.learned.new_grads:
                 grad._come_home()
-                slot.leaf._grad = _like(grad)
+                slot.leaf._grad = grad = _like(grad)
+            if grad is not slot.tensor:
+                self._follow(slot, grad)
         if self._written_group is not None:
             self._written_group.shown = False
 
-    def _follow_gradients(self) -> None:
-        """Eager code may have put another tensor into a leaf's ``.grad``: that one is meant from now on."""
-        for slot in self._grad_slots:
-            grad = slot.leaf._grad
-            if grad is not slot.tensor:
-                slot.tensor = grad
-                for group in (self._written_group, self._read_group):
-                    if group is not None:
-                        group.intact = False
+    def _follow(self, slot: Slot, grad: Tensor) -> None:
+        if slot.pinned or id(grad) in self._ids:
+            raise Outdated  # the function sees the old one, or this one, in two places
+        self._ids.remove(id(slot.tensor))
+        self._ids.add(id(grad))
+        slot.tensor = grad
+        for group in (self._written_group, self._read_group):
+            if group is not None:
+                group.intact = False
 
     def _group(self, group: Group | None, small: list[Slot], large: list[Slot] | None = None) -> Group:
         """The group of these slots' tensors, packed anew: eager code has taken one out of it, or there was none."""
@@ -396,15 +409,21 @@ def _key_words():
 
 
 class Slot:
-    """A state input: ``tensor``, which, with a ``leaf``, is whatever is that leaf's ``.grad`` (input ``grad_of``)."""
+    """A state input: ``tensor``, which, with a ``leaf``, is whatever is that leaf's ``.grad`` (input ``grad_of``).
 
-    __slots__ = ("dtype", "grad_of", "leaf", "shape", "start", "tensor", "unread")
+    ``pinned``: the function sees that tensor elsewhere too, so another one in ``.grad`` is another program.
+    """
 
-    def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None):
+    __slots__ = ("dtype", "grad_of", "leaf", "pinned", "shape", "start", "tensor", "unread")
+
+    def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None, pinned: bool = False):
         self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
         self.tensor: Any = tensor
         self.leaf: Any = leaf
-        self.grad_of, self.start, self.unread = grad_of, 0, False
+        self.grad_of, self.pinned, self.start, self.unread = grad_of, pinned, 0, False
+
+    def takes(self, t: Tensor) -> bool:
+        return t._array.shape == self.shape and t._array.dtype == self.dtype and t._node is None
 
 
 def _like(t: Tensor) -> Tensor:

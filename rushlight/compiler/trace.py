@@ -50,7 +50,8 @@ class Traced:
         self.again: dict[int, int] = {}  # those that are an earlier result: {result: the earlier one}
         self.written: list[int] = []
         self.new_grads: list[int] = []
-        self.no_grads: list[int] = []  # leaves whose .grad is None afterwards
+        self.no_grads: list[int] = []  # tensors whose .grad is None afterwards, and was not before
+        self.moved_grads: dict[int, int] = {}  # {tensor: the input that is its .grad afterwards, and was not before}
         self.tail: Tail | None = None
         self.uses_rng = False
         self.checked = False  # is there one more output, whether all values are such as operators expect?
@@ -93,7 +94,7 @@ def trace_until_known(
         flatten([place.get() for place in places], kept)
         known = [*given, *kept]
         followed = {id(t) for t in kept}
-        state = [t for t in state if id(t) not in followed]
+        state = _with_gradients(known, [t for t in state if id(t) not in followed])
         learned, watch, found = trace(
             fn,
             args,
@@ -119,6 +120,15 @@ def trace_until_known(
     raise CompileError("compile: every trace met new state; the function makes tensors that outlive each call")
 
 
+def _with_gradients(known, state) -> list[Tensor]:
+    """``state`` and the gradients that it has now: since the function was watched there may be others."""
+    gradients = [t._grad for t in [*known, *state] if t._grad is not None]
+    if len({id(g) for g in gradients}) < len(gradients):
+        raise CompileError("compile: two tensors that it uses have one and the same .grad")
+    ids = {id(t) for t in [*known, *state]}
+    return [*state, *(g for g in gradients if id(g) not in ids)]
+
+
 def trace(
     fn, args, kwargs, given, state, views: list[Tensor], optimizers, device, lockstep=(), places=(), world=None,
     checked=False, shapes=None, path=None,
@@ -133,7 +143,7 @@ def trace(
     learned.places = list(places)
     inputs = [*given, *state]
     hyper = [v for o in optimizers for v in o._hyper_values()]
-    journal = Journal(inputs, views, world)
+    journal, gradients = Journal(inputs, views, world), [t._grad for t in inputs]
 
     def body(arrays, hyper_values, rng):
         with _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), watch.watching(journal.note):
@@ -141,7 +151,7 @@ def trace(
             with checking() as checks, path.followed() if path is not None else contextlib.nullcontext():
                 result = fn(*args, **kwargs)
             found[:] = [] if world is None else _bound_anew(world)
-            outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, watch)
+            outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, gradients, watch)
             learned.checked = checked and bool(checks)
             return [*outputs, reduce(operator.and_, checks)] if learned.checked else outputs
 
@@ -251,7 +261,11 @@ class Journal:
     def note(self, t: Tensor) -> None:
         """The trace meets a tensor; one that is not known yet may be about to be changed."""
         while id(t) not in self._known and not is_traced(t):
+            if t._view is not None and t._view.base is None:
+                t._sync()  # or its memory, put back, would be older than it says
             self._write_down(t)
+            if t._grad is not None:
+                self.note(t._grad)
             if t._array.__class__ is np.ndarray:
                 self._memory.append((t._array, t._array.copy()))
             if t._view is None or t._view.base is None:
@@ -300,14 +314,14 @@ def _hyper(optimizers, values, lockstep):
             o._traced_hyper, o._lockstep = None, False
 
 
-def _collect(learned: Traced, result, inputs, arrays, watch):
+def _collect(learned: Traced, result, inputs, arrays, gradients, watch):
     tensors: list[Tensor] = []
     learned.structure = flatten(result, tensors)
     for t in tensors:
         t._sync()
         watch.note(t)  # if it outlives the trace it was not made in it
     learned.results = len(tensors)
-    learned.written, learned.new_grads, learned.no_grads = [], [], []
+    learned.written = []
     outputs = [t._array for t in tensors]
     known = {id(t): i for i, t in enumerate(inputs)}
     learned.passed = {i: known[id(t)] for i, t in enumerate(tensors) if id(t) in known}
@@ -322,17 +336,34 @@ def _collect(learned: Traced, result, inputs, arrays, watch):
         if t._array is not array:
             learned.written.append(i)
             outputs.append(t._array)
-    for i, t in enumerate(inputs):
-        if type(t._node) is AccumulateGrad:
-            if t._grad is None:
-                learned.no_grads.append(i)
-            elif id(t._grad) not in known:
-                learned.new_grads.append(i)
-                outputs.append(t._grad._array)
+    outputs += _collect_gradients(learned, inputs, gradients, known)
     learned.tail = _tail(tensors, inputs, arrays)
     if learned.tail is not None:
         outputs += learned.tail.outputs()
     return outputs
+
+
+def _collect_gradients(learned: Traced, inputs, before, known) -> list:
+    """Where ``.grad`` is another than ``before``: nothing, one of the inputs, or a new tensor, whose array is output."""
+    learned.new_grads, learned.no_grads, learned.moved_grads = [], [], {}
+    outputs: dict[int, object] = {}
+    for i, (t, old) in enumerate(zip(inputs, before)):
+        new = t._grad
+        if new is old:
+            continue
+        if new is None:
+            learned.no_grads.append(i)
+        elif id(new) in known:
+            learned.moved_grads[i] = known[id(new)]
+        elif new._node is not None:
+            raise Unguardable("it leaves a .grad with its graph (create_graph=True)")
+        elif id(new) in outputs or (new._view is not None and id(new._view.base) in known):
+            raise Unguardable("it leaves a .grad that shares its memory with another tensor")
+        else:
+            new._sync()
+            learned.new_grads.append(i)
+            outputs[id(new)] = new._array
+    return list(outputs.values())
 
 
 def _tail(results, inputs, arrays) -> Tail | None:

@@ -50,13 +50,23 @@ def _like(value, items):
     return copy
 
 
+def others(value) -> list:
+    """What is in ``value`` besides tensors and the containers that ``flatten`` knows."""
+    if isinstance(value, (tuple, list)):
+        return [x for v in value for x in others(v)]
+    if isinstance(value, dict):
+        return [x for v in value.values() for x in others(v)]
+    return [] if isinstance(value, Tensor) else [value]
+
+
 def signature(value):
     """A hashable description of an argument: shapes and dtypes of tensors, the values of everything else."""
     if isinstance(value, Tensor):
         array, node = value._array, value._node
-        if node is None:
+        if node is None and value._grad is None:
             return (array.shape, array.dtype, array.__class__)
-        return (array.shape, array.dtype, array.__class__, node.is_leaf, value._grad is None)
+        gradient = None if value._grad is None else signature(value._grad)
+        return (array.shape, array.dtype, array.__class__, None if node is None else node.is_leaf, gradient)
     if isinstance(value, (tuple, list)):
         return (type(value), tuple([signature(v) for v in value]))
     if isinstance(value, dict):
