@@ -194,6 +194,194 @@ def test_a_change_between_calls(change, mode):
         check_equal(outcome(torch.compile, mode, change), outcome(lambda f: f, mode, change))
 
 
+# -- gradients -------------------------------------------------------------------------------------------------------
+
+
+class Leaves:
+    """Two leaves, a spare tensor and a box; the functions below work on them."""
+
+    def __init__(self):
+        self.p, self.q = torch.ones(2, requires_grad=True), torch.full((2,), 2.0, requires_grad=True)
+        self.spare, self.flat, self.kept = torch.full((2,), 4.0), torch.zeros(4), []
+        self.optimizer = optim.SGD([self.p, self.q], lr=0.1, momentum=0.9)
+
+    def backward(self, x):
+        (self.p * self.p * self.q * x).sum().backward()
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        self.backward(x)
+        self.optimizer.step()
+
+    def accumulated(self, x):
+        self.backward(x)
+        self.optimizer.step()
+
+    def moved(self, x):
+        self.p.grad = self.spare
+        self.backward(x)
+
+    def swapped(self, x):
+        self.p.grad, self.q.grad = self.q.grad, self.p.grad
+        self.backward(x)
+
+    def forgotten(self, x):
+        self.backward(x)
+        if self.p.grad is not None:
+            self.spare.copy_(self.p.grad)
+        self.p.grad = None
+
+    def replaced(self, x):
+        old = self.p.grad
+        if old is not None:
+            old.mul_(0.5)
+        self.p.grad = None
+        self.backward(x)
+        return old
+
+    def in_a_bucket(self, x):
+        self.p.grad = self.flat[:2]
+        self.backward(x)
+
+    def one_for_both(self, x):
+        self.p.grad = self.q.grad = x * 1
+        self.backward(x)
+
+    def with_a_graph(self, x):
+        self.p.grad = None
+        (self.p * self.p * self.p * x).sum().backward(create_graph=True)
+
+    def state(self):
+        found = (self.p, self.q, self.p.grad, self.q.grad, self.spare, self.flat, *self.kept)
+        return [None if t is None else t.tolist() for t in found] + [self.p.grad is self.q.grad]
+
+    def keep(self):
+        self.kept.append(self.p.grad)
+
+    def give(self):
+        self.kept.append(torch.full((2,), 3.0))
+        self.p.grad = self.kept[-1]
+
+    def share(self):
+        self.p.grad = self.q.grad
+
+    def lay(self):
+        self.p.grad = self.flat[2:]
+
+
+BETWEEN = {
+    "given": Leaves.give,
+    "kept": Leaves.keep,
+    "forgotten": lambda s: setattr(s.p, "grad", None),
+    "copied": lambda s: setattr(s.p, "grad", s.p.grad if s.p.grad is None else s.p.grad.clone()),
+    "shared": Leaves.share,
+    "in a bucket": Leaves.lay,
+    "frozen": lambda s: s.p.requires_grad_(False),
+    "frozen and forgotten": lambda s: s.p.requires_grad_(False).__setattr__("grad", None),
+}
+
+
+FUNCTIONS = [
+    "step",
+    "accumulated",
+    "moved",
+    "swapped",
+    "forgotten",
+    "replaced",
+    "in_a_bucket",
+    "one_for_both",
+    "with_a_graph",
+]
+
+
+def gradients(wrap, name):
+    """Calls of a function with changes before the second and after the third and each further three."""
+    s, draw, out = Leaves(), random.Random(name), []
+    function = wrap(getattr(s, name))
+    for i, change in enumerate(draw.sample([*BETWEEN], 5)):
+        for k in range(3 if i else 1):
+            result = function(torch.full((2,), 1.0 + k))
+            out.append([s.state(), None if result is None else result.tolist()])
+        if name == "with_a_graph":
+            out.append(torch.autograd.grad(s.p.grad.sum(), s.p)[0].tolist())
+        if name != "with_a_graph" or "frozen" not in change:
+            BETWEEN[change](s)
+    return out
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_what_they_are_in_eager_code(name):
+    """Which tensors have one, which tensor it is, and who else has it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert gradients(torch.compile, name) == gradients(lambda f: f, name)
+
+
+# -- who is who ------------------------------------------------------------------------------------------------------
+
+
+class Known:
+    """Tensors by the letters of calls; ``w`` is also what functions know without being given it."""
+
+    def __init__(self):
+        self.w, self.x, self.y = torch.full((2,), 3.0), torch.ones(2), torch.full((2,), 5.0)
+        self.v, self.p = self.w[:1], torch.full((2,), 2.0, requires_grad=True)
+        self.g = torch.ones(2)
+        self.g.grad = torch.full((2,), 7.0)
+
+    def read(self, a, b):
+        return a * 2 + b * self.w
+
+    def written_argument(self, a, b):
+        a.add_(1)
+        return a * b + self.w
+
+    def written_state(self, a, b):
+        self.w.mul_(2)
+        return a - b * self.w
+
+    def bound(self, a, b):
+        self.y = self.y * 0.5 + a
+        return self.y + b
+
+    def backwards(self, a, b):
+        p = self.p
+        (p * a + b * b).sum().backward()
+        return p.grad * 2
+
+    def looked_at(self, a, b):
+        return a + b if a.grad is None else a + a.grad
+
+
+MIXED = "xx xx xx xy xy yx ww wx xw ww vx xv vw wv xx yy xy ww"
+CALLS = {
+    "read": MIXED,
+    "written_argument": MIXED,
+    "written_state": MIXED,
+    "bound": MIXED,
+    "looked_at": "xy xy xy gx gx gx xg xy gg xy",
+    "backwards": "xy xy xy px px pp pp pp xp xy",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_that_are_one_tensor_or_known_anyway(name):
+    """f(x, x) and then f(x, y); a tensor of the function's own, or a view of it, as an argument."""
+
+    def outcome(wrap):
+        s, out = Known(), []
+        function = wrap(getattr(s, name))
+        for a, b in CALLS[name].split():
+            result = function(getattr(s, a), getattr(s, b))
+            tensors = (result, s.w, s.x, s.y, s.v, s.p, s.p.grad)
+            out.append([None if t is None else t.detach().tolist() for t in tensors])
+        return out
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_equal(outcome(torch.compile), outcome(lambda f: f))
+
+
 # -- random programs -------------------------------------------------------------------------------------------------
 
 

@@ -1,12 +1,14 @@
 """A compiled training step interrupted anywhere: nothing is lost, everything is from before or from after that step.
 
-``python tests/test_interruption.py COUNT`` does it COUNT times each way: on each device, by a signal and from a thread.
+``python tests/test_interruption.py COUNT`` does it COUNT times each way: on each device, by a signal, from a thread,
+and at an instruction drawn from all that a step executes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import io
+import os
 import random
 import signal
 import sys
@@ -21,6 +23,9 @@ from rushlight import nn, optim
 
 # An interrupt that hits a destructor or a weak reference's callback is reported there, and the step goes on.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+LIBRARY = os.path.dirname(torch.__file__) + os.sep
 
 
 class Trainer:
@@ -110,6 +115,40 @@ def by_thread(seconds):
     return wait
 
 
+def by_instruction(count):
+    """At an instruction of the library, ``count`` of them from now: each place is as likely as any other."""
+    left = [count]
+
+    def trace(frame, event, _):
+        if not frame.f_code.co_filename.startswith(LIBRARY):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left[0] -= 1
+            if left[0] < 0:
+                sys.settrace(None)
+                raise Interrupt
+        return trace
+
+    outer = sys.gettrace()
+    sys.settrace(trace)
+    return lambda: (sys.settrace(outer), count - left[0])[1]
+
+
+def drawn(how, trainer, draw):
+    """When an interrupt is to come so that it may hit any part of a step: seconds, or instructions."""
+    if how is by_instruction:
+        counted = by_instruction(10**9)
+        trainer.step(trainer.x, trainer.y)
+        instructions = counted()
+        return lambda: draw.randrange(instructions)
+    start = time.perf_counter()
+    for _ in range(10):
+        trainer.step(trainer.x, trainer.y)
+    seconds = (time.perf_counter() - start) / 10
+    return lambda: draw.uniform(1e-5, 3 * seconds)
+
+
 def interrupted(trainer, start, calls=4) -> bool:
     """Run some steps while ``start`` has an interrupt on its way; whether it came in one of them."""
     hit, wait = True, None
@@ -129,9 +168,10 @@ def interrupted(trainer, start, calls=4) -> bool:
 
 
 @pytest.mark.parametrize("device", ["cpu", "xla"])
-@pytest.mark.parametrize("how", [by_signal, by_thread])
+@pytest.mark.parametrize("how", [by_signal, by_thread, by_instruction])
 def test_random_interruptions(device, how):
-    assert interrupt_often(device, how, 130)[0] > 130 // 8
+    count = 40 if how is by_instruction else 90
+    assert interrupt_often(device, how, count)[0] > count // 8
 
 
 def interrupt_often(device, how, count):
@@ -140,11 +180,12 @@ def interrupt_often(device, how, count):
     known, trainer = Known(device), Trainer(device)
     for _ in range(4):
         trainer.step(trainer.x, trainer.y)
+    when = drawn(how, trainer, draw)
     outer, hits = signal.signal(signal.SIGALRM, interrupt), 0
     try:
         for i in range(count):
-            hits += interrupted(trainer, lambda: how(draw.uniform(1e-5, 2e-3)), calls=2_000)  # one will be hit
-            if i % 8 == 0 or i > count - 4:
+            hits += interrupted(trainer, lambda: how(when()), calls=2_000)  # one will be hit
+            if i % 8 == 0 or how is by_instruction or i > count - 4:
                 check_consistent(trainer, known)
     finally:
         signal.signal(signal.SIGALRM, outer)
@@ -210,9 +251,43 @@ def test_saving_in_a_signal_handler_and_in_another_thread():
     assert trainer.done() > 3
 
 
+@pytest.mark.parametrize("device", ["cpu", "xla"])
+def test_no_step_is_lost_to_who_saves(device, steps=40):
+    """A signal handler, and on the CPU another thread, take all tensors out of the program's hands at any moment."""
+    known, trainer, stop = Known(device), Trainer(device), threading.Event()
+
+    def save(*_):
+        torch.save([trainer.model.state_dict(), trainer.optimizer.state_dict()], io.BytesIO())
+
+    def save_on():
+        while not stop.is_set():
+            save()
+
+    save()
+    for _ in range(3):  # while it is traced, other threads must keep away
+        trainer.step(trainer.x, trainer.y)
+    draw, other = random.Random(0), threading.Thread(target=save_on)
+    outer = signal.signal(signal.SIGALRM, save)
+    if device == "xla":
+        stop.set()
+    other.start()
+    try:
+        for _ in range(steps - 3):
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 5e-3))
+            trainer.step(trainer.x, trainer.y)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        stop.set()
+        other.join()
+        signal.signal(signal.SIGALRM, outer)
+    assert trainer.done() == steps
+    check_consistent(trainer, known)
+
+
 def main(count: int = 500) -> None:
     for device in ("cpu", "xla"):
-        for how in (by_signal, by_thread):
+        for how in (by_signal, by_thread, by_instruction):
             hits, steps, loss = interrupt_often(device, how, count)
             print(
                 f"{device}, {how.__name__}: {hits} of {count} came in a step; {steps} steps, loss {loss:.6f}",

@@ -6,6 +6,11 @@ any bytecode, also between the call that returns the outputs and the one that st
 between: ``list.extend`` over a ``starmap`` calls the program and stores what it returns, all inside C (``Run``). From
 then on the outputs are found in the ``Run``, and putting them into their places (``finish``) may be interrupted and
 done again by whoever is next to look: the call itself on its way out, or a reader of one of the tensors.
+
+A step is not lost either, whoever looks on: who gives a group of tensors to a program, and who takes a tensor out of
+one, holds ``RUNNING``, so other threads wait. A signal handler does not wait, for it runs in the midst of the call. If
+it takes a tensor out before the program has the buffers, it takes back the inputs too (``cancel``): then the list that
+``starmap`` goes through is empty, nothing runs, and the call begins anew with what the handler has left.
 """
 
 from __future__ import annotations
@@ -17,59 +22,80 @@ from itertools import starmap
 
 # One for all compiled functions: two may share state, which a trace fills with tracers and a program gives away.
 LOCK = threading.RLock()
-# Held while a program runs and its outputs find their places; readers in other threads wait for that.
+# Held while tensors are gathered for a program, it runs, and its outputs find their places; and by who takes one out.
 RUNNING = threading.RLock()
 
 
 class Run:
-    """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place."""
+    """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place.
 
-    __slots__ = ("arguments", "arrays", "call", "commit", "outputs", "results")
+    ``inputs`` holds what the program is given, and is empty before that is known, and once it is taken back.
+    """
+
+    __slots__ = ("arguments", "arrays", "call", "commit", "inputs", "outputs", "results", "wait")
 
     def __init__(self, commit, arguments, arrays, call):
         self.commit, self.arguments, self.arrays, self.call = commit, arguments, arrays, call
-        self.outputs, self.results = [], None
+        self.inputs: list[tuple] = []
+        self.outputs, self.results, self.wait = [], None, None
 
-    def execute(self, function, inputs) -> None:
+    def execute(self, function) -> None:
         """``function(*inputs)``; it must not run Python code, or an exception may come in the midst of it."""
-        self.outputs.extend(starmap(function, (inputs,)))
+        self.outputs.extend(starmap(function, self.inputs))
 
-    def execute_apart(self, function, inputs) -> None:
+    def execute_apart(self, function) -> None:
         """The same in a thread of its own, where no signal arrives: for a function that does run Python code."""
-        apart(lambda: self.execute(function, inputs))
+        thread = Apart(lambda: self.execute(function))
+        self.wait = thread.wait  # a signal handler that needs the outputs waits too
+        thread.run()
 
     def finish(self) -> None:
         """Put the outputs in their places; to do so once more changes nothing."""
+        if self.wait is not None:
+            self.wait()
         if self.outputs:
             self.commit(self)
 
+    def cancel(self) -> bool:
+        """Take the inputs back, if the program does not have them yet."""
+        if not self.outputs:
+            self.inputs.clear()
+        return not self.outputs
 
-def apart(work) -> None:
-    """Run ``work()`` in another thread, to its end even if this one is interrupted meanwhile."""
-    done, started, finished = _thread.allocate_lock(), [], []
-    done.acquire()
 
-    def body():
+class Apart:
+    """``work()`` in another thread, to its end even if this one is interrupted meanwhile."""
+
+    def __init__(self, work):
+        self._work, self._done = work, _thread.allocate_lock()
+        self._started: list[int] = []
+        self._finished: list[BaseException | None] = []
+
+    def run(self) -> None:
+        self._done.acquire()
         try:
-            finished.append((work(), None))
+            self._started.extend(starmap(_thread.start_new_thread, ((self._body, ()),)))
+            self.wait()
+        except BaseException:
+            insist(self.wait)
+            raise
+        (error,) = self._finished
+        if error is not None:
+            raise error
+
+    def wait(self) -> None:
+        while self._started and not self._finished:
+            if self._done.acquire(timeout=1):
+                self._done.release()
+
+    def _body(self) -> None:
+        try:
+            self._work()
+            self._finished.append(None)
         except BaseException as error:
-            finished.append((None, error))
+            self._finished.append(error)
         finally:
-            done.release()
-
-    def wait():
-        while started and not finished:
-            done.acquire(timeout=1)
-
-    try:
-        started.extend(starmap(_thread.start_new_thread, ((body, ()),)))
-        wait()
-    except BaseException:
-        insist(wait)
-        raise
-    ((_, error),) = finished
-    if error is not None:
-        raise error
+            self._done.release()
 
 
 def insist(work) -> None:

@@ -19,10 +19,10 @@ from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
 from .path import Path
-from .program import Outdated, Program, Slot, Unexpected
+from .program import Outdated, Program, Shared, Slot, Unexpected
 from .stance import current as stance
 from .trace import trace_until_known
-from .tree import flatten, signature
+from .tree import distinct, flatten, signature
 
 __all__ = ["CompileError", "Compiled"]
 
@@ -49,7 +49,7 @@ class Compiled:
 
     def __init__(self, fn, fallback=False, options=None, fullgraph=False, quiet=False):
         self._fn, self._fallback, self._options = fn, fallback, options
-        self._fullgraph, self._quiet = fullgraph, quiet
+        self._fullgraph, self._quiet, self._told = fullgraph, quiet, quiet
         self._entries: dict = {}
         self._cut: Cut | None = None  # it is not one program
         self.compilations = 0
@@ -65,6 +65,9 @@ class Compiled:
             return mode_state.profile.program(f"compiled: {self._name()}", self, args, kwargs)
         with LOCK:
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
+            given, twice = _tensors(args, kwargs)
+            if twice is not None:
+                key = (*key, twice)
             if mode_state.interceptors or mode_state.inference:
                 key = (*key, mode_state.inference, tuple(map(_interceptor_key, mode_state.interceptors)))
             entries = self._entries.get(key)
@@ -75,8 +78,8 @@ class Compiled:
             missed: list[Entry] = []
             for again in (False, True):
                 for entry in entries:
-                    if entry not in missed and entry.fits(again):
-                        result = self._run(entry, args, kwargs) if entry.ready else _ANOTHER_WAY
+                    if entry not in missed and entry.fits(given, again):
+                        result = self._run(entry, args, kwargs, given) if entry.ready else _ANOTHER_WAY
                         if result is not _ANOTHER_WAY:
                             if entry is not entries[0]:
                                 _move_to_front(entries, entry)
@@ -86,7 +89,7 @@ class Compiled:
                 return self._not_compiled(args, kwargs)
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
-            result = self._another(entries, missed, args, kwargs)
+            result = self._another(entries, missed, args, kwargs, given)
             if DEFER and not self._fullgraph and awaits_backward(result):
                 self._entries[key] = _RECORDED
             return result
@@ -96,13 +99,13 @@ class Compiled:
         function = getattr(self._fn, "__self__", self._fn)  # of a method of a module, the module
         return getattr(self._fn if function is self._fn else type(function), "__qualname__", type(function).__name__)
 
-    def _another(self, entries, missed, args, kwargs):
+    def _another(self, entries, missed, args, kwargs, given):
         """No program fits: run eagerly, and remember what was seen. ``missed`` are ways that were not taken."""
         if len(missed) >= _WAYS or any(known.again > _WAYS for known in missed):
             error = CompileError(f"compile: Python takes more than {_WAYS} ways through this function.")
             return self._in_parts(error, args, kwargs)
         entry = Entry((self._fn, args, kwargs))
-        result = self._first(entry, args, kwargs)
+        result = self._first(entry, args, kwargs, given)
         for known in missed:
             if known.path == entry.path:
                 known.again += 1
@@ -126,7 +129,7 @@ class Compiled:
         """A compiled function in a class is a method."""
         return self if instance is None else functools.partial(self, instance)
 
-    def _first(self, entry, args, kwargs):
+    def _first(self, entry, args, kwargs, given):
         """Run eagerly and watch, so that the next call can be traced."""
         watch, executed, before, path = Watch(), Executed(), mode.snapshot(), Path()
         try:
@@ -136,15 +139,14 @@ class Compiled:
             if not isinstance(error, Exception):
                 mode.restore(before)  # an interrupt may have come while a switch was on its way back
             raise
-        given, returned = _tensors(args, kwargs), []
+        returned: list[Tensor] = []
         flatten(result, returned)
         made = watch.made()
         entry.learn(watch, executed, watch.survivors(but=given + [t for t in returned if id(t) in made]))
         entry.path = () if self._fullgraph or self._fallback else tuple(path.taken)
         return result
 
-    def _run(self, entry, args, kwargs):
-        given = _tensors(args, kwargs)
+    def _run(self, entry, args, kwargs, given):
         if entry.program is None:
             if stance.name in _ON_RECOMPILE:
                 return self._not_compiled(args, kwargs)
@@ -156,21 +158,32 @@ class Compiled:
                     mode.restore(before)
                     raise
                 if isinstance(error.__cause__, Unguardable) and entry.attempts < _ATTEMPTS:
-                    return self._first(entry, args, kwargs)
+                    return self._first(entry, args, kwargs, given)
                 if self._fullgraph:
                     raise
                 return self._in_parts(error, args, kwargs)
-        if entry.places:
-            flatten([place.get() for place in entry.places], given)
         try:
-            return entry.program(given, (self._fn, args, kwargs))
+            return entry.program(entry.with_bound(given), (self._fn, args, kwargs))
         except Outdated:
             entry.program = None
-            return self._run(entry, args, kwargs)
+            return self._run(entry, args, kwargs, given)
+        except Shared:
+            return self._eagerly(args, kwargs)
         except Unexpected:
             if entry.path:
                 return _ANOTHER_WAY
             return self._fn(*args, **kwargs)  # an operator refuses what it is given: it says so itself
+
+    def _eagerly(self, args, kwargs):
+        """This call is not one that its program could do."""
+        if not self._told:
+            self._told = True
+            warnings.warn(
+                "compile: the function writes to memory that an argument shares with another tensor that it uses; such "
+                "calls run eagerly",
+                stacklevel=4,
+            )
+        return self._fn(*args, **kwargs)
 
     def _in_parts(self, error, args, kwargs):
         """This function is not one program: its Python runs now and at every call."""
@@ -195,18 +208,18 @@ class Compiled:
 
     def reason_for_cut(self, *args, **kwargs) -> str | None:
         """Call it, and say why it is not one program, if it is none."""
-        entry = Entry((self._fn, args, kwargs))
+        entry, (given, _) = Entry((self._fn, args, kwargs)), _tensors(args, kwargs)
         try:
             for _ in range(_ATTEMPTS):
-                self._first(entry, args, kwargs)
+                self._first(entry, args, kwargs, given)
                 try:
-                    self._compile(entry, args, kwargs, _tensors(args, kwargs))
+                    self._compile(entry, args, kwargs, given)
                 except CompileError as error:
                     if not isinstance(error.__cause__, Unguardable):
                         raise
                 else:
                     return None
-            self._compile(entry, args, kwargs, _tensors(args, kwargs))
+            self._compile(entry, args, kwargs, given)
         except CompileError as error:
             return str(error)
         return None
@@ -230,9 +243,8 @@ class Compiled:
                 raise CompileError(f"compile: this function cannot be compiled: {error}") from error
         self.compilations += 1
         together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]
-        entry.settle(state, learned.places, executed)
-        given = list(given)
-        flatten([place.get() for place in learned.places], given)
+        entry.settle(given, state, learned.places, executed)
+        given = entry.with_bound(given)
         return Program(
             learned, len(given), entry.slots(given), entry.optimizers, together, place_of(device), self._options
         )
@@ -243,15 +255,17 @@ def _move_to_front(entries: list, entry) -> None:
     entries.insert(0, entry)
 
 
-def _tensors(args, kwargs) -> list[Tensor]:
-    """The tensors among the arguments, and the gradients of those that collect them."""
+def _tensors(args, kwargs) -> tuple[list[Tensor], tuple | None]:
+    """The tensors among the arguments and their gradients, each once; and who is who, if one is there twice."""
     given: list[Tensor] = []
     if kwargs or not all(map(isinstance, args, repeat(Tensor))):
         flatten((args, kwargs), given)
     else:
         given += args
-    gradients = [t._grad for t in given if t._grad is not None]
-    return given + gradients if gradients else given
+    given += [t._grad for t in given if t._grad is not None]
+    if len(given) > 1 and len(set(map(id, given))) < len(given):
+        return distinct(given)
+    return given, None
 
 
 class Entry:
@@ -278,7 +292,16 @@ class Entry:
         fn, *arguments = self._roots
         return World((fn, *self.modules, *self.optimizers), arguments, self._executed, places, self.state)
 
-    def settle(self, state, places, executed) -> None:
+    def with_bound(self, given) -> list[Tensor]:
+        """``given``, and the tensors that the function binds anew."""
+        return self._with_bound(given)[0] if self.places else given
+
+    def _with_bound(self, given):
+        bound: list[Tensor] = []
+        flatten([place.get() for place in self.places], bound)
+        return distinct([*given, *bound])
+
+    def settle(self, given, state, places, executed) -> None:
         """Traced: what holds now must hold at every call."""
         self.state, self.places = state, places
         self._executed = [*self._executed, executed]
@@ -286,13 +309,22 @@ class Entry:
         switches = [(group, name) for o in self.optimizers for group in o.param_groups for name in o.switches]
         self._switched = [(group, name, bool(group[name])) for group, name in switches]
         self._world = self.world(places)
+        seen = self._world.reached | {id(t._grad) for t in state}
+        self._same = [(i, t) for i, t in enumerate(given) if id(t) in seen]  # arguments that it knows anyway
+        self._others = {id(t) for t in state}  # that an argument must not be
+        self._who = self._with_bound(given)[1]
 
-    def fits(self, again: bool) -> bool:
+    def fits(self, given, again: bool) -> bool:
         """Is the world still as it was when this entry was made? See ``World.unchanged``."""
         if self._world is None:
             return True
-        if self._bound and self._bound != [signature(place.get()) for place in self.places]:
+        if not self._others.isdisjoint(map(id, given)) or any(given[i] is not t for i, t in self._same):
             return False
+        if self._bound:
+            if self._bound != [signature(place.get()) for place in self.places]:
+                return False
+            if self._who != self._with_bound(given)[1]:
+                return False
         for group, name, switched in self._switched:
             if bool(group[name]) is not switched:
                 return False

@@ -32,6 +32,10 @@ class Outdated(Exception):
     """What the trace took for granted is so no longer: trace again."""
 
 
+class Shared(Exception):
+    """The program writes to memory that an argument has in common with another of its tensors: it knows no views."""
+
+
 class Unexpected(Exception):
     """An operator was given values that it refuses, an index out of range, say: the program has changed nothing."""
 
@@ -52,10 +56,11 @@ class Program:
         self.place = place
         self._structure, self._bound = learned.structure
         self._single = isinstance(self._structure, Leaf)
+        self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()
-        self._new_grads = [i for i in learned.new_grads if self._grad_slot(i) is None]
+        self._new_grads = [i for i in learned.new_grads if i not in self._old_grads]
+        self._replaced = set(learned.new_grads).difference(self._new_grads)
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
-        self._ids = {id(slot.tensor) for slot in slots}
         self._kept = [slot.tensor for slot in slots if slot.leaf is None]
         use_cache()
         self._layout()
@@ -89,16 +94,17 @@ class Program:
         found = {i: learned.results + k for k, i in enumerate(learned.written)}
         first = learned.results + len(learned.written)
         for k, leaf in enumerate(learned.new_grads):
-            slot = self._grad_slot(leaf)
-            if slot is not None:
-                found[slot] = first + k
+            if leaf in self._old_grads:
+                found[self._old_grads[leaf]] = first + k
         return found
 
-    def _grad_slot(self, leaf: int) -> int | None:
-        for k, slot in enumerate(self.slots):
-            if slot.grad_of == leaf:
-                return self.arguments + k
-        return None
+    def _replaceable(self) -> dict[int, int]:
+        """{leaf: the input that was its gradient} where nobody else has that one: the new one may take its place."""
+        learned = self.learned
+        elsewhere = {*learned.written, *learned.moved_grads.values(), *learned.passed.values()}
+        elsewhere |= {i for i, _ in learned.viewed.values()}
+        slots = [(i, slot) for i, slot in enumerate(self.slots, self.arguments) if not slot.pinned]
+        return {slot.grad_of: i for i, slot in slots if slot.grad_of is not None and i not in elsewhere}
 
     def _layout(self) -> None:
         """Sort the slots into (written, read) x (small, large); small ones get a start in their dtype's flat buffer."""
@@ -198,28 +204,12 @@ class Program:
         arrays, large = self._arrays(arguments)
         if self._check is not None and not self._check(*[arrays[i] for i in self._taken]):
             raise Unexpected
-        written = self._written_group
-        if self._grad_slots:
-            self._follow_gradients(written is None or written.shown or not written.intact)
-        if written is None or not written.intact:
-            written = self._written_group = self._group(written, self._small_written, self._large_written)
         with RUNNING:
-            inputs = self._inputs(arrays)
-            if not self._settled:
-                self._compile(inputs)
-            run = Run(self._commit, arguments, arrays, call)
-            try:
-                written.begin(run)
-                if self._settled:
-                    run.execute(self._execute, inputs)
-                else:
-                    self._run_apart(run, inputs)
-                run.finish()
-            except BaseException:
-                # Interrupted: before the program ran, or when its outputs were under way to their places.
-                insist(run.finish if run.outputs else written.end)
-                with explained(self.place, self._holding):
-                    raise
+            self._check_memory(arguments, self._written_group)
+            run = None
+            while run is None or not run.outputs:  # else somebody took a tensor away: once more, with that
+                run = Run(self._commit, arguments, arrays, call)
+                self._execute_on(self._gathered(), run)
         for t in self._lent:
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
@@ -227,6 +217,51 @@ class Program:
         if large:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
+
+    def _gathered(self) -> Group:
+        """The group that is written, with all its members."""
+        written = self._written_group
+        if self._grad_slots:
+            self._follow_gradients(written is None or written.shown or not written.intact)
+        if written is None or not written.intact:
+            written = self._written_group = self._group(written, self._small_written, self._large_written)
+        return written
+
+    def _execute_on(self, written: Group, run: Run) -> None:
+        try:
+            written.begin(run)
+            run.inputs.append(self._inputs(run.arrays))
+            if not self._settled:
+                self._compile(run.inputs)
+            if written.awaits(run):  # what is taken out later takes the inputs back
+                if self._settled:
+                    run.execute(self._execute)
+                else:
+                    self._run_apart(run)
+            run.finish()
+        except BaseException:
+            # Interrupted: before the program ran, or when its outputs were under way to their places.
+            insist(run.finish if run.outputs else written.end)
+            with explained(self.place, self._holding):
+                raise
+
+    def _check_memory(self, arguments, written: Group | None) -> None:
+        """Raise if an argument shares its memory with a tensor that is written, or is written and shares it."""
+        counted = [id(t._storage) for t in arguments if t._storage is not None]
+        if not counted:
+            return
+        if written is not None and written.intact:
+            states = {id(written.storage)}
+        else:
+            states = {id(slot.tensor._storage) for slot in (*self._small_written, *self._large_written)}
+        if not states.isdisjoint(counted):
+            raise Shared
+        if self._written_arguments:
+            states = {id(slot.tensor._storage) for slot in self.slots}
+            for i in self._written_arguments:
+                storage = arguments[i]._storage
+                if storage is not None and (id(storage) in states or counted.count(id(storage)) > 1):
+                    raise Shared
 
     def _inputs(self, arrays) -> tuple:
         """What the program is given, in the order in which ``_final`` takes it."""
@@ -254,10 +289,10 @@ class Program:
             arrays.append(array)
         return arrays, large
 
-    def _run_apart(self, run: Run, inputs) -> None:
+    def _run_apart(self, run: Run) -> None:
         known = _programs(self._execute)
-        run.execute_apart(self._execute, inputs)
-        self._settled = _programs(self._execute) == known
+        run.execute_apart(self._execute)
+        self._settled = bool(run.outputs) and _programs(self._execute) == known
 
     def _commit(self, run: Run) -> None:
         """Put what the program returned where it belongs. May be interrupted, and done again from the start."""
@@ -304,8 +339,11 @@ class Program:
         for result, earlier in learned.again.items():
             made[result] = made[earlier]
 
-    def _compile(self, inputs) -> None:
+    def _compile(self, given: list[tuple]) -> None:
         """Before the first run: compile, while nothing is given away yet, and see whether there is memory for it."""
+        if not given:
+            return  # they were taken back
+        (inputs,) = given
         with explained(self.place, self._holding):
             needs: Any = self._execute.lower(*inputs).compile().memory_analysis()
             if memory(self.place)[1]:
@@ -333,25 +371,27 @@ class Program:
         A gradient that the program replaces, as ``zero_grad`` and ``backward`` do, stays as it is for whoever has it:
         if it was ``shown``, or is not the program's own.
         """
+        known: set[int] = set()
         for slot in self._grad_slots:
             grad = slot.leaf._grad
             if grad is slot.tensor and not shown:
                 continue
             if grad is None or not slot.takes(grad):
                 raise Outdated
-            if slot.grad_of in self.learned.new_grads:
+            if slot.grad_of in self._replaced:
                 grad._come_home()
                 slot.leaf._grad = grad = _like(grad)
             if grad is not slot.tensor:
-                self._follow(slot, grad)
+                known = known or {id(other.tensor) for other in self.slots}
+                self._follow(slot, grad, known)
         if self._written_group is not None:
             self._written_group.shown = False
 
-    def _follow(self, slot: Slot, grad: Tensor) -> None:
-        if slot.pinned or id(grad) in self._ids:
+    def _follow(self, slot: Slot, grad: Tensor, known: set[int]) -> None:
+        if slot.pinned or id(grad) in known:
             raise Outdated  # the function sees the old one, or this one, in two places
-        self._ids.remove(id(slot.tensor))
-        self._ids.add(id(grad))
+        known.discard(id(slot.tensor))
+        known.add(id(grad))
         slot.tensor = grad
         for group in (self._written_group, self._read_group):
             if group is not None:

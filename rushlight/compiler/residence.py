@@ -57,18 +57,21 @@ class Group:
             self._admit(t, Resident(self, start=start))
         for i, t in enumerate(large):
             self._admit(t, Resident(self, index=i))
+            if t._array.__class__ is not np.ndarray:
+                self._lent.append((t, i))  # until now it had the array as its own, and others may have read it there
 
     def _admit(self, t: Tensor, resident: Resident) -> None:
         end_residence(t)
-        t._counted()
+        storage, array = t._counted(), t._array
         if self.storage is not None:
-            t._storage.version += 1  # aliases look again, and find the group
-            t._storage = self.storage
-        resident.seen = t._storage.version
-        t._view = resident
-        if resident.index is not None and t._array.__class__ is not np.ndarray:
-            t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
+            storage.version += 1  # aliases look again, and find the group
+            storage = self.storage
+        resident.seen = storage.version
+        if resident.index is not None and array.__class__ is not np.ndarray:
+            array = _described(array)
             resident.seen = -1
+        # Nothing is called between these, so no other thread and no signal handler sees one without the others.
+        t._array, t._storage, t._view = array, storage, resident
 
     def held(self):
         """(flat buffers, arrays) as they are now: if a call is under way or was interrupted, as it left them."""
@@ -84,8 +87,8 @@ class Group:
         arrays = self._arrays
         for t, i in self._lent:
             if t._view.__class__ is Resident and t._view.group is self:
-                t._array = jax.ShapeDtypeStruct(t._array.shape, t._array.dtype, sharding=t._array.sharding)
-                t._view.seen = -1
+                described = _described(t._array)
+                t._array, t._view.seen = described, -1
             if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
                 arrays[i] = jnp.copy(arrays[i])
         self._lent = []
@@ -95,6 +98,17 @@ class Group:
         """What the group holds is about to be given away: members must look here, and ``run`` knows the rest."""
         self._run = run
         self.storage.version += 1
+
+    def awaits(self, run: Run) -> bool:
+        """Is ``run`` still to be executed on what the group holds, all of it?"""
+        return self._run is run and self.intact
+
+    def changed(self) -> None:
+        """Something is taken out of the group: a program that is not running yet must not run on what it was."""
+        if self._run is not None:
+            self._run.finish()
+            if self._run is not None and self._run.cancel():
+                self._run = None
 
     def replace(self, buffers, arrays) -> None:
         """A program has computed all members' new values."""
@@ -106,22 +120,24 @@ class Group:
 
     def dissolve(self, members: list[Tensor]) -> None:
         """The program is gone: large ``members`` that live on keep their own array, not everybody's."""
-        _, arrays = self.held()
-        for t in members:
-            resident = t._view
-            if resident.__class__ is Resident and resident.group is self:
-                if t._array.__class__ is not np.ndarray:
-                    resident.leave(t)
-                else:
-                    t._view = Resident(array=arrays[resident.index])
-                    t._view.seen = resident.seen
-        self._arrays, self.intact = [], False
+        with RUNNING:
+            _, arrays = self.held()
+            for t in members:
+                resident = t._view
+                if resident.__class__ is Resident and resident.group is self:
+                    if t._array.__class__ is not np.ndarray:
+                        resident.leave(t)
+                    else:
+                        t._view = Resident(array=arrays[resident.index])
+                        t._view.seen = resident.seen
+            self._arrays, self.intact = [], False
 
     @property
     def running(self) -> bool:
         return self._run is not None
 
     def lent(self, t: Tensor, index: int) -> None:
+        self.changed()  # the array is to be copied before it is given away
         self._lent.append((t, index))
 
 
@@ -157,7 +173,10 @@ class Resident:
     def refresh(self, t: Tensor) -> None:
         """Bring the value home to ``t``: into its own memory on NumPy, as its array on XLA."""
         with RUNNING:
-            self._refresh(t)
+            if t._view is self:
+                self._refresh(t)
+            else:  # while this thread waited, another program took the tensor, or somebody brought it home
+                t._sync()
 
     def _refresh(self, t: Tensor) -> None:
         array, group, index = t._array, self.group, self.index
@@ -176,9 +195,18 @@ class Resident:
 
     def leave(self, t: Tensor) -> None:
         """``t`` is about to be written, or its memory handed out: from now on its own array is what counts."""
-        if self.seen != t._storage.version:
-            self.refresh(t)
+        with RUNNING:
+            if t._view is self:
+                self._leave(t)
+            else:
+                t._come_home()
+
+    def _leave(self, t: Tensor) -> None:
         group = self.group
+        if group is not None:
+            group.changed()
+        if self.seen != t._storage.version:
+            self._refresh(t)
         if group is not None:
             group.intact = False
         t._view = None
@@ -186,6 +214,11 @@ class Resident:
             if t._array.__class__ is not np.ndarray:
                 t._storage.version += 1  # XLA arrays are not shared: aliases must look again
             t._storage = Storage(t._storage.version)
+
+
+def _described(array):
+    """Stands where an array was that is given away."""
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
 
 
 def _widened(array, dtype):
@@ -209,16 +242,14 @@ def current(t: Tensor, place):
 
 
 def _own(t: Tensor, place):
-    """The tensor's value in an XLA array that nobody else has: it will be given away."""
+    """The tensor's value in an XLA array that will be given away; ``lend`` looks whether others have it too."""
     if t._array.__class__ is np.ndarray:
         value = current(t, place)
         # A value that was with another program is that program's too, until the tensor leaves it.
         return jnp.copy(value) if t._view.__class__ is Resident else value
     t._come_home()
     t._array = computed(t._array)
-    value = jax.device_put(t._array, place)
-    known = 3 if value is t._array else 2  # the tensor's, ``value``, getrefcount's own
-    return jnp.copy(value) if sys.getrefcount(value) > known else value
+    return jax.device_put(t._array, place)
 
 
 def own_buffer(t: Tensor, place):

@@ -22,7 +22,7 @@ from ..tensor import Storage, Tensor, wrap
 from .commit import insist
 from .discover import Watch
 from .guards import CompileError, Place, Unguardable, World
-from .tree import flatten
+from .tree import distinct, flatten
 
 _LIBRARIES = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
@@ -92,7 +92,7 @@ def trace_until_known(
     for _ in range(8):
         kept: list[Tensor] = []
         flatten([place.get() for place in places], kept)
-        known = [*given, *kept]
+        known, _ = distinct([*given, *kept])
         followed = {id(t) for t in kept}
         state = _with_gradients(known, [t for t in state if id(t) not in followed])
         learned, watch, found = trace(
@@ -344,7 +344,7 @@ def _collect(learned: Traced, result, inputs, arrays, gradients, watch):
 
 
 def _collect_gradients(learned: Traced, inputs, before, known) -> list:
-    """Where ``.grad`` is another than ``before``: nothing, one of the inputs, or a new tensor, whose array is output."""
+    """Where ``.grad`` is another than ``before``: nothing, one of the inputs, or a new tensor, which is output."""
     learned.new_grads, learned.no_grads, learned.moved_grads = [], [], {}
     outputs: dict[int, object] = {}
     for i, (t, old) in enumerate(zip(inputs, before)):

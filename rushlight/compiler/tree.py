@@ -50,6 +50,13 @@ def _like(value, items):
     return copy
 
 
+def distinct(tensors: list) -> tuple[list[Tensor], tuple]:
+    """Each of the tensors once, and who is who: for each its place among them."""
+    places: dict[int, int] = {}
+    who = tuple([places.setdefault(id(t), len(places)) for t in tensors])
+    return list({id(t): t for t in tensors}.values()), who
+
+
 def others(value) -> list:
     """What is in ``value`` besides tensors and the containers that ``flatten`` knows."""
     if isinstance(value, (tuple, list)):

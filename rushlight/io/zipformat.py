@@ -7,8 +7,10 @@ directory and the headers it points to, and refuses records that overlap, leave 
 
 from __future__ import annotations
 
+import _thread
 import os
 import struct
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -73,11 +75,11 @@ class Writer:
             for name, data in named.items():
                 self.add(name, data)
             return
-        from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a small file to write
-
-        with ThreadPoolExecutor(1) as pool:
-            for (name, data), crc in zip(named.items(), pool.map(crc32, named.values())):
-                self.add(name, data, crc)
+        # No pool: its locks would stop a signal handler for ever that saves while this thread does.
+        sums: SimpleQueue = SimpleQueue()
+        _thread.start_new_thread(_checksums, (list(named.values()), sums))
+        for name, data in named.items():
+            self.add(name, data, sums.get())
 
     def reserve(self, name: str, size: int) -> None:
         """Add a record of zeros, without a checksum, for somebody to write into."""
@@ -117,6 +119,14 @@ class Writer:
     def _write(self, data) -> None:
         write_all(self.file, data)
         self.position += len(data)
+
+
+def _checksums(records: list, sums: SimpleQueue) -> None:
+    for data in records:
+        try:
+            sums.put(crc32(data))
+        except BaseException:
+            sums.put(None)  # then it is taken, or fails, where the record is written
 
 
 def write_all(file, data) -> None:
