@@ -20,6 +20,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
+from rushlight.compiler.residence import Group
 
 # An interrupt that hits a destructor or a weak reference's callback is reported there, and the step goes on.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -93,7 +94,7 @@ def interrupt(*_):
 
 def by_signal(seconds):
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    return lambda: time.sleep(0.004)
+    return lambda: time.sleep(0.004), lambda: not any(signal.getitimer(signal.ITIMER_REAL))
 
 
 def by_thread(seconds):
@@ -112,7 +113,7 @@ def by_thread(seconds):
 
     threading.Thread(target=wait_and_raise, daemon=True).start()
     ready.append(True)
-    return wait
+    return wait, lambda: bool(done)
 
 
 def by_instruction(count):
@@ -132,21 +133,23 @@ def by_instruction(count):
 
     outer = sys.gettrace()
     sys.settrace(trace)
-    return lambda: (sys.settrace(outer), count - left[0])[1]
+    return lambda: (sys.settrace(outer), count - left[0])[1], lambda: left[0] < 0
 
 
 def drawn(how, trainer, draw):
     """When an interrupt is to come so that it may hit any part of a step: seconds, or instructions."""
     if how is by_instruction:
-        counted = by_instruction(10**9)
+        counted, _ = by_instruction(10**9)
         trainer.step(trainer.x, trainer.y)
         instructions = counted()
         return lambda: draw.randrange(instructions)
-    start = time.perf_counter()
-    for _ in range(10):
+    seconds = 0.0
+    for _ in range(5):
+        trainer.state()  # the step after it gathers everything, as the step after an interrupt does
+        start = time.perf_counter()
         trainer.step(trainer.x, trainer.y)
-    seconds = (time.perf_counter() - start) / 10
-    return lambda: draw.uniform(1e-5, 3 * seconds)
+        seconds += (time.perf_counter() - start) / 5
+    return lambda: draw.uniform(1e-5, 2 * seconds)
 
 
 def interrupted(trainer, start, calls=4) -> bool:
@@ -154,9 +157,11 @@ def interrupted(trainer, start, calls=4) -> bool:
     hit, wait = True, None
     try:
         try:
-            wait = start()
+            wait, came = start()
             for _ in range(calls):
                 trainer.step(trainer.x, trainer.y)
+                if came():  # and was swallowed by a destructor, or comes now
+                    break
             hit = False
         finally:
             if wait is not None:
@@ -282,6 +287,27 @@ def test_no_step_is_lost_to_who_saves(device, steps=40):
         other.join()
         signal.signal(signal.SIGALRM, outer)
     assert trainer.done() == steps
+    check_consistent(trainer, known)
+
+
+def test_who_takes_a_tensor_whenever_a_step_begins_does_not_hold_it_up(monkeypatch):
+    known, trainer = Known("cpu"), Trainer()
+    for _ in range(3):
+        trainer.step(trainer.x, trainer.y)
+    begin, began = Group.begin, []
+
+    def disturbed(group, run):
+        begin(group, run)
+        began.append(run)
+        trainer.model[1].weight._come_home()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Group, "begin", disturbed)
+        trainer.step(trainer.x, trainer.y)
+    assert began and trainer.done() == 4
+    check_consistent(trainer, known)
+    trainer.step(trainer.x, trainer.y)
+    assert trainer.done() == 5
     check_consistent(trainer, known)
 
 

@@ -10,7 +10,8 @@ done again by whoever is next to look: the call itself on its way out, or a read
 A step is not lost either, whoever looks on: who gives a group of tensors to a program, and who takes a tensor out of
 one, holds ``RUNNING``, so other threads wait. A signal handler does not wait, for it runs in the midst of the call. If
 it takes a tensor out before the program has the buffers, it takes back the inputs too (``cancel``): then the list that
-``starmap`` goes through is empty, nothing runs, and the call begins anew with what the handler has left.
+``starmap`` goes through is empty, nothing runs, and the call begins anew with what the handler has left. A handler that
+comes whenever it does so does not hold it up for ever: after some attempts the call runs eagerly.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
 from .path import Path
-from .program import Outdated, Program, Shared, Slot, Unexpected
+from .program import Disturbed, Outdated, Program, Shared, Slot, Unexpected
 from .stance import current as stance
 from .trace import trace_until_known
 from .tree import distinct, flatten, signature
@@ -169,6 +169,8 @@ class Compiled:
             return self._run(entry, args, kwargs, given)
         except Shared:
             return self._eagerly(args, kwargs)
+        except Disturbed:
+            return self._fn(*args, **kwargs)  # that comes to an end whoever takes what
         except Unexpected:
             if entry.path:
                 return _ANOTHER_WAY

@@ -25,6 +25,7 @@ from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, ahead, narrowed, trace_backward
 from .tree import Leaf, unflatten
 
+_ATTEMPTS = 9  # a signal handler that comes more often than tensors can be gathered must not hold a call up for ever
 _COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
 
 
@@ -34,6 +35,10 @@ class Outdated(Exception):
 
 class Shared(Exception):
     """The program writes to memory that an argument has in common with another of its tensors: it knows no views."""
+
+
+class Disturbed(Exception):
+    """Whenever the program was about to run, somebody took a tensor away: it has not run."""
 
 
 class Unexpected(Exception):
@@ -206,10 +211,13 @@ class Program:
             raise Unexpected
         with RUNNING:
             self._check_memory(arguments, self._written_group)
-            run = None
-            while run is None or not run.outputs:  # else somebody took a tensor away: once more, with that
+            for _ in range(_ATTEMPTS):
                 run = Run(self._commit, arguments, arrays, call)
                 self._execute_on(self._gathered(), run)
+                if run.outputs:
+                    break  # else somebody took a tensor away: once more, with that
+            else:
+                raise Disturbed
         for t in self._lent:
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
@@ -392,10 +400,10 @@ class Program:
             raise Outdated  # the function sees the old one, or this one, in two places
         known.discard(id(slot.tensor))
         known.add(id(grad))
-        slot.tensor = grad
         for group in (self._written_group, self._read_group):
             if group is not None:
                 group.intact = False
+        slot.tensor = grad  # last: an interrupt must not leave a group that seems to have it
 
     def _group(self, group: Group | None, small: list[Slot], large: list[Slot] | None = None) -> Group:
         """The group of these slots' tensors, packed anew: eager code has taken one out of it, or there was none."""
