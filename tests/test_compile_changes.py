@@ -382,6 +382,35 @@ def test_arguments_that_are_one_tensor_or_known_anyway(name):
         check_equal(outcome(torch.compile), outcome(lambda f: f))
 
 
+@pytest.mark.parametrize("name", ["accumulated", "written"])
+def test_a_gradient_that_is_an_argument_too(name):
+    p, y = None, None
+
+    def accumulated(a):
+        (p * 1).sum().backward()
+        return a * 2
+
+    def written(a):
+        a.add_(1)
+        p.data.sub_(p.grad)
+        return p * 2
+
+    def outcome(wrap, function):
+        nonlocal p, y
+        p, y, out = torch.ones(2, requires_grad=True), torch.full((2,), 3.0), []
+        function = wrap(function)
+        for new, a in [(1, "y"), (0, "y"), (0, "y"), (1, "g"), (0, "g"), (1, "g"), (0, "y"), (1, "y"), (0, "g")]:
+            if new:
+                p.grad = torch.full((2,), 0.5)
+            out.append([function(y if a == "y" else p.grad).tolist(), p.tolist(), p.grad.tolist(), y.tolist()])
+        return out
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function = locals()[name]
+        assert outcome(torch.compile, function) == outcome(lambda f: f, function)
+
+
 # -- random programs -------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ and at an instruction drawn from all that a step executes.
 from __future__ import annotations
 
 import ctypes
+import gc
 import io
 import os
 import random
@@ -20,6 +21,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
+from rushlight.compiler.commit import LOCK, RUNNING, Run
 from rushlight.compiler.residence import Group
 
 # An interrupt that hits a destructor or a weak reference's callback is reported there, and the step goes on.
@@ -168,7 +170,9 @@ def interrupted(trainer, start, calls=4) -> bool:
                 wait()
             sum(range(1000))  # it arrives now at the latest
     except Interrupt:
-        pass
+        for lock in (LOCK, RUNNING):  # a trace function can raise where no signal comes: before the end of a ``with``
+            while lock._is_owned():
+                lock.release()
     return hit
 
 
@@ -309,6 +313,27 @@ def test_who_takes_a_tensor_whenever_a_step_begins_does_not_hold_it_up(monkeypat
     trainer.step(trainer.x, trainer.y)
     assert trainer.done() == 5
     check_consistent(trainer, known)
+
+
+def test_a_program_that_is_collected_while_another_runs_for_the_first_time(monkeypatch):
+    """Its tensors are brought home by whoever is next: the collection is in a thread that this one waits for."""
+    collected, execute = [], Run.execute
+
+    def collecting(run, function):
+        if threading.current_thread() is not threading.main_thread():
+            collected.append(gc.collect())
+        execute(run, function)
+
+    old, trainer = Trainer(), Trainer()
+    for _ in range(3):
+        old.step(old.x, old.y)
+    monkeypatch.setattr(Run, "execute", collecting)
+    weight = old.model[3].weight
+    before = weight.detach().clone()
+    del old
+    for _ in range(5):
+        trainer.step(trainer.x, trainer.y)
+    assert collected and weight.tolist() == before.tolist()
 
 
 def main(count: int = 500) -> None:

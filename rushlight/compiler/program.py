@@ -89,7 +89,8 @@ class Program:
 
     def __del__(self):
         if self._written_group is not None:
-            self._written_group.dissolve([slot.tensor for slot in self._large_written])
+            _forgotten.append((self._written_group, [slot.tensor for slot in self._large_written]))
+            dissolve_forgotten()
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -210,10 +211,12 @@ class Program:
         if self._check is not None and not self._check(*[arrays[i] for i in self._taken]):
             raise Unexpected
         with RUNNING:
+            if _forgotten:
+                dissolve_forgotten()
             self._check_memory(arguments, self._written_group)
             for _ in range(_ATTEMPTS):
                 run = Run(self._commit, arguments, arrays, call)
-                self._execute_on(self._gathered(), run)
+                self._execute_on(self._gathered(arguments), run)
                 if run.outputs:
                     break  # else somebody took a tensor away: once more, with that
             else:
@@ -226,11 +229,11 @@ class Program:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
 
-    def _gathered(self) -> Group:
+    def _gathered(self, arguments) -> Group:
         """The group that is written, with all its members."""
         written = self._written_group
         if self._grad_slots:
-            self._follow_gradients(written is None or written.shown or not written.intact)
+            self._follow_gradients(arguments, written is None or written.shown or not written.intact)
         if written is None or not written.intact:
             written = self._written_group = self._group(written, self._small_written, self._large_written)
         return written
@@ -373,7 +376,7 @@ class Program:
     def _input(self, i: int, arguments) -> Tensor:
         return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
 
-    def _follow_gradients(self, shown: bool) -> None:
+    def _follow_gradients(self, arguments, shown: bool) -> None:
         """What is in the leaves' ``.grad`` now is meant, whoever put it there.
 
         A gradient that the program replaces, as ``zero_grad`` and ``backward`` do, stays as it is for whoever has it:
@@ -390,6 +393,8 @@ class Program:
                 grad._come_home()
                 slot.leaf._grad = grad = _like(grad)
             if grad is not slot.tensor:
+                if any(map(is_, arguments, repeat(grad))):
+                    raise Shared
                 known = known or {id(other.tensor) for other in self.slots}
                 self._follow(slot, grad, known)
         if self._written_group is not None:
@@ -454,6 +459,20 @@ def _key_words():
     from ..random import default_generator
 
     return default_generator.key_words(KEY_WORDS)
+
+
+_forgotten: list[tuple[Group, list[Tensor]]] = []  # what programs had that are gone
+
+
+def dissolve_forgotten() -> None:
+    """Unless a program runs in another thread: a garbage collection in the thread it waits for must not wait for it."""
+    if RUNNING.acquire(blocking=False):
+        try:
+            while _forgotten:
+                group, members = _forgotten.pop()
+                group.dissolve(members)
+        finally:
+            RUNNING.release()
 
 
 class Slot:
