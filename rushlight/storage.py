@@ -361,32 +361,40 @@ def lend(array: np.ndarray) -> np.ndarray:
 
 def is_lent(tensor) -> bool:
     """May somebody outside have the memory of ``tensor``? Not if it was lent, but nobody else holds it any more."""
-    array = tensor._array
-    if array.__class__ is not np.ndarray or not _lent:
+    if not _lent or tensor._array.__class__ is not np.ndarray:
         return False
-    own = owner(array)
-    known = _lent.get(id(own))
-    if known is None or known() is not own:
+    key = _key(tensor)
+    if key is None:
         return False
-    if own is array and _holders(tensor) <= _ALONE:
-        del _lent[id(own)]
+    if _holders(tensor) == _ALONE[tensor._array.base is None]:
+        del _lent[key]
         return False
     return True
 
 
+def _key(tensor) -> int | None:
+    """Where the memory of ``tensor`` is in ``_lent``, if it is there."""
+    own = owner(tensor._array)
+    known = _lent.get(id(own))
+    return None if known is None or known() is not own else id(own)
+
+
 def _holders(tensor) -> int:
-    return sys.getrefcount(tensor._array)
+    """How many hold the tensor's array or the one that it is a view of; -1 if the memory is not NumPy's own."""
+    own = owner(tensor._array)
+    return sys.getrefcount(tensor._array) + sys.getrefcount(own) if own.base is None else -1
 
 
 class _Probe:
     """Something that holds an array as a tensor does."""
 
-    def __init__(self) -> None:
-        self._array = np.zeros(1)
+    def __init__(self, array) -> None:
+        self._array = array
 
 
 _lent: dict[int, weakref.ref] = {}  # id -> an array whose memory was given to somebody outside
-_ALONE = _holders(_Probe()) + 2  # the two names in ``is_lent``
+# What ``_holders`` says if nobody else has it: of an array with memory of its own, and of a view.
+_ALONE = {True: _holders(_Probe(np.zeros(1))), False: _holders(_Probe(np.zeros(2)[:1]))}
 
 
 def memory_of(array: np.ndarray) -> np.ndarray:

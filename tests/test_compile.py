@@ -13,6 +13,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compiler import CompileError
+from rushlight.compiler.residence import Group
 
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3),
@@ -727,6 +728,17 @@ def read_outside(wrap, size):
     return seen
 
 
+def buffer_outside(wrap, size):
+    """Memory that is not NumPy's: nobody can see who has it."""
+    data, total, seen = bytearray(4 * size), torch.zeros(size), []
+    t = torch.frombuffer(data, dtype=torch.float32)
+    function = wrap(lambda x: total.add_(x * t).sum())
+    for i in range(5):
+        seen.append(function(torch.ones(size)).item())
+        data[:4] = np.float32(i).tobytes()
+    return seen
+
+
 def parameter_outside(wrap, size):
     torch.manual_seed(0)
     model = nn.Linear(size, 2)
@@ -765,7 +777,7 @@ def kept_gradients(wrap, size):
 
 
 @pytest.mark.parametrize("size", [3, 20_000])
-@pytest.mark.parametrize("program", [written_outside, read_outside, parameter_outside, kept_gradients])
+@pytest.mark.parametrize("program", [written_outside, read_outside, buffer_outside, parameter_outside, kept_gradients])
 def test_what_somebody_outside_holds(program, size):
     np.testing.assert_allclose(*both(program, size), rtol=1e-4)
 
@@ -779,6 +791,19 @@ def test_memory_that_nobody_holds_any_more_is_the_programs_again():
     (entries,) = compiled._entries.values()
     compiled(x, y)
     assert not entries[0].program._lent
+
+
+def test_a_number_that_somebody_looked_at_is_not_looked_at_for_ever(monkeypatch):
+    """A tensor's array may be a view of memory that only this tensor has."""
+    norm, gathered, gather = nn.BatchNorm1d(3), [], Group.gather
+    compiled = torch.compile(lambda x: norm(x).sum())
+    for _ in range(3):
+        compiled(torch.randn(4, 3))
+    assert norm.num_batches_tracked.numpy() == 3
+    monkeypatch.setattr(Group, "gather", lambda group, *members: (gathered.append(group), gather(group, *members)))
+    for _ in range(6):
+        compiled(torch.randn(4, 3))
+    assert 0 < len(gathered) <= 2 and norm.num_batches_tracked.item() == 9
 
 
 # -- beside other tools ----------------------------------------------------------------------------------------------
