@@ -200,3 +200,48 @@ def test_a_small_swin_transformer_takes_any_size():
     rushlight.manual_seed(0)
     model = models.SwinTransformer(16, (2, 2), (2, 4), num_classes=3).eval()
     assert model(rushlight.randn(2, 3, 60, 44)).shape == (2, 3)
+
+
+# -- detection -------------------------------------------------------------------------------------------------------
+
+
+RETINANET_LOSSES = [0.566934, 0.348536]
+
+
+def test_retinanet():
+    rushlight.manual_seed(0)
+    build = models.detection.retinanet_resnet50_fpn
+    model = build(weights_backbone=None, num_classes=4, min_size=64, max_size=96)
+    drawn = np.random.default_rng(0)
+    images = [rushlight.tensor(drawn.random(shape), dtype=rushlight.float32) for shape in ((3, 50, 70), (3, 60, 40))]
+    targets = [
+        {"boxes": rushlight.tensor([[10.0, 10, 40, 45], [30, 5, 65, 40]]), "labels": rushlight.tensor([1, 3])},
+        {"boxes": rushlight.zeros(0, 4), "labels": rushlight.zeros(0, dtype=rushlight.int64)},
+    ]
+    losses = model(images, targets)
+    assert list(losses) == ["classification", "bbox_regression"]  # what torchvision 0.28 gives:
+    assert [loss.item() for loss in losses.values()] == pytest.approx(RETINANET_LOSSES, rel=1e-4)
+    sum(losses.values()).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    with rushlight.no_grad():
+        model.head.classification_head.cls_logits.bias.fill_(-2.0)
+        found = model.eval()(images)
+    for image, one in zip(images, found):
+        boxes, scores = one["boxes"], one["scores"]
+        assert 0 < len(boxes) <= 300 and (scores[:-1] >= scores[1:]).all() and (one["labels"] < 4).all()
+        height, width = image.shape[-2:]
+        assert boxes.min() >= 0 and boxes[:, 0::2].max() <= width + 1e-3 and boxes[:, 1::2].max() <= height + 1e-3
+    with pytest.raises(AssertionError, match="positive height and width"):
+        model.train()(images[:1], [{"boxes": rushlight.tensor([[3.0, 3, 3, 5]]), "labels": rushlight.tensor([1])}])
+    with pytest.raises(AssertionError, match="targets should not be none"):
+        model(images)
+    with pytest.raises(ValueError, match="the address of these weights"):
+        build(weights="DEFAULT")
+
+
+def test_retinanets_parameters():
+    with rushlight.device("meta"):
+        model = models.detection.retinanet_resnet50_fpn(weights_backbone=None)
+    norms = sum(p.numel() for m in model.modules() if isinstance(m, rushlight.nn.BatchNorm2d) for p in m.parameters())
+    # The published count is without the norms of the backbone, which are frozen in trained models.
+    assert sum(p.numel() for p in model.parameters()) - norms == 34_014_999

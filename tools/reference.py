@@ -54,6 +54,7 @@ NAMESPACES = {
         "torchvision.io",
         "torchvision.datasets",
         "torchvision.models",
+        "torchvision.models.detection",
         "torchvision.ops",
         "torchvision.utils",
     ],

@@ -649,7 +649,7 @@ PARTS = {
     "vision.ops": Part(
         _VISION,
         functions="ps_roi_align ps_roi_pool drop_block2d drop_block3d",
-        classes="MultiScaleRoIAlign FeaturePyramidNetwork PSRoIAlign PSRoIPool DropBlock2d DropBlock3d",
+        classes="MultiScaleRoIAlign PSRoIAlign PSRoIPool DropBlock2d DropBlock3d",
     ),
     "utils.cpp_extension": Part(
         "nothing is compiled against PyTorch's headers here",

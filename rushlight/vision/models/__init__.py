@@ -3,7 +3,7 @@
 ``resnet18(weights="DEFAULT")`` fetches torchvision's published weights, once.
 """
 
-from . import segmentation
+from . import detection, segmentation
 from .alexnet import AlexNet, alexnet
 from .convnext import ConvNeXt, convnext_base, convnext_large, convnext_small, convnext_tiny
 from .densenet import DenseNet, densenet121, densenet161, densenet169, densenet201
@@ -66,5 +66,5 @@ __all__ = [
     "SwinTransformer", "efficientnet_v2_l", "efficientnet_v2_m", "efficientnet_v2_s", "googlenet",
     "inception_v3", "mnasnet0_5", "mnasnet0_75", "mnasnet1_0", "mnasnet1_3", "segmentation", "shufflenet_v2_x0_5",
     "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0", "swin_b", "swin_s", "swin_t", *_regnets,
-    *_weights,
+    "detection", *_weights,
 ]  # fmt: skip

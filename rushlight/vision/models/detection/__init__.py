@@ -1,0 +1,9 @@
+"""Detectors under torchvision's names, with its state-dict keys: RetinaNet."""
+
+from .anchors import AnchorGenerator
+from .retinanet import RetinaNet, RetinaNetHead, retinanet_resnet50_fpn
+from .transform import GeneralizedRCNNTransform, ImageList
+
+__all__ = [
+    "AnchorGenerator", "GeneralizedRCNNTransform", "ImageList", "RetinaNet", "RetinaNetHead", "retinanet_resnet50_fpn",
+]  # fmt: skip
