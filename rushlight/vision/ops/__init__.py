@@ -25,8 +25,8 @@ from .stochastic_depth import StochasticDepth, stochastic_depth
 
 __all__ = [
     "MLP", "Conv2dNormActivation", "Conv3dNormActivation", "DeformConv2d", "FeaturePyramidNetwork",
-    "FrozenBatchNorm2d", "Permute", "RoIAlign", "RoIPool", "SqueezeExcitation", "StochasticDepth", "batched_nms", "box_area",
-    "box_convert", "box_iou",
+    "FrozenBatchNorm2d", "Permute", "RoIAlign", "RoIPool", "SqueezeExcitation", "StochasticDepth", "batched_nms",
+    "box_area", "box_convert", "box_iou",
     "clip_boxes_to_image", "complete_box_iou", "complete_box_iou_loss", "deform_conv2d", "distance_box_iou",
     "distance_box_iou_loss", "generalized_box_iou", "generalized_box_iou_loss", "masks_to_boxes", "nms",
     "remove_small_boxes", "roi_align", "roi_pool", "sigmoid_focal_loss", "stochastic_depth",
