@@ -71,6 +71,8 @@ NAMESPACES = {
         "torch.distributed",
         "torch.distributed.checkpoint",
         "torch.distributed.checkpoint.state_dict",
+        "torch.distributed.pipelining",
+        "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
         "torch.multiprocessing",
         "torch.futures",
     ],

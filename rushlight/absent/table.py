@@ -475,9 +475,7 @@ PARTS = {
     "distributed.algorithms.model_averaging.averagers": Part(
         _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"
     ),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": Part(
-        _ONE_PROCESS, classes="PowerSGDState", functions="powerSGD_hook batched_powerSGD_hook"
-    ),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": Part(_LATER, functions="batched_powerSGD_hook"),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": Part(
         _ONE_PROCESS, classes="PostLocalSGDState", functions="post_localSGD_hook"
     ),
@@ -503,9 +501,10 @@ PARTS = {
     ),
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
     "distributed.pipelining": Part(
-        _ONE_PROCESS,
-        classes="PipelineStage Schedule1F1B ScheduleGPipe",
-        functions="pipeline pipe_split",
+        _LATER,
+        classes="Pipe ScheduleInterleaved1F1B ScheduleLoopedBFS ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble "
+        "ScheduleDualPipeV",
+        functions="pipeline pipe_split build_stage",
         enums={"SplitPoint": "BEGINNING END"},
     ),
     "nn.attention.flex_attention": Part(

@@ -51,6 +51,12 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, what, into), [tensor], _back, async_op)
 
 
+def start_sum(tensor: Tensor, group: ProcessGroup) -> Work:
+    """``all_reduce`` that is not written back: the ``result()`` is the array that came, for reading only."""
+    x = flat(tensor)
+    return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, "sum"), [], _kept, True)
+
+
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     """``tensor`` of process ``src`` for all."""
     check_tensor(tensor, "tensor")
@@ -509,6 +515,10 @@ def _zeros(tensor: Tensor, shape):
 
 def _nothing(outputs, found) -> None:
     pass
+
+
+def _kept(outputs, found) -> None:
+    outputs.append(found)
 
 
 def _back(outputs, found) -> None:

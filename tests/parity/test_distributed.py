@@ -62,6 +62,15 @@ def test_data_parallel(tmp_path, size):
         same(ours[rank].splitlines(), theirs[rank].splitlines())
 
 
+def test_pipelines(tmp_path, size=3):
+    """A stage in each of three processes: losses, outputs and gradients of both schedules."""
+    theirs = run_world(tmp_path / "pytorch", size, SCRIPTS / "pipelines.py")
+    ours = run_world(tmp_path / "rushlight", size, "-m", "rushlight", "run", SCRIPTS / "pipelines.py")
+    for rank in range(size):
+        assert len(theirs[rank].splitlines()) > 80
+        same(ours[rank].splitlines(), theirs[rank].splitlines())
+
+
 def test_torchrun(tmp_path):
     """PyTorch's own launcher, and ours, of the same script: 1, 2 and 3 processes train alike."""
     script = SCRIPTS / "data_parallel.py"

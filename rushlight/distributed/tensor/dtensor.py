@@ -290,15 +290,23 @@ def text(t: Tensor) -> str:
 
 # -- what only a DTensor has -------------------------------------------------------------------------------------------
 
-_OWN = {name: value for name, value in vars(DTensor).items() if not name.startswith("__")}
+
+class _OfSpread:
+    """An attribute of DTensor that a tensor has while its array is spread; not a second look at every missing name."""
+
+    def __init__(self, name: str, found):
+        self._name, self._found = name, found
+
+    def __get__(self, tensor, owner):
+        if tensor is not None and tensor._array.__class__ is SPREAD.array:
+            return self._found.__get__(tensor, DTensor)
+        what = f"type object '{owner.__name__}'" if tensor is None else f"'{owner.__name__}' object"
+        raise AttributeError(f"{what} has no attribute '{self._name}'", name=self._name, obj=tensor)
 
 
-def _own_attribute(self, name: str):
-    """``Tensor.__getattr__``: a tensor has a DTensor's attributes while its array is spread."""
-    found = _OWN.get(name)
-    if found is not None and self._array.__class__ is SPREAD.array:
-        return found.__get__(self, DTensor)
-    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+for _name, _value in list(vars(DTensor).items()):
+    if not _name.startswith("__") and not hasattr(Tensor, _name):
+        setattr(Tensor, _name, _OfSpread(_name, _value))
 
 
 def compute_local_shape_and_global_offset(global_shape, mesh: DeviceMesh, placements) -> tuple[Size, Size]:
@@ -308,6 +316,3 @@ def compute_local_shape_and_global_offset(global_shape, mesh: DeviceMesh, placem
     placements = _checked(placements, mesh, len(global_shape))
     size, offset = pieces.shape_and_offset(tuple(global_shape), how_of(placements, mesh), mesh)
     return Size(size), Size(offset)
-
-
-Tensor.__getattr__ = _own_attribute  # type: ignore[method-assign]

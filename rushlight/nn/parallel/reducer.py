@@ -6,6 +6,7 @@ parameters stand in the module, from the second backward on in the order in whic
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from ... import distributed as dist
 from ... import dtypes
 from ...autograd.mode import no_grad
 from ...autograd.variable import Variable
+from ...autograd.views import put
+from ...distributed.collectives import start_sum
+from ...engine.numpy.alignment import aligned
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
 
@@ -32,7 +36,10 @@ class GradBucket:
             self.places[p] = (at, at + p.numel())
             at += p.numel()
         self.on_host = parameters[0]._array.__class__ is np.ndarray
-        self._flat = PUBLIC["zeros"](at, dtype=parameters[0].dtype, device=parameters[0].device)
+        if self.on_host:
+            self._flat = wrap(aligned(at, parameters[0]._array.dtype))
+        else:
+            self._flat = PUBLIC["zeros"](at, dtype=parameters[0].dtype, device=parameters[0].device)
         self.begin()
 
     def begin(self) -> None:
@@ -85,6 +92,21 @@ class GradBucket:
     def pack(self) -> None:
         if not self.on_host:
             self._flat = PUBLIC["cat"]([self._parts[p] for p in self._parameters])
+
+    def give_sum(self, values: np.ndarray, skip: set, as_views: bool) -> None:
+        """``give`` of an array: it goes straight to where it belongs."""
+        if as_views:
+            put(self._flat, values)
+            self.give(self._flat, skip, True)
+            return
+        for p, (start, end) in self.places.items():
+            if p in skip:
+                continue
+            part = values[start:end].reshape(p._array.shape)
+            if p._grad is None or p._grad.is_sparse:
+                p._grad = wrap(part.copy())
+            else:
+                put(p._grad, part)
 
     def give(self, flat: Tensor, skip: set, as_views: bool) -> None:
         """What was exchanged into the parameters' ``.grad``."""
@@ -199,7 +221,8 @@ class Reducer:
             state, hook = self.hook
             bucket.future = hook(state, bucket)
         else:
-            bucket.future = dist.all_reduce(bucket.buffer(), group=self.group, async_op=True)
+            begin = start_sum if bucket.on_host else functools.partial(dist.all_reduce, async_op=True)
+            bucket.future = begin(bucket.buffer(), group=self.group)
 
     def _end(self) -> None:
         """Backward is over: wait for what is under way, and write it."""
@@ -213,6 +236,9 @@ class Reducer:
         skip = self._unused_everywhere() if self._unused or self.find_unused else set()
         for bucket in self.buckets:
             found = bucket.future.wait()
+            if self.hook is None and bucket.on_host:
+                bucket.give_sum(bucket.future.result()[0], skip, self.as_views)
+                continue
             flat = bucket.buffer() if self.hook is None else _one(found)
             bucket.give(flat, skip, self.as_views)
         self.finished = True

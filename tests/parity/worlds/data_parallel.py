@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
@@ -119,6 +119,22 @@ def main():
             ddp.zero_grad()
             (ddp(torch.ones(2, 6) * (RANK + 1 + turn)).sum() * SIZE).backward()
             print(name, *digest(p.grad for p in model.parameters()))
+
+    for options in (
+        {"matrix_approximation_rank": 2},
+        {"use_error_feedback": False, "orthogonalization_epsilon": 1e-8},
+        {"warm_start": False, "min_compression_rate": 1.2},
+    ):
+        model = mlp(16)
+        ddp = DDP(model)
+        state = powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=2, **options)
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        for turn in range(5):
+            torch.manual_seed(100 * RANK + turn)
+            ddp.zero_grad()
+            ddp(torch.randn(4, 6)).pow(2).sum().backward()
+            print("PowerSGD", turn, *digest(p.grad for p in model.parameters()))
+        print("PowerSGD", *state.compression_stats(), state.iter, torch.rand(1).item())
 
     for label, by_initial in (("join", True), ("join by those left", False)):
         model = mlp(8, norm=True)

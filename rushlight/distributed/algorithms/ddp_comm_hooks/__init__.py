@@ -6,7 +6,7 @@ import enum
 import functools
 
 from ....compat import missing as _missing
-from . import default_hooks
+from . import default_hooks, powerSGD_hook
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 __getattr__ = _missing(__name__)

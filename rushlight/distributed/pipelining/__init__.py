@@ -1,0 +1,11 @@
+"""``torch.distributed.pipelining``: a model in stages, one after the other in several processes."""
+
+from __future__ import annotations
+
+from ...compat import missing as _missing
+from .microbatch import TensorChunkSpec
+from .schedules import Schedule1F1B, ScheduleGPipe
+from .stage import PipelineStage
+
+__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]
+__getattr__ = _missing(__name__)

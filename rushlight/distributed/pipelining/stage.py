@@ -1,0 +1,147 @@
+"""``PipelineStage``: a part of a model, what comes into it and what goes out.
+
+Parts of a batch are numbered. What a stage computes of a part goes to the next stage; its gradient comes back from
+there. The first time, the shapes go ahead; from then on both sides know them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.grad import backward
+from ...ops.public import PUBLIC
+from ...tensor import Tensor
+from ..objects import recv_object_list, send_object_list
+from ..point_to_point import irecv, isend
+from ..world import ProcessGroup, the
+
+__all__ = ["PipelineStage"]
+
+
+class PipelineStage:
+    """Stage ``stage_index`` of ``num_stages``, whose module is ``submodule``; stages go round the group's processes."""
+
+    def __init__(
+        self,
+        submodule,
+        stage_index: int,
+        num_stages: int,
+        device,
+        input_args=None,
+        output_args=None,
+        output_grads=None,
+        input_grads=None,
+        group: ProcessGroup | None = None,
+        dw_builder=None,
+        get_mesh=None,
+    ):
+        if stage_index >= num_stages:
+            raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
+        if dw_builder is not None or get_mesh is not None:
+            raise NotImplementedError("PipelineStage: dw_builder and get_mesh are not built yet")
+        if type(submodule).__name__ == "DistributedDataParallel":
+            raise NotImplementedError(
+                "PipelineStage: a stage that is a DistributedDataParallel is not built yet; average the gradients of "
+                "its parameters after step()"
+            )
+        self.submodule, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
+        self.group = the(group)
+        self.group_rank, self.group_size = self.group.rank(), self.group.size()
+        if self.group_size > num_stages:
+            raise RuntimeError(
+                f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}"
+            )
+        self.has_backward = False
+        self._known: dict = {}  # (direction, part) -> shapes and dtypes of what goes over
+        self.clear_runtime_states()
+
+    @property
+    def is_first(self) -> bool:
+        return self.stage_index == 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.stage_index == self.num_stages - 1
+
+    def clear_runtime_states(self) -> None:
+        """Forget the parts of the last batch."""
+        self.inputs: dict[int, list[Tensor]] = {}
+        self.outputs: dict[int, Any] = {}
+        self.output_chunks: list = []
+
+    # -- one part ------------------------------------------------------------------------------------------------------
+
+    def forward_one_chunk(self, index: int, args: tuple, kwargs: dict | None = None) -> Any:
+        """Compute part ``index``: of ``args`` in the first stage, of what the stage before sent in the others."""
+        if not self.is_first:
+            args = tuple(self._received(index))
+            self.inputs[index] = list(args)
+        output = self.submodule(*args, **(kwargs or {}))
+        tensors = [output] if isinstance(output, Tensor) else list(output)
+        if self.is_last:
+            self.output_chunks.append(output)
+        else:
+            self._announce(index, tensors)
+            for t in tensors:
+                isend(t.detach(), group=self.group, group_dst=self._rank(1))
+        if self.has_backward:
+            self.outputs[index] = tensors
+        return output
+
+    def backward_one_chunk(self, index: int, loss: Tensor | None = None) -> None:
+        """Carry the gradients of part ``index`` through this stage, and give those of its inputs to the one before."""
+        outputs = [t for t in self.outputs.pop(index) if t.requires_grad]
+        if self.is_last:
+            backward([loss])
+        elif outputs:
+            backward(outputs, [self._gradient(t) for t in outputs])
+        for t in self.inputs.pop(index, []):
+            if t.requires_grad:
+                gradient = PUBLIC["zeros_like"](t) if t.grad is None else t.grad
+                isend(gradient, group=self.group, group_dst=self._rank(-1))
+
+    def scale_grads(self, factor: int) -> None:
+        """Divide all gradients: the mean over the parts, not the sum."""
+        if factor != 1:
+            for p in self.submodule.parameters():
+                if p.grad is not None:
+                    p.grad.div_(factor)
+
+    # -- what goes over ------------------------------------------------------------------------------------------------
+
+    def _rank(self, steps: int) -> int:
+        return (self.stage_index + steps) % self.group_size
+
+    def _announce(self, index: int, tensors: list[Tensor]) -> None:
+        about = [(tuple(t.shape), t.dtype, t.requires_grad) for t in tensors]
+        known = self._known.get(("to", index))
+        if known is None:
+            self._known["to", index] = about
+            send_object_list([about], group=self.group, group_dst=self._rank(1))
+        elif [a[:2] for a in known] != [a[:2] for a in about]:
+            raise RuntimeError(
+                f"PipelineStage {self.stage_index}: the outputs of part {index} were {_shapes(known)} in the first "
+                f"step and are {_shapes(about)} now; make new stages for batches of another size"
+            )
+
+    def _received(self, index: int) -> list[Tensor]:
+        known = self._known.get(("from", index))
+        if known is None:
+            box: list = [None]
+            recv_object_list(box, group=self.group, group_src=self._rank(-1))
+            known = self._known["from", index] = box[0]
+        tensors = [PUBLIC["empty"](shape, dtype=dtype, device=self.device) for shape, dtype, _ in known]
+        for t in tensors:
+            irecv(t, group=self.group, group_src=self._rank(-1)).wait()
+        for t, (_, _, needs_gradient) in zip(tensors, known):
+            t.requires_grad_(needs_gradient and self.has_backward)
+        return tensors
+
+    def _gradient(self, output: Tensor) -> Tensor:
+        gradient = PUBLIC["empty_like"](output).detach()
+        irecv(gradient, group=self.group, group_src=self._rank(1)).wait()
+        return gradient
+
+
+def _shapes(about: list) -> str:
+    return ", ".join(f"{list(shape)} {dtype}" for shape, dtype, _ in about)

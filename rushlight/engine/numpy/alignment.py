@@ -1,0 +1,25 @@
+"""Arrays that begin where XLA wants them to: it takes those as they are, and copies all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["aligned", "is_aligned"]
+
+_BYTES = 64
+
+
+def aligned(count: int, dtype) -> np.ndarray:
+    """``count`` zeros."""
+    size = count * np.dtype(dtype).itemsize
+    memory = np.zeros(size + _BYTES, np.uint8)
+    start = -_address(memory) % _BYTES
+    return memory[start : start + size].view(dtype)
+
+
+def is_aligned(x: np.ndarray) -> bool:
+    return _address(x) % _BYTES == 0
+
+
+def _address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0]
