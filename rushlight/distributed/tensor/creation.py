@@ -10,20 +10,24 @@ __all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
 
 
 def ones(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> Tensor:
+    """Ones over a mesh, laid out by ``placements``."""
     return _made("ones", size, (), dtype, requires_grad, device_mesh, placements)
 
 
 def zeros(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> Tensor:
+    """Zeros over a mesh, laid out by ``placements``."""
     return _made("zeros", size, (), dtype, requires_grad, device_mesh, placements)
 
 
 def empty(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> Tensor:
+    """A tensor over a mesh for values to come; they are zeros until then."""
     return _made("zeros", size, (), dtype, requires_grad, device_mesh, placements)
 
 
 def full(
     size, fill_value, *, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None
 ) -> Tensor:
+    """One value over a mesh, laid out by ``placements``."""
     return _made("full", (tuple(size),), (fill_value,), dtype, requires_grad, device_mesh, placements)
 
 
