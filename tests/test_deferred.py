@@ -528,6 +528,45 @@ def test_a_call_recorded_in_c_is_as_in_python(monkeypatch):
     assert by_c == calls() and len(by_c) > 10
 
 
+def test_what_is_foreseen_is_what_comes(monkeypatch):
+    """Shapes told without a trace are those of the traced rule, and what is wrong is said in the same words."""
+    from rushlight.autograd import call
+    from rushlight.nn import functional as F
+
+    torch.manual_seed(0)
+    x, w, b, q = (torch.randn(*shape).to("xla") for shape in ((2, 5, 8), (6, 8), (6,), (2, 3, 5, 4)))
+    index = torch.tensor([[1, 2], [0, 5]]).to("xla")
+    calls = [
+        lambda: F.linear(x, w, b), lambda: F.linear(x[0, 0], w), lambda: F.linear(x.bfloat16(), w.bfloat16()),
+        lambda: F.layer_norm(x, (5, 8)), lambda: F.layer_norm(x, (8,), w[0], w[1]), lambda: F.group_norm(x, 5),
+        lambda: F.gelu(x), lambda: F.silu(x), lambda: F.relu(x), lambda: F.softmax(x, 1), lambda: F.log_softmax(x, 1),
+        lambda: F.scaled_dot_product_attention(q, q, q), lambda: F.embedding(index, w), lambda: x + 1, lambda: 2 - x,
+        lambda: x * w[0], lambda: w[0] * x, lambda: x + x.double(), lambda: x + index[0, 0], lambda: index * 2,
+        lambda: x.reshape(10, 8), lambda: x.transpose(0, 2), lambda: x.transpose(1, 2).reshape(2, 40),
+        lambda: x.split([3, 5], 2), lambda: x[:, 1:3], lambda: x[:, 2], lambda: x[..., ::2],
+        lambda: torch.cat([x, x], 1),
+        lambda: torch.cat([x, x.double()]), lambda: x.clone(), lambda: index.clone(), lambda: F.linear(x, b),
+        lambda: F.linear(x, w[:, :7]), lambda: torch.cat([x, w]), lambda: x + w, lambda: x.view(3, 3),
+        lambda: F.embedding(x, w), lambda: F.linear(index.float(), w),
+    ]  # fmt: skip
+
+    def seen():
+        kinds.forget()
+        found = []
+        for function in calls:
+            with torch.no_grad():
+                try:
+                    result = function()
+                    found.append([(t.shape, t.dtype) for t in (result if isinstance(result, tuple) else (result,))])
+                except Exception as error:
+                    found.append((type(error), str(error)))
+        return found
+
+    foreseen = seen()
+    monkeypatch.setattr(call.evaluate, "foreseen", None)
+    assert foreseen == seen() and sum(isinstance(f, tuple) for f in foreseen) == 7
+
+
 _COLD = """
 import rushlight as torch
 from rushlight.engine.cold import interpreter

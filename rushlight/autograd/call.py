@@ -14,6 +14,7 @@ from ..engine.open_size import has_open, is_open
 from ..errors import too_large, type_name
 from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding, shortcuts
+from .foresight import foreseen
 from .lowering import lowered
 from .mode import state
 from .overriding import PLAIN
@@ -210,6 +211,9 @@ def evaluate(xp, o: Op, needs: int, target, final, arrays, static: dict):
         arrays = convert(xp, arrays, o.keep, target, final)
     out, auxiliary = _evaluate(xp, o, needs, arrays, static)
     return out if final is None else cast_back(xp, out, final, o.wide), auxiliary
+
+
+evaluate.foreseen = foreseen  # type: ignore[attr-defined] # see engine/deferred/kinds.py
 
 
 def _evaluate(xp, o: Op, needs: int, arrays, static: dict):
