@@ -19,7 +19,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..device import cpu
-from ..engine import SPREAD, accelerated, expect, meta, namespace_of
+from ..engine import SPREAD, accelerated, expect, meta, namespace_of, settle
 from ..engine.numpy import streams
 from ..layout import preserve_format
 from ..random import Generator, default_generator
@@ -399,7 +399,10 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     weights = input.detach()
     expect(weights._array, lambda w: (w >= 0) & (w < np.inf) & (w.sum(axis=-1, keepdims=True) > 0))
     if not _tracing() and not weights.is_meta:
-        _check_weights(np.asarray(_values(weights)))
+        if namespace_of(weights._array).is_known(weights._array):
+            _check_weights(np.asarray(_values(weights)))
+        else:
+            settle()  # here a loop that writes text begins again, and nobody waits for values only to check them
     if replacement and num_samples > 1 and type(weights._array) is np.ndarray:
         return wrap(_with_replacement(weights._array, num_samples, generator or default_generator))
     if replacement:

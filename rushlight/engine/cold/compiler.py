@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 
-_THREADS = min(4, (os.cpu_count() or 1) // 2 or 1)
+_THREADS = min(2, (os.cpu_count() or 1) // 2 or 1)  # more would keep the interpreter from the program itself
 _jobs: queue.SimpleQueue = queue.SimpleQueue()
 _workers: list[threading.Thread] = []
 os.register_at_fork(after_in_child=_workers.clear)

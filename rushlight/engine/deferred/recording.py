@@ -36,6 +36,7 @@ from .kinds import Kind
 
 _LONG = 2_000  # calls; from then on a recording ends where it seems to begin again
 _LONGEST = 20_000  # calls; here it ends in any case
+_WARM, _HOT = 8, 24  # times: interpreted so often a program is given to the compiler, and from then on it must be ready
 _SHIFT = 16  # a slot is the number of the call, and in these bits which of its outputs
 _MASK = (1 << _SHIFT) - 1
 
@@ -335,8 +336,9 @@ def settle(everywhere: bool = False) -> None:
 class Program:
     """A recording to be run again and again, for given outputs that are wanted and inputs whose memory it may use.
 
-    It is compiled when it first runs. Where there is an interpreter, it is interpreted twice and then compiled: what
-    never comes back is not worth it. When that happens does not depend on timing, so results do not either.
+    It is compiled when it first runs. Where there is an interpreter, it is interpreted the first times, and compiled
+    when it keeps coming back: a second of the compiler's is worth some tens of runs. Which of the two runs does not
+    depend on timing, so results do not either.
     """
 
     def __init__(self, calls: tuple, live: tuple, dead: tuple, place):
@@ -348,8 +350,8 @@ class Program:
         self._measured = False
         self._here = jax.device_put(np.zeros(0, np.uint8), place)
         self._cold = interpreter_for(place.platform)
-        self._seen = False  # has been interpreted once
-        self._job: Job | None = None  # twice: the compiler is at it
+        self._seen = 0  # how often it has been interpreted
+        self._job: Job | None = None  # the compiler is at it
 
     def __call__(self, values, numbers, keys):
         if self._cold is not None:
@@ -377,7 +379,7 @@ class Program:
 
     def _interpreted(self, values, numbers, keys):
         """The results call by call; None if it is to be compiled, by now or because it cannot be interpreted."""
-        if self._job is not None:
+        if self._seen >= _HOT and self._job is not None:
             self._whole, self._cold = self._job.result(), None
             return None
         try:
@@ -385,10 +387,10 @@ class Program:
         except Exception:  # whatever the library refuses; nothing has been changed
             self._cold = None
             return None
-        if self._seen:
+        self._seen += 1
+        if self._seen == _WARM:
             shapes = jax.tree.map(_shape, self._arguments(values, numbers, keys))
             self._job = Job(lambda: self._whole.lower(*shapes).compile())
-        self._seen = True
         return results
 
     def _check_room(self, arguments) -> None:
