@@ -70,6 +70,8 @@ def tensor_text(t, contents: str | None = None) -> str:
         from .distributed.tensor.dtensor import text
 
         return text(t)
+    if hasattr(t._array, "mapped"):
+        return _batched_text(t)
     prefix = ("tensor" if _prints_as_tensor(type(t)) else type(t).__name__) + "("
     notes = [f"device='{t.device}'"] if _names_device(t.device) else []
     if t.is_meta:
@@ -100,6 +102,21 @@ def tensor_text(t, contents: str | None = None) -> str:
     if "_tangents" in t.__dict__:
         notes += [f"tangent={tangent}" for tangent in reversed(t.__dict__["_tangents"].values())][:1]
     return _with_notes(prefix + contents, notes, len(prefix))
+
+
+def _batched_text(t) -> str:
+    """A tensor of a ``vmap``: which one, and the values of all examples."""
+    from .autograd import mode
+    from .tensor import wrap
+
+    array = t._array
+    value = tensor_text(wrap(array.inner))
+    if not array.mapped:
+        return value
+    levels = mode.maps()
+    number = levels.index(array.level) + 1 if array.level in levels else array.level.depth
+    value = value.replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {value}\n)"
 
 
 def _prints_as_tensor(cls) -> bool:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
+import types
+import typing
+from typing import Final, NamedTuple
+
 from . import export as _export
 from .compat import missing as _missing
 
 __all__ = [
+    "Attribute",
+    "Final",
+    "annotate",
     "export",
     "freeze",
     "ignore",
     "is_scripting",
     "is_tracing",
+    "isinstance",
     "load",
     "optimize_for_inference",
     "save",
@@ -61,6 +70,52 @@ def freeze(mod, *args, **kwargs):
 
 
 optimize_for_inference = freeze
+
+
+class Attribute(NamedTuple):
+    """A value and the type that a script would give it."""
+
+    value: object
+    type: object
+
+
+def annotate(the_type, the_value):
+    """The value itself: a type is only for readers."""
+    return the_value
+
+
+def isinstance(obj, target_type) -> bool:
+    """Is it of this type, or of one of these? Types of elements are looked at too.
+
+    >>> rushlight.jit.isinstance([1, "a"], list[int])
+    False
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, one) for one in target_type)
+    origin, inner = typing.get_origin(target_type) or target_type, typing.get_args(target_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance(obj, type(None) if one is None else one) for one in inner)
+    if origin in (list, tuple, dict) and not inner and target_type != tuple[()]:
+        _refuse_bare(getattr(target_type, "__name__", str(target_type)), origin)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is list:
+        return all(isinstance(one, inner[0]) for one in obj)
+    if origin is dict:
+        return all(isinstance(k, inner[0]) and isinstance(v, inner[1]) for k, v in obj.items())
+    if origin is tuple:
+        return len(obj) == len(inner) and all(isinstance(one, kind) for one, kind in zip(obj, inner))
+    return True
+
+
+def _refuse_bare(name: str, origin: type) -> None:
+    if origin is dict:
+        raise RuntimeError(
+            f"Attempted to use {name} without contained types. Please add contained type, e.g. {name}[int, int]"
+        )
+    raise RuntimeError(
+        f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]"
+    )
 
 
 def is_scripting() -> bool:

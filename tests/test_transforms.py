@@ -382,3 +382,67 @@ def test_compiled_vmap_knows_what_it_captures():
             assert _same(a, b)
         with rushlight.no_grad():
             weight.mul_(0.5)
+
+
+# -- custom Functions and printing in a vmap ---------------------------------------------------------------------------
+
+
+class Product(rushlight.autograd.Function):
+    """x · y + k, with a rule of its own for many examples."""
+
+    told: list = []
+
+    @staticmethod
+    def forward(x, y, k):
+        return x * y + k
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x, None
+
+    @staticmethod
+    def vmap(info, in_dims, x, y, k):
+        Product.told.append((info.batch_size, info.randomness, in_dims, tuple(x.shape), tuple(y.shape)))
+        return Product.apply(x, y, k), 0
+
+
+def test_a_functions_own_vmap():
+    x, y = rushlight.arange(6.0).reshape(2, 3), rushlight.arange(3.0)
+    Product.told.clear()
+    made = rushlight.vmap(Product.apply, in_dims=(0, None, None))(x, y, 3)
+    assert made.equal(x * y + 3)
+    assert Product.told == [(2, "error", (0, None, None), (2, 3), (3,))]
+    grads = rushlight.func.vmap(rushlight.func.grad(lambda a, b: Product.apply(a, b, 1).sum()))(x, x + 1)
+    assert grads.equal(x + 1) and len(Product.told) == 2
+    leaf = x.clone().requires_grad_()
+    rushlight.vmap(Product.apply, in_dims=(0, 0, None))(leaf, x, 3).sum().backward()
+    assert leaf.grad.equal(x)
+    twice = rushlight.vmap(rushlight.vmap(Product.apply, in_dims=(0, 0, None)), in_dims=(0, 0, None))(x, x, 1)
+    assert twice.equal(x * x + 1) and Product.told[-1][3] == (2, 3)
+
+    class Both(Product):
+        generate_vmap_rule = True
+
+    with pytest.raises(RuntimeError, match="both generate_vmap_rule=True and an overridden vmap"):
+        rushlight.vmap(Both.apply)(x, x, x)
+
+
+def test_mapped_tensors_print():
+    texts = []
+
+    def inside(v):
+        texts.append(repr(v))
+        return v
+
+    rushlight.vmap(inside)(rushlight.arange(4.0).reshape(2, 2))
+    rushlight.vmap(rushlight.vmap(inside))(rushlight.arange(2).reshape(1, 2))
+    assert texts == [  # PyTorch's
+        "BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[0., 1.],\n            [2., 3.]])\n)",
+        "BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n"
+        "        tensor([[0, 1]])\n    )\n)",
+    ]

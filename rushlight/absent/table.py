@@ -549,15 +549,10 @@ PARTS = {
         nothing="set_fusion_strategy enable_onednn_fusion",
         no="onednn_fusion_enabled",
         blocks="fuser optimized_execution strict_fusion",
-        classes="ScriptModule ScriptFunction RecursiveScriptModule TracedModule TopLevelTracedModule Attribute "
+        classes="ScriptModule ScriptFunction RecursiveScriptModule TracedModule TopLevelTracedModule "
         "CompilationUnit Future",
         errors="Error TracerWarning TracingCheckError",
         functions="fork wait trace_module jit_module_from_flatbuffer",
-        values={
-            "Final": typing.Final,
-            "annotate": lambda the_type, the_value: the_value,
-            "isinstance": isinstance,
-        },
     ),
     "jit._script": Part(_SCRIPT, classes="ScriptModule RecursiveScriptModule"),
     "jit._trace": Part(_SCRIPT, classes="TopLevelTracedModule TracedModule", here={"is_tracing": "jit.is_tracing"}),

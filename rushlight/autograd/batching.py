@@ -89,6 +89,19 @@ class Vmap(mode.Mapping):
         """The sum over the examples."""
         return _recorded(t, self._summed(t._array), Collapsed, self)
 
+    def outside(self, function, *args):
+        """``function(*args)`` as if this level were not on."""
+        before = state.interceptors
+        state.interceptors = tuple(handler for handler in before if handler is not self)
+        try:
+            return function(*args)
+        finally:
+            state.interceptors = before
+
+    def inside(self, value, dim: int | None):
+        """A result made outside, of this level if it has the examples along a dimension; nothing is recorded."""
+        return value if dim is None or not isinstance(value, Tensor) else wrap(self._split(value._array, dim))
+
     # On arrays. Where an inner level lies on top, this one is found below it: ``_under``.
 
     def _lifted(self, array):

@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..engine import namespace_of
 from ..tensor import Tensor, wrap
@@ -143,6 +143,14 @@ class Function:
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """``vmap(info, in_dims, *args)``: outputs and their dimensions, for whole arguments; ``info.batch_size``."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
@@ -163,7 +171,8 @@ class Function:
         node = cls._backward_cls(args, cls._context_cls)
         ctx = node.context
         if separate:
-            result = mode.without_grad(cls.forward, *args)
+            forward = _mapped_forward(cls, args) if mode.active and mode.maps() else cls.forward
+            result = mode.without_grad(forward, *args)
             mode.without_grad(cls.setup_context, ctx, args, result)
         else:
             result = mode.without_grad(cls.forward, ctx, *args)
@@ -187,6 +196,48 @@ class Function:
                             level.give(y, _tangent_of(y, tangent))
         ctx._saved_for_forward = ()
         return result
+
+
+class VmapInfo(NamedTuple):
+    """What ``Function.vmap`` is told."""
+
+    batch_size: int
+    randomness: str
+
+
+def _mapped_forward(cls, args):
+    """How ``forward`` runs in a ``vmap``: as it is, its operators being mapped, or by the ``vmap`` of its class."""
+    if cls.vmap is Function.vmap:
+        return cls.forward
+    if cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            "ambiguity. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    arrays = [a._array for a in args if isinstance(a, Tensor)]
+    level = next((one for one in reversed(mode.maps()) if any(one.holds(a) for a in arrays)), None)
+    return cls.forward if level is None else functools.partial(_by_own_vmap, cls, level)
+
+
+def _by_own_vmap(cls, level, *args):
+    """``cls.vmap`` on what lies under the level; its results are of the level again."""
+    whole, in_dims = [], []
+    for a in args:
+        mapped, array = level._below(a._array) if isinstance(a, Tensor) else (False, None)
+        whole.append(a if array is None else wrap(array))
+        in_dims.append(0 if mapped else None)
+    made = level.outside(cls.vmap, VmapInfo(level.size, level.randomness), tuple(in_dims), *whole)
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise RuntimeError(
+            f"expected the vmap staticmethod of {cls.__name__} to have two returns, an output and out_dims with pytree "
+            "structure compatible with the output."
+        )
+    output, out_dims = made
+    if not isinstance(output, tuple):
+        return level.inside(output, out_dims)
+    dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(output)
+    return tuple(level.inside(one, dim) for one, dim in zip(output, dims, strict=True))
 
 
 class FunctionNode(Node):

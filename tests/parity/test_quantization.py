@@ -65,6 +65,10 @@ for i in range(4):
     x[0] = 10.0 * i
     o(x)
     show(o, o.calculate_qparams(), o.histogram.sum())
+o = Q.HistogramObserver(bins=300)
+for i in range(4):
+    o(torch.full((3,), 2.0) if i == 0 else torch.randn(500) * i + i)
+    show(o, o.calculate_qparams(), o.histogram.sum(), o.histogram[::29])
 f = Q.FakeQuantize()
 f(torch.randn(5))
 f.disable_observer()

@@ -356,12 +356,11 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         return self.min_val + weight * (least - self.min_val), self.max_val + weight * (most - self.max_val)
 
 
-class HistogramObserver(UniformQuantizationObserverBase):
-    """A histogram of all that came; the range is cut where that makes the squared error of the codes smallest.
+_PARTS = 16  # of a bin, when its counts move to a wider histogram
 
-    Differs from PyTorch: where a batch widens the range, counts move to the bins of the wider histogram by their
-    centres, so scales may differ from PyTorch's by a bin.
-    """
+
+class HistogramObserver(UniformQuantizationObserverBase):
+    """A histogram of all that came; the range is cut where that makes the squared error of the codes smallest."""
 
     histogram: Tensor
 
@@ -399,7 +398,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
             x = x[x.isfinite()]
         least = PUBLIC["minimum"](x.amin(), self.min_val)
         most = PUBLIC["maximum"](x.amax(), self.max_val)
-        counts = PUBLIC["histc"](x, self.bins, least.item(), most.item()) if least != most else self._one_bin(x)
+        counts = PUBLIC["histc"](x, self.bins, least.item(), most.item())
         if self.histogram.sum() > 0:
             counts = counts + self._moved(least, most)
         self.histogram.copy_(counts)
@@ -407,19 +406,17 @@ class HistogramObserver(UniformQuantizationObserverBase):
         self.max_val.copy_(most)
         return x_orig
 
-    def _one_bin(self, x):
-        counts = PUBLIC["zeros"](self.bins)
-        counts[0] = x.numel()
-        return counts
-
     def _moved(self, least, most):
-        """The counts so far, in the bins of a range that may be wider."""
+        """The counts so far, in the bins of a range that may be wider: parts of a bin go where their centres lie."""
         if least == self.min_val and most == self.max_val:
             return self.histogram
-        width = (self.max_val - self.min_val) / self.bins
-        centres = self.min_val + (PUBLIC["arange"](self.bins) + 0.5) * width
-        bins = ((centres - least) / (most - least) * self.bins).long().clamp(0, self.bins - 1)
-        return PUBLIC["zeros"](self.bins).index_add(0, bins, self.histogram)
+        parts = self.bins * _PARTS
+        width = (self.max_val - self.min_val) / parts
+        centres = PUBLIC["linspace"](self.min_val.item(), self.max_val.item(), parts + 1)[:-1] + 0.5 * width
+        edges = PUBLIC["linspace"](least.item(), most.item(), self.bins + 1)
+        bins = (PUBLIC["bucketize"](centres, edges, right=True) - 1).clamp(0, self.bins - 1)
+        counts = self.histogram.repeat_interleave(_PARTS) / _PARTS
+        return PUBLIC["zeros"](self.bins).index_add(0, bins, counts)
 
     def calculate_qparams(self):
         if self.min_val.item() == float("inf"):
