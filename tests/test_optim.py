@@ -284,3 +284,23 @@ def test_autocast_and_scaler_train():
     scaler.step(optimizer)
     scaler.update()
     assert scaler.get_scale() == 4.0 and rushlight.allclose(w, rushlight.full((2, 2), 0.8))
+
+
+def test_parameters_that_a_program_holds_are_updated_in_place(monkeypatch):
+    """A compiled forward in an eager loop: the optimizer fetches what the program has, and takes its fast way."""
+    pytest.importorskip("jax")
+    slow = []
+    monkeypatch.setattr(base.PureOptimizer, "_update_checked", lambda self, *args: slow.append(args))
+    losses = []
+    for compiled in (False, True):
+        rushlight.manual_seed(0)
+        model = rushlight.nn.Sequential(rushlight.nn.Linear(4, 8), rushlight.nn.Tanh(), rushlight.nn.Linear(8, 1))
+        run = rushlight.compile(model) if compiled else model
+        optimizer = rushlight.optim.AdamW(model.parameters(), lr=0.05)
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = (run(rushlight.ones(3, 4)) - 3).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[:5] == pytest.approx(losses[5:], rel=1e-5) and losses[4] < losses[0] and not slow

@@ -422,7 +422,11 @@ class PureOptimizer(Optimizer):
                 state = {}
                 if counts:
                     first = self._start(group, p, state, first)
-            if job is not None and _plain(p, g, state) and job(p._array, g._array, state, later):
+            if (
+                job is not None
+                and (_plain(p, g, state) or _came_home(p, g, state))
+                and job(p._array, g._array, state, later)
+            ):
                 (p._storage or p._counted()).version += 1
             elif g.is_sparse:
                 without_grad(self.sparse_update, p, g, state, option)
@@ -628,6 +632,16 @@ def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
             return False
         return not state or _fits(state, a, a.shape)
     return not state or _fits(state, a, None)
+
+
+def _came_home(p: Tensor, g: Tensor, state: dict) -> bool:
+    """``_plain``, once what a compiled program holds was fetched: as after a compiled forward in an eager loop."""
+    held = [t for t in (p, g, *state.values()) if isinstance(t, Tensor) and t._view is not None]
+    if not held or any(t._view.base is not None for t in held):
+        return False
+    for t in held:
+        t._come_home()
+    return _plain(p, g, state)
 
 
 def _fits(state: dict, a, shape) -> bool:
