@@ -57,9 +57,8 @@ class Interpreter:
                 number += 1
             for done in last.get(at, ()):  # nobody asks for these any more
                 made[done] = []
-        found = [self.leave(outputs[i], place) for i in live]
-        self.wait()  # until then arrays of JAX's must not be freed
-        return found
+        self.wait()  # until then arrays of JAX's must not be freed, and results not be read
+        return [self.leave(outputs[i], place) for i in live]
 
 
 def _last_uses(calls: list) -> dict[int, list[int]]:
@@ -102,7 +101,9 @@ def _with_cupy() -> Interpreter:
     import cupyx.scipy.special
 
     def leave(a, place):
-        return jax.dlpack.from_dlpack(cupy.ascontiguousarray(a))
+        """In memory of JAX's own: its CUDA graphs cannot change from one allocator's to another's."""
+        shared = jax.dlpack.from_dlpack(cupy.ascontiguousarray(a))
+        return jax.device_put(shared, place, may_alias=False)
 
     enter = lambda a: cupy.asarray(a) if isinstance(a, np.ndarray) else cupy.from_dlpack(a)
     return Interpreter(cupy, cupyx.scipy.special, enter, leave, lambda: cupy.cuda.get_current_stream().synchronize())
