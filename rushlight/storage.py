@@ -326,7 +326,15 @@ def _of_bytes(data: bytes) -> UntypedStorage:
     return UntypedStorage(np.frombuffer(data, np.uint8).copy())
 
 
+_warned = False
+
+
 def warn_typed() -> None:
+    """Say that typed storages are deprecated, once in a process."""
+    global _warned
+    if _warned:
+        return
+    _warned = True
     warnings.warn(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
         "storage class. This should only matter to you if you are using storages directly.  To access "

@@ -147,3 +147,13 @@ def test_xla_keeps_indices_out_of_range_silently_inside():
     assert x[rushlight.tensor([0, 9])].shape == (2,)
     with pytest.raises(IndexError, match="index 9 is out of bounds"):
         x[9]
+
+
+def test_what_is_picked_by_arrays_lies_in_order():
+    """``view`` needs it; NumPy lays the dimensions of the index outermost."""
+    x, i = rushlight.arange(60.0).view(3, 4, 5), rushlight.tensor([2, 0])
+    b = rushlight.tensor([True, False, False, True])
+    for picked in (x.index_select(1, i), x[:, i], x[:, :, i], x[:, i, i], x[:, b], x[:, i[:, None]]):
+        assert picked.is_contiguous() and picked.view(-1).tolist() == picked.flatten().tolist()
+    assert rushlight.equal(x.index_select(2, i), rushlight.stack([x[:, :, 2], x[:, :, 0]], 2))
+    assert rushlight.permute_copy(x, (2, 0, 1)).is_contiguous()

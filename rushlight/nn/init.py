@@ -90,6 +90,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
+    if tensor.is_meta:
+        return tensor
     low, high = (a - mean) / std, (b - mean) / std
     if _normal_cdf(high) - _normal_cdf(low) >= 0.3:
         _reject_from_normal(tensor, mean, std, a, b, generator)
@@ -157,6 +159,8 @@ def dirac_(tensor, groups=1):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
+    if tensor.is_meta:
+        return tensor
     channels = tensor.shape[0] // groups
     centre = tuple(n // 2 for n in tensor.shape[2:])
     tensor.zero_()
@@ -234,7 +238,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     """Orthonormal rows or columns (of the tensor flattened to a matrix), times ``gain``: Saxe et al., 2013."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
@@ -250,6 +254,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Normal numbers, a share of ``sparsity`` in each column set to zero: Martens, 2010."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)

@@ -601,12 +601,9 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
         xp, value = namespace_of(input._array), fill_value(value or 0, dtype)
         if input._array.__class__ is SPREAD.array or (mode.active and mode.maps()):  # laid, or of levels, as that is
             return finish(xp.full_like(input._array, value, dtype=dtype.numpy), requires_grad)
-        return finish(xp.full(shape, value, dtype=dtype.numpy), requires_grad)
-    plain = dense_strides(shape, range(len(shape)))
-    if memory_format is preserve_format:
-        strides = layouts.preserved(shape, input.stride()) if layouts.watched else plain
-    else:
-        strides = dense_strides(shape, memory_order(memory_format, len(shape)))
+        made = xp.full(shape, value, dtype=dtype.numpy)
+        return finish(made.laid(_strides_like(input, memory_format)) if input.is_meta else made, requires_grad)
+    plain, strides = dense_strides(shape, range(len(shape))), _strides_like(input, memory_format)
     if strides == plain:
         return finish(_filled(shape, value, dtype, place), requires_grad)
     array = _strided(shape, strides, dtype, place)
@@ -615,6 +612,13 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
     elif value is not None:
         array = _filled(shape, value, dtype, place)
     return finish(array, requires_grad)
+
+
+def _strides_like(input, memory_format) -> tuple[int, ...]:
+    shape = input._array.shape
+    if memory_format is not preserve_format:
+        return dense_strides(shape, memory_order(memory_format, len(shape)))
+    return layouts.preserved(shape, input.stride()) if layouts.watched else dense_strides(shape, range(len(shape)))
 
 
 def _new(make):
@@ -744,7 +748,8 @@ def _strided(size, stride, dtype, device):
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if device.type != "cpu" or any(n < 0 for n in size):
-        return _filled(size, None, dtype, device)
+        made = _filled(size, None, dtype, device)
+        return made.laid(tuple(stride)) if device.type == "meta" else made
     extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
     memory = np.empty(extent, dtype.numpy)
     layouts.watch()

@@ -480,10 +480,14 @@ def _copying(call, node):
     @functools.wraps(declared.forward)
     def forward(xp, *args, **static):
         out = declared.forward(xp, *args, **static)
-        return tuple(xp.asarray(o, copy=True) for o in out) if isinstance(out, tuple) else xp.asarray(out, copy=True)
+        return tuple(_copied(xp, o) for o in out) if isinstance(out, tuple) else _copied(xp, out)
 
     forward.__name__ = declared.name + "_copy"
     return op(node=node, exact=True, x=declared.rules["x"].function)(forward)
+
+
+def _copied(xp, x):
+    return xp.array(x, copy=True, order="C")
 
 
 def _exchanged(function, original, replacement):

@@ -1,4 +1,4 @@
-"""PyTorch's operator database on the meta device: shapes and dtypes are those of the same call on the CPU.
+"""PyTorch's operator database on the meta device: shapes and dtypes as on the CPU, strides as PyTorch's there.
 
 python tests/parity/metadb.py add nn.functional.pad    some entries
 python tests/parity/metadb.py --all                    everything, a line for each that differs
@@ -71,16 +71,69 @@ def _compare_gradients(given, result):
             raise Unlike(f"a gradient {tuple(g.shape)} {g.dtype} of {tuple(t.shape)} {t.dtype}")
 
 
+# Strides that stay different, by entry or by its first part, and why.
+OTHER_STRIDES = {
+    "fft": "PyTorch lays the dimensions that were transformed innermost",
+    "stft": "the same",
+    "quantile": "PyTorch joins the quantiles in a last dimension and moves it",
+    "nanquantile": "the same",
+    "unravel_index": "the same, of the coordinates",
+    "unsafe_chunk": "PyTorch's are views of one piece of memory",
+    "nn.functional.max_pool2d": "the places of the maxima are in plain order here, when nobody asked for them",
+    "nn.functional.max_unpool2d": "on the meta device PyTorch forgets the layout that it keeps on the CPU",
+    "triangular_solve": "the copy of the matrix is in plain order",
+    "svd": "on the meta device PyTorch's lie otherwise than on its CPU",
+    "svd_lowrank": "the same",
+    "pca_lowrank": "the same",
+    "linalg.svd": "the same",
+    "linalg.eig": "the same",
+}
+
+
+def other_strides(op, samples: int = 4) -> list:
+    """(given shapes, PyTorch's strides, ours) of the samples whose results lie otherwise on the meta device."""
+    f, found = opdb.counterpart(op), []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for _, sample in opdb.samples_of(op, opdb.Options(samples=samples)):
+            given = (sample.input, tuple(sample.args), dict(sample.kwargs))
+            try:
+                theirs = call(op.op, convert.like(given, lambda t: t.detach().to("meta")))
+                on_meta = convert.like(convert.Converter()(given), lambda t: t.detach().to("meta"))
+                pair = [steps(theirs), steps(call(f, on_meta))]
+            except Exception:
+                continue  # one of them refuses, see ``check``
+            if pair[0] != pair[1]:
+                found.append(([tuple(t.shape) for t in convert.tensors(given)], *pair))
+    return found
+
+
+def steps(result) -> list:
+    """Strides of results; those of dimensions of size 1, and of what is empty, are anybody's."""
+    return [
+        tuple(s if n > 1 else None for n, s in zip(t.shape, t.stride())) if t.numel() else None
+        for t in convert.tensors(result)
+    ]
+
+
+def keeps_other_strides(name: str) -> bool:
+    return bool({name, name.partition(".")[0], name.partition("|")[0]} & OTHER_STRIDES.keys())
+
+
 def described(result):
     return [(tuple(t.shape), t.dtype) for t in convert.tensors(result)]
 
 
 def main(names):
     chosen = opdb.SCORED if "--all" in names else names
-    counts = dict.fromkeys(("agrees", "values", "differs"), 0)
+    counts = dict.fromkeys(("agrees", "values", "differs", "strides", "kept strides"), 0)
     for name in chosen:
         try:
             answer = check(opdb.ENTRIES[name])
+            for row in other_strides(opdb.ENTRIES[name]):
+                counts["kept strides" if keeps_other_strides(name) else "strides"] += 1
+                if not keeps_other_strides(name):
+                    print(name, *row, flush=True)
         except Exception as error:
             answer = "differs"
             print(f"{name}: {type(error).__name__} {str(error)[:150]!r}", flush=True)

@@ -35,6 +35,12 @@ def test_shapes_and_dtypes_of_the_operator_database(name, request):
         assert not on_meta_in_pytorch(opdb.ENTRIES[name]), "PyTorch needs no values"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_strides_of_the_operator_database(name):
+    if not metadb.keeps_other_strides(name):
+        assert metadb.other_strides(opdb.ENTRIES[name]) == []
+
+
 def on_meta_in_pytorch(op) -> bool:
     """Does PyTorch give a result for every sample on the meta device?"""
     import convert

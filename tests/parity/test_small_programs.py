@@ -64,6 +64,7 @@ def _every_warning():
     for library in (torch, rushlight):
         library.set_warn_always(True)
     torch.storage._reset_warn_typed_storage_removal()  # it is told once in a process, whatever one asks for
+    rushlight.storage._warned = False
     yield
     for library in (torch, rushlight):
         library.set_warn_always(False)

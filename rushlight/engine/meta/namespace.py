@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from ...device import device
+from ...layout import dense_strides
 from ..fallback import through
+from ..numpy import layouts
 from ..numpy import namespace as numpy_engine
 from .array import NO_DATA, Meta
 
@@ -40,7 +42,7 @@ def once(name: str, function, constants: tuple, *args):
     except TypeError:  # an argument that cannot be a key
         key, known = None, None
     if known is None:
-        known = _evaluated(name, function, args, arrays)
+        known = _laid(name, constants, args, _evaluated(name, function, args, arrays), arrays)
         if key is not None:
             _known[key] = known
     return _fresh(known)
@@ -58,6 +60,27 @@ def _evaluated(name, function, args, arrays):
     if _shapes(result) != _shapes(again):
         raise _by_value(name)
     return result
+
+
+def _laid(name, constants, args, result, arrays):
+    """The result of an operator as it would lie in memory: by the rules of the NumPy engine."""
+    o = constants[0] if constants else None
+    if not hasattr(o, "promote") or o.view:
+        return result
+    out, auxiliary = result
+    if name in layouts.COLUMNS:
+        out = layouts.by_columns(out, name, args[-1])
+    rule = layouts.rule_of(o, o.node)
+    parts: list[Meta] = []
+    _scan(out, parts)
+    if rule is None or all(a.steps is None for a in (*arrays, *parts)):
+        return out, auxiliary
+    given = args[len(constants)]
+    if out.__class__ is tuple:
+        out = tuple([rule(a, given) if a.shape == out[0].shape else a for a in out])
+    elif out.ndim > 1:
+        out = rule(out, given)
+    return out, auxiliary
 
 
 def _by_value(name):
@@ -105,7 +128,12 @@ class _First:
             return np.broadcast_to(np.zeros((), a.dtype), a.shape)
         if a.ndim < 2:
             return np.linspace(0.25, 0.75, a.size).reshape(a.shape).astype(a.dtype)
-        return np.array(np.broadcast_to(np.eye(*a.shape[-2:]), a.shape)).astype(a.dtype)
+        made = np.array(np.broadcast_to(np.eye(*a.shape[-2:]), a.shape), a.dtype, order="C")
+        if a.steps is None:
+            return made
+        laid = a.laid_out()
+        laid[...] = made
+        return laid
 
 
 class _Second(_First):
@@ -122,7 +150,7 @@ def _scan(value, arrays: list):
     kind = value.__class__
     if kind is Meta:
         arrays.append(value)
-        return value.shape, value.dtype
+        return value.shape, value.dtype, value.steps
     if kind is tuple or kind is list:
         return kind, tuple([_scan(part, arrays) for part in value])
     if kind is dict:
@@ -157,6 +185,8 @@ def _abstract(value):
         return {name: _abstract(part) for name, part in value.items()}
     if hasattr(value, "tree_flatten"):  # what a fused body of XLA's keeps for a backward that nobody will run here
         return None
+    if value.__class__ is np.ndarray:
+        return Meta.like(value)
     return Meta(value.shape, value.dtype) if hasattr(value, "dtype") and hasattr(value, "shape") else value
 
 
@@ -212,6 +242,8 @@ def place_of(d):
 
 
 def to_device(array, d) -> Meta:
+    if array.__class__ is np.ndarray and not array.flags.c_contiguous:
+        return Meta(array.shape, array.dtype).laid(layouts.preserved(array.shape, layouts.strides_of(array)))
     return Meta(array.shape, array.dtype)
 
 
@@ -251,7 +283,7 @@ def on_host(function, name, *arrays):
 
 def asarray(x, dtype=None, copy=None) -> Meta:
     x = x if x.__class__ is Meta else np.asarray(x)
-    return Meta(x.shape, dtype or x.dtype)
+    return Meta(x.shape, dtype or x.dtype, getattr(x, "steps", None))
 
 
 def astype(x, dtype) -> Meta:
@@ -259,11 +291,11 @@ def astype(x, dtype) -> Meta:
 
 
 def alias(x) -> Meta:
-    return Meta(x.shape, x.dtype)
+    return x.copy()
 
 
 def lay_out(x, order) -> Meta:
-    return x
+    return x.laid(dense_strides(x.shape, order))
 
 
 def full(shape, fill_value, dtype=None, device=None) -> Meta:

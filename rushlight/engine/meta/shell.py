@@ -19,11 +19,11 @@ __all__ = ["Shell"]
 class Shell(Meta):
     """What a wrapper says it is."""
 
-    __slots__ = ("place", "steps")
+    __slots__ = ("place",)
 
     def __init__(self, shape, dtype, place, steps=None):
-        super().__init__(shape, dtype)
-        self.place, self.steps = place, steps  # strides, in elements; None: one after the other
+        super().__init__(shape, dtype, steps)
+        self.place = place
 
     def copy(self) -> Shell:
         return Shell(self.shape, self.dtype, self.place, self.steps)

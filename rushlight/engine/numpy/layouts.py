@@ -39,8 +39,8 @@ def each_alone(out, operands):
 
 
 def _each(out, operands, alike):
-    operands = [a for a in operands if a.__class__ is np.ndarray and a.ndim]
-    if alike and all(a.flags.c_contiguous for a in operands):
+    operands = [a for a in operands if hasattr(a, "strides") and a.ndim]
+    if alike and all(_in_order(a) for a in operands):
         return plain(out)
     known = [strides_of(a) for a in operands]
     if alike:
@@ -55,9 +55,7 @@ def _each(out, operands, alike):
 
 def plain(out, operands=None):
     """In plain order, whatever the operands."""
-    return (
-        out if out.flags.c_contiguous and _is_canonical(out) else laid(out, dense_strides(out.shape, range(out.ndim)))
-    )
+    return out if _in_order(out) and _is_canonical(out) else laid(out, dense_strides(out.shape, range(out.ndim)))
 
 
 def like(out, operands):
@@ -112,6 +110,8 @@ def preserved(shape, strides) -> tuple[int, ...]:
 
 def laid(out, strides):
     """``out`` with these strides (in elements): itself, or a copy."""
+    if hasattr(out, "laid"):
+        return out.laid(strides)
     size = out.itemsize
     wanted = tuple([s * size for s in strides])
     if out.strides == wanted or not out.size:
@@ -138,6 +138,10 @@ def _columns(out):
         return out
     *batch, rows, columns = range(out.ndim)
     return laid(out, dense_strides(out.shape, (*batch, columns, rows)))
+
+
+def _in_order(array) -> bool:
+    return array.steps is None if hasattr(array, "steps") else array.flags.c_contiguous
 
 
 def _is_canonical(out) -> bool:

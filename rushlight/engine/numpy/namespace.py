@@ -311,7 +311,18 @@ def real(x):
 
 
 def getitem(x, index):
-    return x[index]
+    """What is picked by arrays lies in plain order, as in PyTorch; NumPy lays the dimensions of the index outermost."""
+    if index.__class__ is not tuple or not index or index[-1].__class__ is not np.ndarray:
+        return x[index]
+    before = index[:-1]
+    if before and index[-1].dtype.kind in "iu" and x.flags.c_contiguous and builtins.all(map(_is_whole, before)):
+        return x.take(index[-1], len(before))
+    out = x[index]
+    return out if out.ndim < 2 or out.flags.c_contiguous else np.ascontiguousarray(out)
+
+
+def _is_whole(i) -> bool:
+    return i.__class__ is slice and i == slice(None)
 
 
 def is_traced(x) -> bool:
@@ -529,8 +540,12 @@ def view_as_complex(x):
 # -- what NumPy writes in Python: it would warn under NumPy's name, which our filter does not know -------------------
 
 _quiet = np.errstate(all="ignore")
-cross = _quiet(np.cross)
 sinc = _quiet(np.sinc)
+
+
+@_quiet
+def cross(x, w, axis=-1):
+    return np.ascontiguousarray(np.cross(x, w, axis=axis))
 
 
 @_quiet
