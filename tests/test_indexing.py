@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,8 @@ def test_gradients(name):
 
 def test_indices_may_be_computed_in_compiled_code():
     import jax
+
+    importlib.import_module("rushlight.engine.xla.namespace")  # sets how wide JAX's numbers are, before it traces
 
     def picked(array, index):
         x = wrap(array) * 1.0
