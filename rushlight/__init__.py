@@ -121,6 +121,7 @@ _LATER = (
     "inspect",
     "jit",
     "library",
+    "masked",
     "multiprocessing",
     "nn",
     "onnx",

@@ -862,6 +862,7 @@ def manual_seed(seed: _int) -> _Generator:
     """Seed the default generator; the numbers that follow are PyTorch's for the same seed."""
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: _float = 0.0, reduction: _float = 0) -> _Tensor:
     """`nn.functional.margin_ranking_loss` with the reduction as a number."""
+from rushlight import masked as masked
 def masked_fill(input: _Tensor, mask: _Tensor, value: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with `value` where `mask` is True."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: Any, *, out: _Tensor | None = None) -> _Tensor:

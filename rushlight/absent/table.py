@@ -55,7 +55,7 @@ _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes o
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
 _VISION = "this part of torchvision is not built yet"
 _LATER = "it is not built yet"
-_NESTED = "there are no nested or masked tensors; pad them, and mask what was padded"
+_NESTED = "there are no nested or masked tensors; pad them, and mask what was padded: masked.sum(x, mask=mask)"
 _SPARSE = "sparse tensors are COO, CSR or CSC"
 _PIPES = "there are no data pipes; use Dataset or IterableDataset"
 _SYMBOLS = "sizes are numbers here; rushlight.export takes dynamic_shapes"

@@ -47,7 +47,6 @@ GRADIENT_FACTOR = {"value": 1, "grad": 10, "gradgrad": 100}
 
 EXCLUDED = {
     **dict.fromkeys(["to_sparse", "sparse.sampled_addmm", "sparse.mm"], "sparse"),
-    **dict.fromkeys([o.name for o in op_db if o.name.startswith("masked.")], "torch.masked"),
     **dict.fromkeys([o.name for o in op_db if o.name.startswith("jiterator")], "compiles CUDA source"),
     **dict.fromkeys([o.name for o in op_db if o.name.startswith("torch.ops.")], "not public: torch.ops"),
     **dict.fromkeys(["torch._scaled_mm", "torch._scaled_mm_v2"], "float8 matrix products of CUDA, not public"),
