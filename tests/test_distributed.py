@@ -271,6 +271,29 @@ print("after", flush=True)
     assert world(tmp_path, 2, body) == ["of another thread\nafter\n"] * 2
 
 
+def test_lines_of_gloo_that_come_mixed_are_left_out():
+    """Several devices of a process connect at once, and each writes its line in pieces."""
+    from rushlight.engine.xla import world as joined
+
+    end = b" is connected to 3 peer ranks. Expected number of connected peer ranks is : 3"
+    mixed = (
+        b"[Gloo] Rank [Gloo] Rank 1"
+        + end
+        + b"\nmine 1\n2"
+        + end
+        + b"\n[Gloo] Rank 0[Gloo] Rank 3"
+        + end
+        + end
+        + b"\n\n"
+    )
+    (source, sink), (found, kept) = os.pipe(), os.pipe()
+    os.write(sink, mixed + b"\n4\n" + b"[Gloo] Rank 5" + end + b"\nlast\n")
+    os.close(sink)
+    joined._pump(source, kept)
+    with open(found, "rb") as read:
+        assert read.read() == b"mine 1\n\n4\nlast\n"
+
+
 def test_nothing_of_ours_is_printed(tmp_path):
     body = """
 join()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import socket
 import sys
 import threading
@@ -115,10 +116,20 @@ def quiet(stream: int = 1):
             pump.join(1.0)  # a process that was started meanwhile may hold the pipe: then it pumps on
 
 
+# What gloo says of each device that has connected, in pieces; those of several threads may come mixed.
+_GLOO = re.compile(
+    rb"(?:\[Gloo\] Rank |\d+| is connected to | peer ranks\. |Expected number of connected peer ranks is : )*\n?"
+)
+
+
 def _pump(source: int, kept: int) -> None:
+    begun = 0  # of gloo's lines, whose ends are still to come
     with open(source, "rb") as lines, open(kept, "wb", buffering=0) as out:
         for line in lines:
-            if not line.startswith(b"[Gloo]") and b"recoverable task feature" not in line:
+            begun += line.count(b"[Gloo] Rank ")
+            if line.startswith(b"[Gloo]") or (begun and _GLOO.fullmatch(line)):
+                begun = max(begun - 1, 0)
+            elif b"recoverable task feature" not in line:
                 out.write(line)
 
 
