@@ -163,7 +163,8 @@ class Compiled:
                     raise
                 return self._in_parts(error, args, kwargs)
         try:
-            return entry.program(entry.with_bound(given), (self._fn, args, kwargs))
+            bound = entry.with_bound(given) if entry.places else given
+            return entry.program(bound, (self._fn, args, kwargs))
         except Outdated:
             entry.program = None
             return self._run(entry, args, kwargs, given)
@@ -264,7 +265,11 @@ def _tensors(args, kwargs) -> tuple[list[Tensor], tuple | None]:
         flatten((args, kwargs), given)
     else:
         given += args
-    given += [t._grad for t in given if t._grad is not None]
+    gradients = [t._grad for t in given if t._grad is not None]
+    if gradients:
+        given += gradients
+    if len(given) == 2 and given[0] is not given[1]:  # the usual case
+        return given, None
     if len(given) > 1 and len(set(map(id, given))) < len(given):
         return distinct(given)
     return given, None
@@ -296,7 +301,7 @@ class Entry:
 
     def with_bound(self, given) -> list[Tensor]:
         """``given``, and the tensors that the function binds anew."""
-        return self._with_bound(given)[0] if self.places else given
+        return self._with_bound(given)[0]
 
     def _with_bound(self, given):
         bound: list[Tensor] = []
@@ -320,7 +325,9 @@ class Entry:
         """Is the world still as it was when this entry was made? See ``World.unchanged``."""
         if self._world is None:
             return True
-        if not self._others.isdisjoint(map(id, given)) or any(given[i] is not t for i, t in self._same):
+        if not self._others.isdisjoint(map(id, given)):
+            return False
+        if self._same and any(given[i] is not t for i, t in self._same):
             return False
         if self._bound:
             if self._bound != [signature(place.get()) for place in self.places]:

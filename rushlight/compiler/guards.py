@@ -24,7 +24,7 @@ import time
 import types
 import weakref
 from itertools import chain, repeat
-from operator import attrgetter, call, is_, itemgetter
+from operator import attrgetter, call, getitem, is_, itemgetter
 
 import numpy as np
 
@@ -175,7 +175,7 @@ class World:
         return True
 
     def _now_without_grad(self) -> list[bool]:
-        return list(map(is_, map(_grad, self._tensors), _NONE))
+        return list(map(is_, map(_grad, self._watched), _NONE))
 
     def changes(self):
         """(place, value before) wherever something has changed; Unguardable for a container that grew or shrank."""
@@ -211,6 +211,7 @@ class World:
     def _look(self) -> None:
         self._epoch = epoch.value
         self._cells, self._whole, self._getters, self._spaces, self._contents = [], [], [], [], []
+        self._holders, self._keys = [], []  # of the places that are the only one of their container
         self._growing: list[dict] = []
         self._described, self._seen, self._kept = [], {}, []
         self._names = set().union(*(e.names() for e in self._executed))
@@ -228,17 +229,28 @@ class World:
         self._kept.extend(self._tensors)
         for t in self._tensors:
             self._note(id(t._node), t._array.shape, str(t._array.dtype), _hook_ids(t._node))
+        self._watched = self._with_gradients()
         self._without_grad = self._now_without_grad()
         self._note(self._without_grad)
         self._expected = list(self._passes())
+
+    def _with_gradients(self) -> list[Tensor]:
+        """Those whose ``.grad`` somebody may look at: optimizers do not look at that of a moment or a gradient."""
+        if any("grad" in name and name != "zero_grad" for code in self._users for name in code.co_names):
+            return list(self._tensors)
+        found = [o for o in self._roots if isinstance(o, optimizers.Optimizer)]
+        unseen = {id(value) for o in found for state in o.state.values() for value in state.values()}
+        unseen.update(id(t._grad) for t in self._tensors)
+        return [t for t in self._tensors if id(t) not in unseen or t._grad is not None]
 
     def _passes(self):
         return chain(
             map(_contents, self._cells),
             chain.from_iterable(self._whole),
+            map(getitem, self._holders, self._keys),
             chain.from_iterable(map(call, self._getters, self._spaces)),
             map(_node, self._tensors),
-            map(is_, map(_grad, self._tensors), _NONE),
+            map(is_, map(_grad, self._watched), _NONE),
             map(len, self._growing),  # a new attribute may hide one of the class
             (_END,),
         )
@@ -307,9 +319,11 @@ class World:
         mine = [key for key in keys if not any(place.is_at(container, key) for place in self._but)]
         if whole and len(mine) == len(keys):
             self._whole.append(container.values() if isinstance(container, dict) else container)
+        elif len(mine) == 1:
+            self._holders.append(container)
+            self._keys += mine
         elif mine:
-            first = mine * 2 if len(mine) == 1 else mine  # itemgetter of one key gives no tuple
-            self._getters.append(itemgetter(*first))
+            self._getters.append(itemgetter(*mine))
             self._spaces.append(container)
         self._contents.append((container, keys if whole else tuple(keys), [container[key] for key in keys]))
         for key in keys:

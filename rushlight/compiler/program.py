@@ -25,6 +25,7 @@ from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, ahead, narrowed, trace_backward
 from .tree import Leaf, unflatten
 
+_ndarray = np.ndarray
 _ATTEMPTS = 9  # a signal handler that comes more often than tensors can be gathered must not hold a call up for ever
 _COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
 
@@ -213,14 +214,14 @@ class Program:
         with RUNNING:
             if _forgotten:
                 dissolve_forgotten()
-            self._check_memory(arguments, self._written_group)
-            for _ in range(_ATTEMPTS):
-                run = Run(self._commit, arguments, arrays, call)
-                self._execute_on(self._gathered(arguments), run)
-                if run.outputs:
-                    break  # else somebody took a tensor away: once more, with that
-            else:
-                raise Disturbed
+            counted = [id(t._storage) for t in arguments if t._storage is not None]
+            if counted:
+                self._check_memory(arguments, counted, self._written_group)
+            run, attempts = self._executed(arguments, arrays, call), 1
+            while not run.outputs:  # somebody took a tensor away: once more, with that
+                if attempts == _ATTEMPTS:
+                    raise Disturbed
+                run, attempts = self._executed(arguments, arrays, call), attempts + 1
         for t in self._lent:
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
@@ -229,19 +230,17 @@ class Program:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
 
-    def _gathered(self, arguments) -> Group:
-        """The group that is written, with all its members."""
+    def _executed(self, arguments, arrays, call) -> Run:
+        """Gather the group that is written, with all its members, and run on it."""
         written = self._written_group
         if self._grad_slots:
             self._follow_gradients(arguments, written is None or written.shown or not written.intact)
         if written is None or not written.intact:
             written = self._written_group = self._group(written, self._small_written, self._large_written)
-        return written
-
-    def _execute_on(self, written: Group, run: Run) -> None:
+        run = Run(self._commit, arguments, arrays, call)
         try:
             written.begin(run)
-            run.inputs.append(self._inputs(run.arrays))
+            run.inputs.append(self._inputs(arrays))
             if not self._settled:
                 self._compile(run.inputs)
             if written.awaits(run):  # what is taken out later takes the inputs back
@@ -250,17 +249,18 @@ class Program:
                 else:
                     self._run_apart(run)
             run.finish()
+            return run
         except BaseException:
             # Interrupted: before the program ran, or when its outputs were under way to their places.
             insist(run.finish if run.outputs else written.end)
             with explained(self.place, self._holding):
                 raise
 
-    def _check_memory(self, arguments, written: Group | None) -> None:
-        """Raise if an argument shares its memory with a tensor that is written, or is written and shares it."""
-        counted = [id(t._storage) for t in arguments if t._storage is not None]
-        if not counted:
-            return
+    def _check_memory(self, arguments, counted: list[int], written: Group | None) -> None:
+        """Raise if an argument shares its memory with a tensor that is written, or is written and shares it.
+
+        ``counted`` are the ids of the arguments' storages.
+        """
         if written is not None and written.intact:
             states = {id(written.storage)}
         else:
@@ -290,13 +290,13 @@ class Program:
         for t in arguments:
             if t._view is not None:
                 t._sync()
-            array = computed(t._array)
-            if array.__class__ is np.ndarray:
-                # XLA reads NumPy's memory after the call has returned.
-                if array.nbytes <= _COPIED:
-                    array = array.copy()
-                else:
-                    large = True
+            array = t._array
+            if array.__class__ is not _ndarray:
+                array = computed(array)
+            elif array.nbytes <= _COPIED:  # XLA reads NumPy's memory after the call has returned
+                array = array.copy()
+            else:
+                large = True
             arrays.append(array)
         return arrays, large
 
