@@ -44,7 +44,7 @@ def compile(model=None, *, fallback: bool = False, options: dict | None = None, 
     function that needs a number on its way (``loss.item()``, ``x[mask]``) is cut, with one warning: its Python runs at
     every call, and the modules that it calls are compiled each by itself (``fallback=True``: not even those). With
     ``fullgraph=True`` both are errors. ``options`` go to XLA's compiler. PyTorch's
-    ``mode``, ``dynamic`` and ``backend`` are accepted.
+    ``mode``, ``dynamic`` and ``backend`` are accepted; each shape is a program of its own, with ``dynamic=True`` too.
 
     >>> w = rushlight.ones(2, requires_grad=True)
     >>> @rushlight.compile
