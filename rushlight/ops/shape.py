@@ -40,9 +40,10 @@ _reshape_alias = variant(view_as_shape, "ReshapeAliasBackward0")
 
 def _reshape(x: Tensor, *, shape) -> Tensor:
     """``shape`` as a view where strides allow it, else of a copy. This is ``reshape`` in rules and composites too."""
-    if _is_contiguous(x):
+    strides = _strides(x)
+    if strides is None:
         return view_as_shape(x, shape=shape)
-    if _allow(views.strides(x), shape):
+    if _allow(strides, shape):
         return _reshape_alias(x, shape=shape)
     return unsafe_view(xp_.clone(x), shape=shape)
 
@@ -50,10 +51,14 @@ def _reshape(x: Tensor, *, shape) -> Tensor:
 xp_.reshape = _reshape
 
 
-def _is_contiguous(x: Tensor) -> bool:
-    if x._array.__class__ is _ndarray:
-        return x._array.flags.c_contiguous
-    return x._view is None or views.strides(x).flags.c_contiguous
+def _strides(x: Tensor) -> np.ndarray | None:
+    """An array with the tensor's strides; None if it lies in plain order."""
+    array = x._array
+    if array.__class__ is not _ndarray:
+        if x._view is None:
+            return None
+        array = views.strides(x)
+    return None if array.flags.c_contiguous else array
 
 
 def _allow(strides: np.ndarray, shape) -> bool:
@@ -76,7 +81,8 @@ def view(self, *shape, size=None, dtype=None):
     if dtype is not None or (len(shape) == 1 and hasattr(shape[0], "itemsize") and not is_int(shape[0])):
         return _view_dtype(self, dtype or shape[0])
     shape = _inferred(sizes(shape) if size is None else sizes((size,)), self._array.size)
-    if not (_is_contiguous(self) or _allow(views.strides(self), shape)):
+    strides = _strides(self)
+    if strides is not None and not _allow(strides, shape):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
