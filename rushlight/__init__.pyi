@@ -386,7 +386,7 @@ def cumprod(input: _Tensor, dim: _int | Sequence[_int], *, dtype: _dtype | None 
     """The running product along `dim`."""
 def cumsum(input: _Tensor, dim: _int | Sequence[_int], *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
     """The running sum along `dim`."""
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
+def cumulative_trapezoid(y: Any, x: _Tensor | None = None, *, dx: _Number | None = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
     """The running integral of `y` along `dim` by the trapezoidal rule."""
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -644,7 +644,7 @@ def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: _float = 1.0, 
     """`nn.functional.hinge_embedding_loss` with the reduction as a number."""
 def histc(input: _Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: _Tensor | None = None) -> _Tensor:
     """How many elements fall into each of `bins` equal parts of the range from `min` to `max` (0, 0: all)."""
-def histogram(input: _Tensor, bins: _int, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> _returns.histogram:
+def histogram(input: _Tensor, bins: _int | Sequence[_int] | _Tensor, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> _returns.histogram:
     """`(hist, bin_edges)`: the count (or weight, or density) of elements between the edges."""
 def histogramdd(input: _Tensor, bins: _int, *, range: Any = None, weight: Any = None, density: _bool = False) -> _returns.histogramdd:
     """`(hist, bin_edges)` of points in space, whose coordinates are the last dimension."""
@@ -962,7 +962,7 @@ def native_dropout(input: _Tensor, p: _float, train: Any) -> tuple[_Tensor, _Ten
     """`input` with elements dropped, and the mask of those kept."""
 def native_group_norm(input: _Tensor, weight: Any, bias: _Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
-def native_layer_norm(input: _Tensor, normalized_shape: _int | Sequence[_int], weight: Any, bias: _Tensor | None, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
+def native_layer_norm(input: _Tensor, normalized_shape: Sequence[_int], weight: Any, bias: _Tensor | None, eps: _float) -> tuple[_Tensor, _Tensor, _Tensor]:
     """(y, mean, 1 / standard deviation)."""
 def ne(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """x ≠ y, element by element."""
@@ -1128,7 +1128,7 @@ def remainder(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None =
     """What is left of x / y rounded down; it has the sign of y."""
 def renorm(input: _Tensor, p: _float, dim: _int | Sequence[_int], maxnorm: _float, *, out: _Tensor | None = None) -> _Tensor:
     """`input` with each slice along `dim` scaled down to a `p`-norm of at most `maxnorm`."""
-def repeat_interleave(input: _Tensor, repeats: Any = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> _Tensor:
+def repeat_interleave(input: _Tensor, repeats: _int | Sequence[_int] | _Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None) -> _Tensor:
     """Each element (or slice along `dim`) repeated, one number of times for all or one for each."""
 def reshape(input: _Tensor, *shape: _int | Sequence[_int]) -> _Tensor:
     """Another shape: a view where the strides allow it, otherwise a copy."""
@@ -1150,7 +1150,7 @@ def rnn_tanh(input: _Tensor, *args: Any) -> tuple[_Tensor, _Tensor]:
     """The layers of `nn.RNN` as a function of flat `params`."""
 def rnn_tanh_cell(input: _Tensor, hx: _Tensor, w_ih: _Tensor, w_hh: _Tensor, b_ih: _Tensor | None = None, b_hh: _Tensor | None = None) -> _Tensor:
     """tanh(W_ih x + b_ih + W_hh h + b_hh)."""
-def roll(input: _Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> _Tensor:
+def roll(input: _Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ()) -> _Tensor:
     """Elements moved along, those that fall off coming in again on the other side."""
 def rot90(input: _Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> _Tensor:
     """Turned by 90 degrees `k` times, from the first of two dimensions to the second."""
@@ -1319,7 +1319,7 @@ def std(input: _Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _boo
     """The standard deviation: the square root of `var`."""
 def std_mean(input: _Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> tuple[_Tensor, _Tensor]:
     """The standard deviation and the mean at once."""
-def stft(input: _Tensor, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
+def stft(input: _Tensor, n_fft: _int, hop_length: _int | None = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
     """The Fourier transforms of windows along a signal: frequencies by frames."""
 from rushlight import storage as storage
 strided: _layout
@@ -1403,9 +1403,9 @@ def transpose(input: _Tensor, dim0: _int, dim1: _int, *, out: _Tensor | None = N
     """Two dimensions exchanged."""
 def transpose_copy(input: _Tensor, dim0: _int, dim1: _int, *, out: _Tensor | None = None) -> _Tensor:
     """`transpose` as a copy."""
-def trapezoid(y: Any, x: Any = None, *, dx: _Number | None = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
+def trapezoid(y: Any, x: _Tensor | None = None, *, dx: _Number | None = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, at places `x` or `dx` apart."""
-def trapz(y: Any, x: Any = None, *, dx: _Number | None = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
+def trapz(y: Any, x: _Tensor | None = None, *, dx: _Number | None = None, dim: _int | Sequence[_int] = -1) -> _Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, at places `x` or `dx` apart."""
 def triangular_solve(input: _Tensor, A: _Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> _returns.triangular_solve:
     """X with `A X = input` for triangular A."""
@@ -1436,7 +1436,7 @@ def unbind(input: _Tensor, dim: _int | Sequence[_int] = 0) -> tuple[_Tensor, ...
     """The parts along `dim`, without that dimension; views."""
 def unbind_copy(input: _Tensor, dim: _int | Sequence[_int] = 0) -> tuple[_Tensor, ...]:
     """`unbind` as a copy."""
-def unflatten(input: _Tensor, dim: _int | Sequence[_int], sizes: Any, *, out: _Tensor | None = None) -> _Tensor:
+def unflatten(input: _Tensor, dim: _int | Sequence[_int], sizes: Sequence[_int], *, out: _Tensor | None = None) -> _Tensor:
     """One dimension as several: `unflatten(x, 1, (3, -1))`."""
 def unfold_copy(self: _Tensor, dimension: _int, size: _int, step: _int) -> _Tensor:
     """`unfold` as a copy."""

@@ -6,7 +6,7 @@ import functools
 import math
 
 from .autograd.op import differentiable as xp
-from .ops.dims import wrap_dim, wrap_dims
+from .ops.dims import as_ints, is_int, wrap_dim, wrap_dims
 from .ops.fft import promoted
 from .ops.public import public
 
@@ -178,8 +178,12 @@ def ifftshift(input, dim=None):
 
 
 def _shifted(input, dim, by):
-    axes = tuple(range(input.ndim)) if dim is None else wrap_dims(dim, input.ndim)
-    return xp.roll(input, shift=tuple(by(input._array.shape[a]) for a in axes), axis=axes)
+    dims = range(input.ndim) if dim is None else (dim,) if is_int(dim) else dim
+    total: dict[int, int] = {}  # a dimension may be named twice
+    for d in dims:
+        axis = wrap_dim(d, input.ndim)
+        total[axis] = total.get(axis, 0) + by(input._array.shape[axis])
+    return xp.roll(input, shift=tuple(total.values()), axis=tuple(total))
 
 
 # -- from PyTorch's arguments to the primitives' ---------------------------------------------------------------------
@@ -206,6 +210,7 @@ def _check_points(n) -> None:
 def _many(input, s, dim, half=False):
     shape = input._array.shape
     s = (s,) if isinstance(s, int) else s
+    s = s and as_ints(s, "s")
     if dim is not None:
         axes = wrap_dims(dim, input.ndim)
         if s is not None and len(s) != len(axes):

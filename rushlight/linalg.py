@@ -25,9 +25,10 @@ from .ops.decompositions import (
     permutation,
     singular,
 )
-from .ops.dims import wrap_dim, wrap_dims
+from .ops.dims import as_int, wrap_dim, wrap_dims
 from .ops.linalg import matmul
 from .ops.public import public
+from .storage import affordable
 from .tensor import Tensor, wrap
 
 __all__ = [
@@ -133,6 +134,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with ``A X = B`` for triangular A; the other triangle is not read."""
     check_matrices("linalg.solve_triangular", A, square=True)
     _check_solvable("linalg.solve_triangular", A._array.shape, B._array.shape, left)
+    B = B.to(A.dtype)
     return xp.solve_triangular(A, B, upper=upper, unitriangular=unitriangular, left=left)
 
 
@@ -390,6 +392,14 @@ def _ldl(A, hermitian):
 @_function
 def ldl_solve(LD, pivots, B, *, hermitian=False):
     """X with ``A X = B`` from A's packed ``L D L.T``."""
+    check_matrices("torch.linalg.ldl_solve", LD, square=True)
+    if B.ndim < 2:
+        raise RuntimeError(f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {B.ndim}")
+    if B.dtype is not LD.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {type_word(B.dtype)} and A of type "
+            f"{type_word(LD.dtype)} instead."
+        )
     return xp.ldl_solve(LD, pivots, B, hermitian=hermitian)
 
 
@@ -442,6 +452,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return xp.vector_norm(A, ord=2, axis=(rows, columns), keepdims=keepdim)
     if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
         values = svdvals(_to_the_end(A, rows, columns))
+        if ord == 2 and not values._array.shape[-1]:
+            values = xp.zeros_like(values.sum(-1, keepdim=True))  # the largest of none is 0
         result = values.sum(-1) if ord == "nuc" else (xp.max if ord > 0 else xp.min)(values, axis=-1)
         if keepdim:
             for d in sorted((rows, columns)):
@@ -614,12 +626,22 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 @_function
 def vander(x, N=None):
     """The powers 0 to N-1 of every element."""
+    if x._array.dtype.kind == "b" or (x.dtype.is_floating_point and x.dtype.itemsize < 4):
+        raise RuntimeError(
+            f"linalg.vander supports floating point, complex, and integer tensors, but got {type_word(x.dtype)}"
+        )
+    if N is not None:
+        N = as_int(N, "N")
     x = x if x.ndim else xp.expand_dims(x, axis=0)
-    return _powers(x, x._array.shape[-1] if N is None else N)
+    count = x._array.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    affordable(count * x._array.size * x._array.dtype.itemsize)
+    return _powers(x, count)
 
 
 def _powers(x, count):
-    if x._array.dtype.kind == "b":
+    if x._array.dtype.kind in "biu":  # as products of integers are
         x = xp.astype(x, dtype=np.dtype(np.int64))
     return xp.vander_powers(x, count=count)
 
@@ -643,10 +665,12 @@ def tensorinv(A, ind=2):
 def tensorsolve(A, B, dims=None):
     """X with ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
-        moved = [d % A.ndim for d in dims]
+        moved = [wrap_dim(d, A.ndim) for d in dims]
+        if len(set(moved)) < len(moved):
+            raise RuntimeError(f"movedim: repeated dim in `source` ({list(dims)})")
         A = xp.transpose(A, axes=(*(i for i in range(A.ndim) if i not in moved), *moved))
     rest = A._array.shape[B.ndim :]
-    if math.prod(rest) != math.prod(B._array.shape):
+    if math.prod(rest) != math.prod(B._array.shape) or math.prod(A._array.shape[: B.ndim]) != math.prod(rest):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
             f"prod(self.shape[:other.ndim]), but got {math.prod(rest)} != {math.prod(B._array.shape)}"

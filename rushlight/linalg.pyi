@@ -103,7 +103,7 @@ def tensorsolve(A: _Tensor, B: _Tensor, dims: _int | Sequence[_int] | None = Non
     """X with `tensordot(A, X, X.ndim) = B`."""
 def vander(x: Any, N: Any = None, *, out: _Tensor | None = None) -> _Tensor:
     """The powers 0 to N-1 of every element."""
-def vecdot(x: Any, y: Any, *, dim: _int | Sequence[_int] = -1, out: _Tensor | None = None) -> _Tensor:
+def vecdot(x: Any, y: Any, *, dim: _int = -1, out: _Tensor | None = None) -> _Tensor:
     """The dot products of vectors along `dim`, the first conjugated."""
 def vector_norm(x: Any, ord: _float = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
     """The `ord`-norm of all elements or over `dim`."""

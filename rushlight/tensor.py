@@ -47,14 +47,26 @@ class View:
     place in the graph; XLA arrays cannot be written, so there a stale view reads its part of the base again.
     """
 
-    __slots__ = ("base", "path", "seen", "recorded", "node")
+    __slots__ = ("base", "before", "steps", "seen", "recorded", "node")
 
-    def __init__(self, base, path, seen, recorded):
-        self.base, self.path, self.seen = base, path, seen
+    def __init__(self, base, steps, seen, recorded, before=None):
+        # The path is that of the view ``before``, and then these steps.
+        self.base, self.before, self.steps, self.seen = base, before, steps, seen
         # True: made with gradients on, part of the graph; "no_grad" or "inference": made without;
         # None: no view as PyTorch has them, it only shares values.
         self.recorded = recorded
         self.node = base._node
+
+    @property
+    def path(self) -> tuple:
+        """Put together when somebody asks: views of views of views would be long lists of what the ones before have."""
+        if self.before is not None:
+            parts, view = [], self
+            while view is not None:
+                parts.append(view.steps)
+                view = view.before
+            self.steps, self.before = tuple(step for steps in reversed(parts) for step in steps), None
+        return self.steps
 
     def again(self, seen, recorded) -> View:
         """The same view for another tensor."""

@@ -609,7 +609,7 @@ class Tensor:
         """In-place version of heaviside."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> _Tensor:
         """How many elements fall into each of `bins` equal parts of the range from `min` to `max` (0, 0: all)."""
-    def histogram(self, bins: _int, *, range: Any = None, weight: Any = None, density: _bool = False) -> _returns.histogram:
+    def histogram(self, bins: _int | Sequence[_int] | _Tensor, *, range: Any = None, weight: Any = None, density: _bool = False) -> _returns.histogram:
         """`(hist, bin_edges)`: the count (or weight, or density) of elements between the edges."""
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
         """`tensor_split` along dimension 1."""
@@ -1039,7 +1039,7 @@ class Tensor:
         """`input` with each slice along `dim` scaled down to a `p`-norm of at most `maxnorm`."""
     def renorm_(self, p: _float, dim: _int | Sequence[_int], maxnorm: _float) -> Self:
         """In-place version of renorm."""
-    def repeat_interleave(self, repeats: Any = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> _Tensor:
+    def repeat_interleave(self, repeats: _int | Sequence[_int] | _Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None) -> _Tensor:
         """Each element (or slice along `dim`) repeated, one number of times for all or one for each."""
     def reshape(self, *shape: _int | Sequence[_int]) -> _Tensor:
         """Another shape: a view where the strides allow it, otherwise a copy."""
@@ -1060,7 +1060,7 @@ class Tensor:
     @property
     def retains_grad(self) -> _bool: 
         """Does it keep its gradient though it is no leaf?"""
-    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> _Tensor:
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ()) -> _Tensor:
         """Elements moved along, those that fall off coming in again on the other side."""
     def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> _Tensor:
         """Turned by 90 degrees `k` times, from the first of two dimensions to the second."""
@@ -1156,7 +1156,7 @@ class Tensor:
         """In-place version of squeeze."""
     def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None) -> _Tensor:
         """The standard deviation: the square root of `var`."""
-    def stft(self, n_fft: _int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
+    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: Any = None) -> _Tensor:
         """The Fourier transforms of windows along a signal: frequencies by frames."""
     def storage(self) -> Any:
         """Deprecated: the memory as elements; use `untyped_storage()`."""
@@ -1252,7 +1252,7 @@ class Tensor:
         """This tensor with `other`'s dtype and device."""
     def unbind(self, dim: _int | Sequence[_int] = 0) -> tuple[_Tensor, ...]:
         """The parts along `dim`, without that dimension; views."""
-    def unflatten(self, dim: _int | Sequence[_int], sizes: Any) -> _Tensor:
+    def unflatten(self, dim: _int | Sequence[_int], sizes: Sequence[_int]) -> _Tensor:
         """One dimension as several: `unflatten(x, 1, (3, -1))`."""
     def unfold(self, dimension: _int, size: _int, step: _int) -> _Tensor:
         """All windows of `size` along a dimension, each `step` further on, as a last dimension; a view."""

@@ -326,7 +326,7 @@ MADE = (
 KIND = {
     "int": "_int", "bool": "_bool", "float": "_float", "str": "_str", "Number": "_Number", "Tensor": "_Tensor",
     "Number or Tensor": "_Number | _Tensor", "tuple of ints": "Sequence[_int]",
-    "int or ints": "_int | Sequence[_int]", "": "Any",
+    "int or ints": "_int | Sequence[_int]", "int, ints or Tensor": "_int | Sequence[_int] | _Tensor", "": "Any",
 }  # fmt: skip
 
 # What parameters of these names take, unless a default says otherwise.

@@ -113,7 +113,7 @@ def link_view(o, base, t, static, index=None):
     if turned:
         _link_mirror(t, array, base, step, recorded)
     else:
-        t._view = View(root, (step,) if root is base else (*view.path, step), storage.version, recorded)
+        t._view = View(root, (step,), storage.version, recorded, None if root is base else view)
 
 
 def _link_mirror(t, array, base, step, recorded):

@@ -129,10 +129,10 @@ def single(o: Op, plans: Plans, general):
         try:
             out = compute(a, **static)
         except (MemoryError, ValueError):
-            return general(x, **static)  # which knows how to say it
+            out = None
         if out.__class__ is not _ndarray:
-            if out.__class__ is tuple:
-                return general(x, **static)
+            if out is None or out.__class__ is tuple:
+                return general(x, **static)  # which knows how to say what is wrong
             out = np.asarray(out)
         if layouts.watched and layout is not None and out.ndim > 1:
             out = layout(out, (a,))

@@ -207,6 +207,8 @@ def lerp_(xp, start, end, weight):
 
 def _check_alpha(alpha, input, other):
     kinds = [dtype_of(t) for t in (input, other) if isinstance(t, Tensor)]
+    if alpha.__class__ is bool and not all(d is dtypes.bool_ for d in kinds):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, complex) and not any(d.is_complex for d in kinds):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, float) and all(integral_dtype(d) for d in kinds) and not isinstance(other, float):
@@ -222,7 +224,9 @@ def add(input, other, *, alpha=1):
     """
     if not isinstance(other, Tensor):
         require_number("add", "other", 2, other)
-    if alpha is True or alpha == 1:
+    if alpha.__class__ is not int:
+        _check_alpha(alpha, input, other)
+    if alpha == 1:
         return xp_.add(input, other)
     _check_alpha(alpha, input, other)
     if not isinstance(other, Tensor):
@@ -236,7 +240,9 @@ def sub(input, other, *, alpha=1):
     if not isinstance(other, Tensor):
         require_number("sub", "other", 2, other)
         _check_subtract(input, other)
-    if alpha is True or alpha == 1:
+    if alpha.__class__ is not int:
+        _check_alpha(alpha, input, other)
+    if alpha == 1:
         return subtract(input, other)
     _check_alpha(alpha, input, other)
     if not isinstance(other, Tensor):

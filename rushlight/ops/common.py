@@ -100,7 +100,7 @@ def check_tensor(function, value, argument="input", position=1):
     if not isinstance(value, Tensor):
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}"
-        )
+        ) from None
 
 
 def as_number(function, argument, position, value):

@@ -13,7 +13,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
 from .common import bool_dtype, c_name, dtype_of, refuse, type_word
-from .dims import as_int, for_dims, is_int
+from .dims import as_int, as_ints, for_dims, is_int
 from .public import PUBLIC, public
 
 _NODE = "ConvolutionBackward0"
@@ -126,6 +126,8 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     if before is not None:
         x = PUBLIC["constant_pad_nd"](x, before)
     _check_sizes(x._array.shape[2:], weight._array.shape[2:], padding, dilation)
+    if max(stride, default=0) >> 31:  # further than any input reaches
+        stride = tuple(min(s, 1 << 31) for s in stride)
     if weight._array.shape[1] == 0:
         return _of_nothing(x, weight, stride, padding, dilation)
     y = conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -227,7 +229,7 @@ def _per_dim(value, name, dims, count) -> tuple:
         value = (as_int(value, name),) * dims
     elif not isinstance(value, (tuple, list)):
         raise TypeError(f"argument '{name}' must be tuple of ints, not {type(value).__name__}")
-    value = tuple([v if v.__class__ is int else as_int(v, name) for v in value])
+    value = as_ints(value, name)
     if len(value) != count:
         if len(value) == 1:
             return value * count

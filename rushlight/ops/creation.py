@@ -811,7 +811,7 @@ def _ints(values) -> tuple[int, ...]:
 def _check_options(name, layout, requires_grad) -> None:
     if layout is not None and not isinstance(layout, Layout):
         raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
-    if requires_grad.__class__ is not bool:
+    if requires_grad.__class__ is not bool and requires_grad is not None:
         raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
 
 

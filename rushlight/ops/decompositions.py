@@ -605,6 +605,8 @@ def not_positive(code) -> str:
 @public
 def cholesky(input, upper=False):
     """The triangular factor of positive-definite matrices."""
+    if isinstance(input, Tensor) and input.ndim >= 2 and not input.numel():
+        return input.clone()  # before PyTorch looks at its sizes
     check_matrices("cholesky", input, square=True)
     factor, info = _old_cholesky(input, upper=upper)
     check_info("cholesky", info, not_positive)
@@ -617,7 +619,19 @@ def cholesky_solve(input, L, upper=False):
     if input.ndim < 2 or L.ndim < 2:
         which = "b should have at least 2 dimensions" if input.ndim < 2 else "u should have at least 2 dimensions"
         raise RuntimeError(f"{which}, but has {min(input.ndim, L.ndim)} dimensions instead")
+    _check_square(L)
+    if L.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {type_word(input.dtype)} and A of type "
+            f"{type_word(L.dtype)} instead."
+        )
     return xp.cholesky_solve(input, L, upper=upper)
+
+
+def _check_square(a) -> None:
+    m, n = a._array.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} matrices")
 
 
 @public
@@ -701,6 +715,21 @@ def orgqr(input, tau):
 def ormqr(input, tau, other, left=True, transpose=False):
     """The product of the Q that ``geqrf`` packed with a matrix, without forming Q."""
     check_reflectors("torch.ormqr", input, tau)
+    if other.dtype is not input.dtype:
+        raise RuntimeError(
+            f"torch.ormqr: Expected input and other to have the same dtype, but input has dtype "
+            f"{type_word(input.dtype)} and other has dtype {type_word(other.dtype)}"
+        )
+    if other.ndim != input.ndim:
+        raise RuntimeError(
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
+            f"{other.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    side = other._array.shape[-2 if left else -1]
+    if tau._array.shape[-1] != min(side, input._array.shape[-1]):
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])"
+        )
     return xp.ormqr(input, tau, other, left=left, transpose=transpose)
 
 
@@ -723,6 +752,7 @@ def check_reflectors(function, input, tau) -> None:
 
 def check_packed(packed, pivots, b) -> None:
     """PyTorch's errors for an LU, its pivots and a right side that do not go together."""
+    check_matrices("torch.linalg.lu_solve", packed, square=True)
     if packed.dtype is not b.dtype:
         raise RuntimeError(
             f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
@@ -754,10 +784,23 @@ def _check_system(function, b, a, b_name, a_name) -> None:
 @public(method=False)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U out of a packed LU and its pivots."""
+    if unpack_pivots:
+        _check_pivots(LU_data._array.shape, LU_pivots)
     empty = _zeros(LU_data, (0,))
     p = permutation(xp, LU_pivots, LU_data) if unpack_pivots else empty
     lower, upper = xp.lu_unpack(LU_data) if unpack_data else (empty, empty)
     return returns.lu_unpack((p, lower, upper))
+
+
+def _check_pivots(shape, pivots) -> None:
+    """PyTorch reads beyond the end of pivots of another shape."""
+    if pivots.dtype is not dtypes.int32:
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    if pivots._array.shape != (*shape[:-2], min(shape[-2:])):
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected LU_pivots of the shape {[*shape[:-2], min(shape[-2:])]}, for LU_data of "
+            f"{list(shape)}, but got {list(pivots.shape)}"
+        )
 
 
 @public(out=False)
@@ -788,13 +831,15 @@ def lu_solve(input, LU_data, LU_pivots):
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """X with ``A X = input`` for triangular A."""
     _check_system("triangular_solve", input, A, "b", "A")
+    _check_square(A)
     if state.casting is not None:
         input, A = state.casting.raise_(input, A)
     a = A
     if transpose:
         A, upper = xp.matrix_transpose(A), not upper
     solution = _old_triangular_solve(A, input, upper=upper, unitriangular=unitriangular)
-    return returns.triangular_solve((solution, xp.clone(a)))
+    coefficients = xp.clone(xp.broadcast_to(a, shape=(*solution._array.shape[:-2], *a._array.shape[-2:])))
+    return returns.triangular_solve((solution, coefficients))
 
 
 @public
@@ -802,6 +847,8 @@ def matrix_exp(input):
     """The exponential of square matrices."""
     if input.ndim < 2 or input._array.shape[-1] != input._array.shape[-2]:
         check_matrices("linalg.matrix_exp", input, square=True)
+    if input._array.dtype.kind in "biu":
+        check_matrices("linalg.matrix_exp", input)
     return xp.matrix_exp(input)
 
 

@@ -46,6 +46,16 @@ def as_int(value, name: str) -> int:
     raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}")
 
 
+def as_ints(values, name: str) -> tuple:
+    """Several ints. PyTorch looks at the first: a truth value further on counts as a number."""
+    return tuple(
+        [
+            v if v.__class__ is int else int(v) if i and v.__class__ is bool else as_int(v, name)
+            for i, v in enumerate(values)
+        ]
+    )
+
+
 def sizes(args, name: str = "size") -> tuple:
     """The sizes given as ``f(2, 3)`` or as ``f((2, 3))``."""
     if len(args) == 1 and not is_int(args[0]):
@@ -54,8 +64,7 @@ def sizes(args, name: str = "size") -> tuple:
             raise TypeError(f"argument '{name}' must be tuple of ints, not {type(args).__name__}")
     for a in args:
         if a.__class__ is not int:
-            # PyTorch looks at the first: a truth value further on counts as a number.
-            return tuple([int(a) if i and a.__class__ is bool else as_int(a, name) for i, a in enumerate(args)])
+            return as_ints(args, name)
     return tuple(args)
 
 

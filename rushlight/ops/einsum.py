@@ -7,6 +7,7 @@ import string
 from ..autograd.op import differentiable as xp
 from .linalg import matmul
 from .public import public
+from .reduce import sum_
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # what the numbers of the sublist format stand for
 
@@ -133,7 +134,7 @@ def _summed(labels, t, kept):
     axes = tuple(i for i, label in enumerate(labels) if label not in kept)
     if not axes:
         return labels, t
-    return [label for label in labels if label in kept], xp.sum(t, axis=axes)
+    return [label for label in labels if label in kept], sum_(t, axes)
 
 
 def _contract(a_labels, a, b_labels, b, later):

@@ -12,6 +12,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor, wrap
+from .common import refuse
 from .public import public
 
 
@@ -115,7 +116,12 @@ def stft(
     align_to_window=None,
 ):
     """The Fourier transforms of windows along a signal: frequencies by frames."""
-    hop, size = hop_length or n_fft // 4, win_length or n_fft
+    hop, size = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    if input.ndim not in (1, 2) or input._array.dtype.kind in "biu":
+        raise RuntimeError(
+            f"stft({_described(input)}, n_fft={n_fft}): expected a 1D or 2D tensor of floating point or complex values"
+        )
+    refuse("stft", lambda d: d.is_floating_point and d.itemsize < 4, input)
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:
@@ -132,6 +138,12 @@ def stft(
         raise RuntimeError(
             f"stft({_described(input)}, n_fft={n_fft}, hop_length={hop}, win_length={size}): expected 0 < n_fft <= "
             f"{length}, but got n_fft={n_fft}"
+        )
+    if hop <= 0:
+        raise RuntimeError(f"stft({_described(input)}, n_fft={n_fft}, hop_length={hop}): expected hop_length > 0")
+    if not 0 < size <= n_fft:
+        raise RuntimeError(
+            f"stft({_described(input)}, n_fft={n_fft}): expected 0 < win_length <= n_fft, but got {size}"
         )
     x = xp.frames(x, size=n_fft, step=hop)
     if window is not None or size < n_fft:
@@ -167,6 +179,12 @@ def istft(
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
+    if input.ndim not in (2, 3):
+        raise (IndexError if input.ndim < 2 else RuntimeError)(
+            f"istft({_described(input)}, n_fft={n_fft}): expected a tensor with 2 or 3 dimensions, but got {input.ndim}"
+        )
+    if not input.numel():
+        raise RuntimeError(f"istft({_described(input)}, n_fft={n_fft}): input tensor cannot be empty.")
     spectrum = xp.expand_dims(input, axis=0) if input.ndim == 2 else input
     spectrum = xp.matrix_transpose(spectrum)
     count, bins = spectrum._array.shape[-2:]

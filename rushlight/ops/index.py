@@ -17,7 +17,7 @@ from ..autograd.op import op
 from ..engine import expect, namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
 from ..tensor import Tensor, wrap
-from .common import check_tensor
+from .common import check_tensor, type_word
 from .data import fill_value
 from .dims import is_int, wrap_dim
 from .public import PUBLIC, public
@@ -562,12 +562,18 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if isinstance(repeats, (list, tuple)):
         repeats = wrap(np.asarray(repeats, np.int64))
+    if isinstance(repeats, Tensor) and repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     size = input._array.shape[axis]
     if isinstance(repeats, Tensor) and repeats._array.size == 1 and size != 1:
         repeats = int(repeats.item()) if not _traced(repeats._array) else repeats.reshape(1).expand(size)
     if not isinstance(repeats, Tensor):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if output_size is not None and output_size != size * repeats:
+            raise RuntimeError(
+                f"repeat_interleave: Invalid output_size, expected {size * repeats} but got {output_size}"
+            )
         shape = input._array.shape
         wide = input.unsqueeze(axis + 1).expand(*shape[: axis + 1], repeats, *shape[axis + 1 :])
         return wide.clone().flatten(axis, axis + 1)
@@ -582,12 +588,16 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 def _repeated_positions(repeats, output_size):
     if repeats._array.dtype.kind not in "iu":
         raise RuntimeError("repeats has to be Long or Int tensor")
+    if repeats._array.dtype not in (np.int32, np.int64):
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(repeats.dtype)}'")
     if output_size is None:
         _refuse_traced(repeats, "repeat_interleave (without output_size)")
     array = repeats._array
     expect(array, lambda r: r >= 0)
     if array.__class__ is _ndarray and (array < 0).any():
         raise RuntimeError("repeats can not be negative")
+    if array.__class__ is _ndarray and output_size is not None and output_size != array.sum():
+        raise RuntimeError("allocated size does not match required size")
     return wrap(namespace_of(array).repeat_each(array, total=output_size))
 
 
@@ -609,16 +619,20 @@ def unravel_index(indices, shape):
 def _unsafe_masked_index(input, mask, indices, fill):
     """``where(mask, input[indices], fill)``, for indices that are out of range where the mask is false."""
     indices = _clamped(input, indices)
-    return input[tuple(indices)].masked_fill(~mask, fill)
+    return input[tuple(indices)].masked_fill(mask.logical_not(), fill)
 
 
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """``input`` with ``values`` added at indices where the mask is true."""
-    return index_put(input, _clamped(input, indices), values.masked_fill(~mask, 0), accumulate=True)
+    values = values.masked_fill(mask.logical_not(), 0)
+    return index_put(input, _clamped(input, indices), values, accumulate=True)
 
 
 def _clamped(input, indices):
     limits = input._array.shape
+    for i in indices:
+        if i is not None and i._array.dtype.kind not in "iu":
+            raise RuntimeError(f"_unsafe_masked_index found unexpected index type {type_word(i.dtype)}")
     return [slice(None) if i is None else i.clamp(-limits[d], limits[d] - 1) for d, i in enumerate(indices)]
 
 

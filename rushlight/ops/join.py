@@ -8,11 +8,13 @@ import warnings
 
 import numpy as np
 
+from .. import dtypes
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..storage import affordable
 from ..tensor import Tensor, wrap
-from .dims import as_int, is_int, wrap_dim
+from .common import type_word
+from .dims import as_int, as_ints, is_int, wrap_dim
 from .public import PUBLIC, public
 from .shape import slice_of
 
@@ -254,6 +256,11 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     if where.__class__ is bool:
         raise TypeError("tensor_split(): argument 'indices_or_sections' must be int, tuple of ints or Tensor, not bool")
     if isinstance(where, Tensor):
+        if where.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{type_word(where.dtype)}"
+            )
         where = where.tolist()
     if is_int(where):
         if where <= 0:
@@ -261,7 +268,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         affordable(where * _VIEW)
         small, larger = divmod(length, where)
         where = [i * small + min(i, larger) for i in range(1, where)]
-    edges = [0, *(as_int(i, "indices") for i in where), length]
+    edges = [0, *as_ints(where, "indices"), length]
     return tuple(slice_of(input, axis, slice(a, b)) for a, b in itertools.pairwise(edges))
 
 

@@ -14,13 +14,14 @@ from ..engine.open_size import is_open
 from ..errors import type_name
 from ..tensor import Tensor
 
-# "function.parameter" -> "int", "bool", "float", "Number", "Tensor", "Number or Tensor", "str", "tuple of ints" or
-# "int or ints" (one, or several), with a ? where None may stand too; "" checks nothing.
+# "function.parameter" -> "int", "bool", "float", "Number", "Tensor", "Number or Tensor", "str", "tuple of ints",
+# "int or ints" (one, or several) or "int, ints or Tensor", with a ? where None may stand too; "" checks nothing.
 KINDS = {
     "avg_pool2d.divisor_override": "int?", "avg_pool3d.divisor_override": "int?",
     "cov.aweights": "Tensor?", "cov.correction": "int", "cov.fweights": "Tensor?",
     "diff.append": "Tensor?", "diff.n": "int", "diff.prepend": "Tensor?", "polygamma.n": "int",
-    "trapezoid.dx": "Number?",
+    "trapezoid.dx": "Number", "trapezoid.x": "Tensor",
+    "cumulative_trapezoid.dx": "Number", "cumulative_trapezoid.x": "Tensor",
     "native_batch_norm.training": "bool", "native_batch_norm.weight": "Tensor?", "native_batch_norm.bias": "Tensor?",
     "instance_norm.weight": "Tensor?", "instance_norm.bias": "Tensor?",
     "stft.return_complex": "bool?",
@@ -33,8 +34,8 @@ KINDS = {
     "soft_margin_loss.target": "Tensor", "softplus.threshold": "Number", "softplus.beta": "Number",
     "threshold.threshold": "Number", "threshold.value": "Number", "batch_norm.weight": "Tensor?",
     "batch_norm.bias": "Tensor?", "batch_norm.running_mean": "Tensor?", "batch_norm.running_var": "Tensor?",
-    "pairwise_distance.x2": "Tensor", "std.unbiased": "bool?", "var.unbiased": "bool?",
-    "std_mean.unbiased": "bool?", "var_mean.unbiased": "bool?",
+    "pairwise_distance.x2": "Tensor", "std.unbiased": "bool", "var.unbiased": "bool",
+    "std_mean.unbiased": "bool", "var_mean.unbiased": "bool",
     "as_strided.size": "tuple of ints", "as_strided.stride": "tuple of ints", "chunk.chunks": "int",
     "as_strided_copy.size": "tuple of ints", "as_strided_copy.stride": "tuple of ints", "unsafe_chunk.chunks": "int",
     "constant_pad_nd.value": "Number", "clamp_min.min": "Number or Tensor", "clamp_max.max": "Number or Tensor",
@@ -59,6 +60,19 @@ KINDS = {
     "hinge_embedding_loss.target": "Tensor", "pairwise_distance.keepdim": "bool",
     "hsplit.indices_or_sections": "int or ints", "vsplit.indices_or_sections": "int or ints",
     "dsplit.indices_or_sections": "int or ints", "searchsorted.side": "str?",
+    **{f"{f}.n": "int?" for f in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
+    **{f"{f}{d}.s": "int or ints?" for f in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for d in ("2", "n")},
+    "matrix_power.n": "int", "logsumexp.dim": "int or ints", "stft.n_fft": "int",
+    "stft.hop_length": "int?", "istft.n_fft": "int", "repeat_interleave.repeats": "int, ints or Tensor",
+    "repeat_interleave.output_size": "int?", "repeat_interleave.dim": "int?", "histogram.bins": "int, ints or Tensor",
+    "roll.dims": "int or ints?", "scatter_add.src": "Tensor", "slice_scatter.step": "int",
+    "nll_loss.ignore_index": "int", "ldl_solve.pivots": "Tensor", "poisson_nll_loss.target": "Tensor",
+    "poisson_nll_loss.eps": "float",
+    "embedding.sparse": "bool", "embedding_bag.sparse": "bool", "local_response_norm.size": "int",
+    "rms_norm.eps": "float?",
+    "layer_norm.normalized_shape": "int or ints", "rms_norm.normalized_shape": "int or ints",
+    "native_layer_norm.normalized_shape": "tuple of ints", "vecdot.dim": "int",
+    "unflatten.sizes": "tuple of ints",
     # PyTorch's own Python takes anything for these.
     "gaussian_nll_loss.full": "",
     "lu.get_infos": "", "max_pool1d.return_indices": "", "max_pool2d.return_indices": "",
@@ -117,6 +131,7 @@ _BOOLS = frozenset({"bool", "bool?"})
 _AT_ONCE = {
     "bool": (bool,), "int": (int,), "float": (float, int), "Number": (float, int), "Tensor": (Tensor,),
     "Number or Tensor": (float, int, Tensor), "str": (str,), "tuple of ints": (), "int or ints": (int,),
+    "int, ints or Tensor": (int, Tensor),
 }  # fmt: skip
 
 
@@ -165,6 +180,7 @@ _FITS = {
     "str": lambda value: isinstance(value, str),
     "tuple of ints": _are_ints,
     "int or ints": lambda value: _is_whole(value) or is_open(value) or _are_ints(value),
+    "int, ints or Tensor": lambda value: _is_whole(value) or is_open(value) or _are_ints(value) or _is_tensor(value),
     "Number or Tensor": lambda value: _is_number(value) or _is_tensor(value),
     "int": _is_whole,
     "Number": _is_number,
@@ -172,7 +188,11 @@ _FITS = {
 }
 
 
-_WORDS = {"int or ints": "tuple of ints", "Number or Tensor": "Tensor"}  # how PyTorch's messages call them
+_WORDS = {
+    "int or ints": "tuple of ints",
+    "Number or Tensor": "Tensor",
+    "int, ints or Tensor": "Tensor",
+}  # how PyTorch's messages call them
 
 _C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",

@@ -563,7 +563,7 @@ def _check_lengths(x, w) -> None:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor {list(x)} and src {list(w)} to have the same number of "
             f"elements, but got {x[0]} and {w[0]} elements respectively"
-        )
+        ) from None
 
 
 def _expect_dim(t, ndim, message) -> None:

@@ -21,7 +21,7 @@ from . import join
 from . import shape as shapes
 from .common import as_number
 from .data import fill_value
-from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
+from .dims import as_int, as_ints, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import PUBLIC, of_one_tuple, public
 
 # -- diagonals and triangles -----------------------------------------------------------------------------------------
@@ -313,6 +313,8 @@ def _unfold(self, dimension, size, step, call):
         wrap_dim(dimension, 0)
         if step <= 0:
             raise RuntimeError(f"step is {step} but must be > 0")
+        if size < 0:
+            raise RuntimeError(f"size is {size} but must be >= 0")
         if size > 1:
             raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
         return shapes.slice_part(self.reshape(1), axis=0, start=0, size=size)
@@ -449,7 +451,7 @@ def pad_constant(xp, x, *, pad, value=0):
 @public(method=False, out=False)
 def constant_pad_nd(input, pad, value=0):
     """A constant around the tensor; ``pad`` counts from the last dimension, and negative numbers cut off."""
-    pad, shape = tuple(as_int(n, "pad") for n in pad), input._array.shape
+    pad, shape = as_ints(pad, "pad"), input._array.shape
     value = as_number("constant_pad_nd", "value", 3, value)
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")

@@ -703,8 +703,10 @@ def renorm(input, p, dim, maxnorm):
     ndim = tensor_argument(input, "renorm")._array.ndim
     if ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
-    if p <= 0:
+    if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input._array.dtype.kind in "biu":
+        raise RuntimeError(f"renorm: Expected a floating point or complex tensor as input. Got {type_word(input)}")
     return xp.renorm(input, p=p, axis=axis_of(input, dim), maxnorm=float(maxnorm))

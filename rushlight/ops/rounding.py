@@ -173,6 +173,8 @@ def round(input, *, decimals=None):
     >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
     """
+    if decimals is not None:
+        refuse("round_cpu" if decimals else "round_vml_cpu", integral_dtype, input)
     return round_(input) if decimals is None else _round_decimals(input, decimals=decimals)
 
 

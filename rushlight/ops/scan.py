@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import dtypes
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
@@ -196,6 +197,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """The slope of ``input`` along each ``dim``: central differences inside, one-sided ones at the edges."""
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if input.dtype is dtypes.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     dims = range(input._array.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [axis_of(input, d) for d in dims]
     spacing = 1 if spacing is None else spacing

@@ -254,6 +254,8 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     tensor([[0.0000, 0.0000, 1.5000]])
     """
     src = value if src is None else src
+    if src is None:
+        raise TypeError("scatter() received an invalid combination of arguments: src or value must be Tensor or Number")
     axis, index, src = _prepared(input, dim, index, src, "scatter")
     if reduce is not None:
         if reduce not in ("add", "multiply"):
@@ -382,6 +384,10 @@ def index_select(input, dim, index):
         "index out of range in self",
     )
     if not input._array.ndim:
+        if index._array.size != 1:
+            raise RuntimeError(
+                f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)"
+            )
         return own(take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(()))
     return take_slices(input, index.reshape(-1), axis=axis)
 
@@ -464,6 +470,8 @@ def index_fill(input, dim, index, value):
     axis = wrap_dim(dim, input._array.ndim)
     if index._array.dtype not in _LONG:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index._array.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "

@@ -12,7 +12,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
-from .common import refuse_complex_gradient
+from .common import complex_dtype, refuse, refuse_complex_gradient
 from .dims import wrap_dim
 from .public import PUBLIC, public
 from .reduce import (
@@ -355,6 +355,16 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
+    if sorter is not None:
+        if sorter._array.shape != sorted_sequence._array.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(sorted_sequence.shape)} and got sorter tensor {list(sorter.shape)}"
+            )
+        if sorter.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter)}"
+            )
     sequence = (
         sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=sorter._array.ndim - 1)
     )
@@ -434,6 +444,7 @@ def _axis_of_slices(input, dim) -> int:
 @public(out=False)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct values (or slices along ``dim``) in order, with where each element went and how often each is."""
+    refuse("unique", complex_dtype, input)
     axis = None if dim is None else _axis_of_slices(input, dim)
     values, _, inverse, counts = xp.unique(input.detach(), axis=axis)
     return _distinct(values, inverse, counts, return_inverse, return_counts)
@@ -442,6 +453,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 @public(out=False)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """``input`` without elements (or slices along ``dim``) equal to the one before."""
+    refuse("unique", complex_dtype, input)
     axis = None if dim is None else _axis_of_slices(input, dim)
     values, inverse, counts = xp.unique_consecutive(input.detach(), axis=axis)
     return _distinct(values, inverse, counts, return_inverse, return_counts)

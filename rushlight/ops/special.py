@@ -405,6 +405,7 @@ def _polynomial(name, second, step, shifted=False, closed=None):
         elif not isinstance(input, Tensor):
             require_number(name, "x", 1, input)
             input = xp_.astype(xp_.zeros_like(n), dtype=_of_number(input, n)) + input
+        refuse(f"{name}_cpu", lambda d: d.is_floating_point and d.itemsize < 4, input, n)
         return call(input, n)
 
     function.__name__ = name

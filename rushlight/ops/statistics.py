@@ -13,6 +13,8 @@ from ..autograd.op import op
 from ..engine import namespace_of
 from ..tensor import Tensor
 from . import returns
+from .common import refuse
+from .dims import as_ints
 from .public import PUBLIC, public
 from .reduce import axes_of, count_of, kept, tensor_argument, type_word
 
@@ -122,6 +124,8 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
     if tensor_argument(input, name)._array.dtype.kind in "biu":
         what = "std and var" if name in ("std", "var") else name
         raise RuntimeError(f"{what} only support floating point and complex dtypes")
+    if isinstance(dim, bool) and (unbiased is not None or keepdim):
+        raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not bool")
     if isinstance(dim, bool):  # std(input, unbiased)
         dim, unbiased = None, dim
     if correction is None:
@@ -144,6 +148,12 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows, observations in columns."""
     x = _observations(input, "cov")
+    for name, t, kinds, word in (
+        ("fweights", fweights, "iu", "integral"),
+        ("aweights", aweights, "f", "floating point"),
+    ):
+        if t is not None and t._array.dtype.kind not in kinds and not (kinds == "f" and t.dtype.is_floating_point):
+            raise RuntimeError(f"cov(): expected {name} to have {word} dtype but got {name} with {type_word(t)} dtype")
     w = _observation_weights(x, fweights, aweights)
     if w is None:
         total = count = x._array.shape[1]
@@ -189,6 +199,12 @@ def _observations(input, name):
 
 
 def _observation_weights(x, fweights, aweights):
+    for name, t in (("fweights", fweights), ("aweights", aweights)):
+        if t is not None and t._array.size != x._array.shape[1]:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                f"{t._array.size} != {x._array.shape[1]}"
+            )
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return fweights * aweights
@@ -255,7 +271,8 @@ def histc(input, bins=100, min=0, max=0):
 @public
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """``(hist, bin_edges)``: the count (or weight, or density) of elements between the edges."""
-    x = xp.reshape(tensor_argument(input, "histogram").detach(), shape=(input._array.size, 1))
+    refuse("histogramdd", _not_counted, tensor_argument(input, "histogram"))
+    x = xp.reshape(input.detach(), shape=(input._array.size, 1))
     edges = [bins.clone()] if isinstance(bins, Tensor) else _even_edges(x, [bins], range)
     hist = _histogram(x, edges, weight, density)
     return returns.histogram((hist, edges[0]))
@@ -264,22 +281,32 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
 @public(method=False, out=False)
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """``(hist, bin_edges)`` of points in space, whose coordinates are the last dimension."""
-    size = tensor_argument(input, "histogramdd")._array.shape[-1]
-    x = xp.reshape(input.detach(), shape=(-1, size))
+    shape = tensor_argument(input, "histogramdd")._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    refuse("histogramdd", _not_counted, input)
+    size = shape[-1]
     bins = [bins] * size if isinstance(bins, int) else list(bins)
     if len(bins) != size:
         raise RuntimeError(
             f"histogramdd(): Expected {size} sequences of bin edges for a {size}-dimensional histogram "
             f"but got {len(bins)}"
         )
-    edges = bins if isinstance(bins[0], Tensor) else _even_edges(x, bins, range)
+    x = xp.reshape(input.detach(), shape=(math.prod(shape[:-1]), size))
+    edges = bins if bins and isinstance(bins[0], Tensor) else _even_edges(x, bins, range)
     return returns.histogramdd((_histogram(x, edges, weight, density), tuple(edges)))
+
+
+def _not_counted(d):
+    return not d.is_floating_point or d.itemsize < 4
 
 
 def _even_edges(x, bins, limits):
     """For each column of ``x``, edges that cut its range (or the given limits) into equal bins."""
     edges = []
-    for i, n in enumerate(bins):
+    for i, n in enumerate(as_ints(bins, "bins")):
+        if n < 1:
+            raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {n} for dimension {i}")
         given = None if limits is None else limits[2 * i : 2 * i + 2]
         low, high = _range(xp.select_part(x, axis=1, index=i), given, (0.0, 1.0), 0.5)
         _check_finite(f"torch.histogramdd: dimension {i}'s range", low, high)

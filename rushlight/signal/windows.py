@@ -37,16 +37,17 @@ def _window(make):
 
     @functools.wraps(make)
     def create(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False, **parameters):
+        M = int(M) if M.__class__ is bool else M
         dtype = dtypes.argument(dtype, name) or dtypes.get_default_dtype()
         _check(name, M, dtype, layout)
-        if requires_grad.__class__ is not bool:
+        if requires_grad.__class__ is not bool and requires_grad is not None:
             raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         place = torch["empty"](0, device=device).device  # a bad one is refused before the work
         with no_grad():
             line = functools.partial(_line, M, dtype)
             values = make(M, max(M - bool(sym), 1), line, **parameters)
             made = values if M > 1 else torch["ones"](M, dtype=dtype, device="cpu")
-        return made.to(place).requires_grad_(requires_grad)
+        return made.to(place).requires_grad_(bool(requires_grad))
 
     shared = list(inspect.signature(create, follow_wrapped=False).parameters.values())
     create.__signature__ = inspect.Signature([shared[0], *own, *shared[1:-1]])
@@ -69,6 +70,8 @@ def _check(name, M, dtype, layout):
 @_window
 def general_cosine(M, span, line, *, a):
     """Σ (-1)ⁱ aᵢ cos(2πin / N)."""
+    if not M:
+        return None  # before PyTorch looks at the coefficients
     if not isinstance(a, (list, tuple, Tensor)):
         raise TypeError("Coefficients must be a list/tuple")
     if not len(a):

@@ -56,16 +56,31 @@ KEPT = (
     ("accepted", "take_along_dim", "view size is not compatible"),
     ("accepted", "__r", "descriptor"),  # Python's own look at self
     ("accepted", "nn.functional.conv", "Only zero batch or zero channel inputs"),
+    ("accepted", "stft", "MKL FFT error"),
+    ("accepted", "linalg.lstsq", "INTERNAL ASSERT"),  # NaN
     ("refused", "__r", "must be Tensor"),  # operators called by name on what is no tensor
     ("refused", "chalf", ""),  # there is no complex32
     ("refused", "max_pool2d_with_indices_backward", "only a name here"),
     ("refused", "_softmax_backward_data", "input_dtype"),  # a number for a dtype
     ("refused", "native_batch_norm", "should contain"),  # PyTorch reads beyond the end there
     ("refused", "_native_batch_norm_legit", "should contain"),
+    ("refused", "lu_unpack", "Expected LU_pivots of the shape"),
+    ("refused", "take_along_dim", "out of bounds"),
+    ("refused", "grid_sampler_", "_mode must be one of"),  # PyTorch's result is memory that nobody has set
+    ("refused", "nn.functional.fractional_max_pool", "kernel_size must be greater than zero"),
+    ("refused", "view_as_complex", "half-precision complex"),
     ("different", "mode", "output 1"),  # which of equal elements is named
     ("different", "kthvalue", "output 1"),
     ("different", "topk", "output 1"),
     ("different", "resize_", ""),  # memory that nobody has set
+    *(
+        ("different", f"special.{family}_polynomial", "instead of np.float64(nan)")
+        for family in ("chebyshev", "shifted_chebyshev", "hermite", "laguerre", "legendre")
+    ),  # float32 overflows in PyTorch's recursion; here it is computed in float64
+    ("different", "polygamma", "inf)"),  # at poles, and where the factorial overflows
+    ("different", "special.polygamma", "inf)"),
+    ("different", "fft.", "inf)"),  # which of the sums meet inf - inf depends on the order of additions
+    ("different", "fft.", "nan"),
 )
 
 
@@ -162,6 +177,8 @@ def compare(op, args, kwargs, note=lambda who: None) -> tuple[str, str]:
 
 
 def _compare(op, args, kwargs, note) -> tuple[str, str]:
+    # Copies: a view would bring more memory than PyTorch, which is given copies, has.
+    args, kwargs = convert.like(args, _copy), convert.like(kwargs, _copy)
     ours_args, ours_kwargs = convert.Converter()((args, kwargs))
     note("theirs")
     theirs = outcome(lambda: op.op(*convert.like(args, _copy), **convert.like(kwargs, _copy)))

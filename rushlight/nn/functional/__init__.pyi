@@ -162,7 +162,7 @@ def linear(input: _Tensor, weight: Any, bias: _Tensor | None = None) -> _Tensor:
     """`input @ weight.T + bias`: one matrix product however many leading dimensions the input has."""
 def linear_cross_entropy(input: _Tensor, linear_weight: _Tensor, target: _Tensor, *, linear_bias: Any = None, weight: Any = None, reduction: _str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> _Tensor:
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`; weights (C, d…, in) make a loss for each d."""
-def local_response_norm(input: _Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> _Tensor:
+def local_response_norm(input: _Tensor, size: _int, alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> _Tensor:
     """x / (k + alpha · the mean of x² over `size` neighbouring channels) ** beta."""
 def log_softmax(input: _Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: _float = 3, dtype: _dtype | None = None) -> _Tensor:
     """log(softmax(x)), without overflow."""

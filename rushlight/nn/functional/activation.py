@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from ...autograd import views
@@ -78,6 +79,9 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """``leaky_relu`` with slopes drawn from [lower, upper) in training, their mean otherwise."""
     check_tensor("rrelu", input)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -107,7 +111,7 @@ def hardswish(input, inplace=False):
 
 def softshrink(input, lambd=0.5):
     """x moved by ``lambd`` towards 0."""
-    if lambd < 0:
+    if not lambd >= 0:
         word = input.dtype.char.removesuffix("Tensor")
         raise RuntimeError(
             f"lambda must be in range [0, {_largest(input):g}] for input dtype {word}, but found {lambd:g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...autograd.op import differentiable as xp
-from ...ops.common import check_tensor
+from ...ops.common import check_tensor, refuse
 from ...ops.conv import (
     conv1d,
     conv2d,
@@ -13,7 +13,7 @@ from ...ops.conv import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from ...ops.dims import as_int, is_int
+from ...ops.dims import as_ints, is_int
 from ...ops.pool import offsets_of
 
 __all__ = [
@@ -29,6 +29,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     torch.Size([2, 27, 36])
     """
     check_tensor("im2col", input)
+    refuse("im2col_out_cpu", lambda d: not (d.is_floating_point or d.is_complex or d.name == "bool"), input)
     kernel, dilation, padding, stride = _blocks(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
@@ -97,7 +98,7 @@ def _two(value, name) -> tuple:
     values = (value,) if is_int(value) else tuple(value)
     if len(values) not in (1, 2):
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
-    values = tuple(as_int(v, name) for v in values)
+    values = as_ints(values, name)
     return values * 2 if len(values) == 1 else values
 
 

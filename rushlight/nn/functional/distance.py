@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import dtypes
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...ops.common import check_tensor
+from ...ops.common import check_tensor, refuse
 from ...ops.public import PUBLIC, write_out
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
@@ -28,6 +28,9 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 · x2 / (|x1| |x2|) along ``dim``; lengths below ``eps`` count as ``eps``."""
     check_tensor("cosine_similarity", x1, "x1")
     check_tensor("cosine_similarity", x2, "x2", 2)
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
+    eps = float(eps)
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         word = common.char.removesuffix("Tensor")
@@ -57,8 +60,9 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if not input.is_floating_point():
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    refuse("pdist", lambda d: d.itemsize < 4, input)
     first, second = PUBLIC["triu_indices"](len(input), len(input), 1, device=input.device)
     return xp.pdist(input, first, second, p=float(p))
 

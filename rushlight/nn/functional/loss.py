@@ -98,12 +98,13 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     delta = delta.item() if isinstance(delta, Tensor) else delta
     if not isinstance(delta, (float, int)):
         raise TypeError(f"huber_loss(): argument 'delta' (position 4) must be float, not {type(delta).__name__}")
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
         _check_weight(weight, input)
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
-    return xp.huber_loss(input, target, delta=delta, reduction=reduction)
+    _check_holds(input, target)
+    return xp.huber_loss(input, target, delta=delta, reduction=reduction).to(input.dtype)
 
 
 def _broadcast(input, target):
@@ -142,15 +143,15 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    for t in (target,) if weight is None else (target, weight):
-        if t.dtype is not input.dtype:
-            raise RuntimeError(f"Found dtype {_type_word(t)} but expected {_type_word(input)}")
+    if target.dtype is not input.dtype:
+        raise RuntimeError(f"Found dtype {_type_word(target)} but expected {_type_word(input)}")
     for name, t in (("input", input), ("target", target)):
         values = known_values(t, lambda p: (p >= 0) & (p <= 1))
         if values is not None and not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     if weight is not None:
-        weight = _expanded(weight, input)
+        _check_holds(input, weight)
+        weight = _expanded(weight, input).to(input.dtype)
     return xp.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
@@ -175,6 +176,12 @@ def binary_cross_entropy_with_logits(
         raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{_type_word(input)}'")
     if target._array.dtype.kind in "biu":
         raise RuntimeError(f"result type Float can't be cast to the desired output type {_type_word(target)}")
+    if pos_weight is not None and pos_weight._array.dtype.kind == "b":
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    if weight is not None and PUBLIC["broadcast_shapes"](input.shape, weight.shape) != input.shape:
+        raise RuntimeError(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(weight.shape)}"
+        )
     return xp.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction=reduction)
 
 
@@ -184,7 +191,22 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     shape = PUBLIC["broadcast_shapes"](input.shape, target.shape)
     if shape != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
-    return xp.soft_margin_loss(input, target, reduction=reduction_of(reduction, size_average, reduce))
+    _check_holds(input, target)
+    reduction = reduction_of(reduction, size_average, reduce)
+    return xp.soft_margin_loss(input, target, reduction=reduction).to(input.dtype)
+
+
+def _check_holds(input, target) -> None:
+    """Losses that PyTorch writes into a tensor of the input's dtype."""
+    kind, other = input._array.dtype.kind, target._array.dtype.kind
+    if kind == "b":
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported.")
+    if kind in "iu":
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {_type_word(input)}")
+    if other == "c" and kind != "c":
+        raise RuntimeError(
+            f"result type {_type_word(target)} can't be cast to the desired output type {_type_word(input)}"
+        )
 
 
 @in_single_precision
@@ -393,6 +415,7 @@ def _check_weight_dtype(weight, input):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the wrong classes of max(0, margin - input[target] + input)ᵖ."""
     check_tensor("multi_margin_loss", input)
+    refuse("multi_margin_loss_cpu_kernel", lambda d: not d.is_floating_point or d.itemsize < 4, input)
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -401,6 +424,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and tuple(weight.shape) != (rows.shape[1],):
         raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}")
     _check_weight_dtype(weight, input)
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {_type_word(target)}")
     if target.ndim > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -417,6 +442,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Each wrong class against each right one: max(0, 1 - input[right] + input[wrong]); -1 ends a row of targets."""
     check_tensor("multilabel_margin_loss", input)
+    refuse("multilabel_margin_loss_forward_out_frame", lambda d: not d.is_floating_point or d.itemsize < 4, input)
     reduction = reduction_of(reduction, size_average, reduce)
     _check_rows(input)
     if target.shape != input.shape:
@@ -466,6 +492,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         )
     elif reduction != "batchmean":
         reduction_of(reduction)
+    for t in (input, target):
+        if t._array.dtype.kind in "biuc":
+            kind = "Complex" if t.dtype.is_complex else "Integral"
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     each = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction != "batchmean":
         return _reduce(each, reduction)

@@ -12,6 +12,7 @@ from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
 from ...ops.kinds import checked
 from ...ops.public import PUBLIC
+from ...storage import affordable
 from ...tensor import Tensor
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
@@ -87,6 +88,8 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+        elif t.ndim != 1 and name.startswith("running"):
+            raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
     _check_dtypes(input, weight, bias, running_mean, running_var)
 
@@ -234,6 +237,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise RuntimeError(f"kernel size should be greater than zero, but got size {size}")
     if not input._array.size:
         return input
+    refuse("avg_pool2d", lambda d: d.name == "bool", input)
+    affordable((input._array.size // input.shape[1]) * (input.shape[1] + size) * input._array.dtype.itemsize)
     return input / (xp.channel_means(input * input, size=size) * alpha + k) ** beta
 
 
@@ -264,6 +269,8 @@ def _native_batch_norm_legit(input, weight, bias, *args):
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """(y, mean, 1 / standard deviation)."""
     normalized_shape = _checked_shape("layer_norm", input, normalized_shape, weight, bias)
+    _check_dtypes(input, weight, bias)
+    refuse("LayerNormKernelImpl", lambda d: not d.is_floating_point, input)
     y, mean, scale, _ = _ops.layer_norm_stats(input, normalized_shape, weight, bias, eps)
     return y, mean.detach(), scale.detach()
 
@@ -271,6 +278,12 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
     _check_groups(input, group, weight, bias)
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != C:
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(t.shape)} and {C} channels"
+            )
     if input.numel() != N * C * HxW:
         raise RuntimeError(f"Expected X.numel() == N * C * HxW, but got {input.numel()} and {N} * {C} * {HxW}")
     y, mean, scale, _ = _ops.group_norm_stats(input, group, weight, bias, eps)

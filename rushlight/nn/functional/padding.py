@@ -6,7 +6,7 @@ import operator
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
-from ...ops.common import as_double
+from ...ops.common import as_double, refuse
 from ...ops.public import PUBLIC
 from ...ops.resize import Map
 
@@ -54,6 +54,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode not in ("reflect", "replicate"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check(mode, dims, shape, pairs)
+    refuse(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{dims}d", lambda d: d.name == "bool", input)
     return (_REFLECT if mode == "reflect" else _REPLICATE)[dims](input, maps=_maps(mode, shape, pairs))
 
 
@@ -61,7 +62,7 @@ def _amounts(pad) -> tuple:
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     for i, n in enumerate(pad):
-        if not hasattr(n, "__index__"):
+        if not hasattr(n, "__index__") or (n.__class__ is bool and not i):
             raise TypeError(
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
                 f"{type(n).__name__} at pos {i}"

@@ -14,7 +14,7 @@ from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import expect, namespace_of
 from ...ops.common import check_tensor, dtype_of, not_floating_dtype, own, refuse, type_word
-from ...ops.dims import as_int, for_dims, is_int
+from ...ops.dims import as_int, as_ints, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
 from ...ops.random import rand
@@ -122,6 +122,7 @@ def _max_unpool(dims, input, indices, kernel_size, stride=None, padding=0, outpu
     kernel = _expanded(kernel_size, dims)
     stride, padding = kernel if stride is None else _expanded(stride, dims), _expanded(padding, dims)
     size = _unpooled_size(dims, input, kernel, stride, padding, output_size)
+    refuse("max_unpool3d" if dims == 3 else "max_unpool2d", not_floating_dtype, input)
     if dims == 1:
         rows, places = input.unsqueeze(-1), indices.unsqueeze(-1)
         return _unpool(2, rows, places, (*size, 1)).squeeze(-1)
@@ -279,6 +280,7 @@ def _adaptive_max_pool(dims, input, output_size, return_indices=False):
     size = _adaptive_size(name, dims, input, output_size)
     if len(size) != dims:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
+    refuse(name if dims == 2 else f"{name}_cpu", not_floating_dtype, input)
     if any(n < 0 for n in size):
         shape = [*input.shape[:-dims], *size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {shape}")
@@ -311,7 +313,7 @@ def _fractional_max_pool(
     check_tensor(name, input)
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    kernel = _expanded(kernel_size, dims)
+    kernel = (kernel_size,) * dims if is_int(kernel_size) else as_ints(kernel_size, "kernel_size")
     if len(kernel) != dims:
         raise RuntimeError(f"{name}: kernel_size must either be a single Int or tuple of Ints")
     shape = input._array.shape
@@ -319,8 +321,12 @@ def _fractional_max_pool(
         raise IndexError(
             f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got -3)"
         )
+    if len(shape) > dims + 2:
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(shape)}")
     if output_size is None:
-        ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * dims
+        if not isinstance(output_ratio, (tuple, list)):
+            raise TypeError(f"object of type '{type(output_ratio).__name__}' has no len()")
+        ratio = output_ratio
         if len(ratio) != dims:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
         output_size = tuple(int(n * r) for n, r in zip(shape[-dims:], ratio))
@@ -348,7 +354,11 @@ def _check_fractional(name, dims, shape, kernel, size):
     words = ("time", "height", "width")[3 - dims :]
     where = "fractional_max_pool3d_out" if dims == 3 else name
     for word, n, k, out in zip(words, shape[-dims:], kernel, size):
-        if out + k - 1 > n:
+        if k < 1:
+            raise RuntimeError(f"{where}(): kernel_size must be greater than zero, but got {k}")
+        if out < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {out}: {[*shape[:-dims], *size]}")
+        if out + k - 1 > n or (dims == 3 and out + k - 1 >= n):
             raise RuntimeError(f"{where}(): pool {word} {k} too large relative to input {word} {n}")
 
 
@@ -369,7 +379,9 @@ fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = map(
 def _expanded(value, dims) -> tuple:
     if is_int(value):
         return (as_int(value, "size"),) * dims
-    values = tuple(int(v) if i and v.__class__ is bool else as_int(v, "size") for i, v in enumerate(value))
+    values = as_ints(value, "size")
+    if any(v.__class__ is int and v >> 31 > 0 for v in values):
+        raise RuntimeError("value cannot be converted to type int without overflow")
     return values * dims if len(values) == 1 else values
 
 
@@ -500,7 +512,10 @@ def _adaptive_size(name, dims, input, output_size) -> tuple:
     elif len(output_size) != dims:
         return tuple(output_size)
     else:
-        size = tuple(n if s is None else as_int(s, "output_size") for s, n in zip(output_size, shape[-dims:]))
+        size = tuple(
+            n if s is None else int(s) if i and s.__class__ is bool else as_int(s, "output_size")
+            for i, (s, n) in enumerate(zip(output_size, shape[-dims:]))
+        )
     affordable(math.prod(max(n, 0) for n in size) * input._array.dtype.itemsize)
     return size
 

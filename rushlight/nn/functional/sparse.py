@@ -11,6 +11,7 @@ from ...autograd.mode import no_grad
 from ...autograd.op import differentiable as xp
 from ...ops.common import check_tensor, known_values
 from ...ops.public import PUBLIC
+from ...tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -65,6 +66,9 @@ def embedding_bag(
             "deprecated, and should now be `embedding_bag(input, weight, ...)`."
         )
         weight, input = input, weight
+    if isinstance(offsets, Tensor) and offsets.dtype is not input.dtype:
+        common = dtypes.promote_types(input.dtype, offsets.dtype)
+        input, offsets = input.to(common), offsets.to(common)
     _check_bag_arguments(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, padding_idx)
     index, bag, bags = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
@@ -125,6 +129,8 @@ def _check_bag_arguments(input, weight, offsets, mode, by_freq, sparse, per_samp
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
+        if not input.shape[1]:
+            raise RuntimeError("step must be nonzero")
     elif input.ndim == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")

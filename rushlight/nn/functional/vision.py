@@ -57,6 +57,8 @@ def pixel_unshuffle(input, downscale_factor):
                 f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but input.size({d})={shape[d]} "
                 f"is not divisible by {r}"
             )
+    if not input._array.size:
+        return input.clone()  # as PyTorch does: its sizes stay
     return xp.pixel_unshuffle(input, factor=r)
 
 
@@ -343,6 +345,12 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
                 "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
                 f"{list(shape)} with dimension {d} being empty"
             )
+    for name, given, known in (
+        ("interpolation_mode", interpolation_mode, _SAMPLING),
+        ("padding_mode", padding_mode, _BORDERS),
+    ):
+        if not 0 <= given < len(known):
+            raise RuntimeError(f"grid_sampler(): {name} must be one of 0 to {len(known) - 1}, but got {given}")
     mode, padding = _SAMPLING[interpolation_mode], _BORDERS[padding_mode]
     if mode == "bicubic" and dims == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
