@@ -10,7 +10,17 @@ from ..autograd.op import op, variant
 from ..engine import special as series
 from ..storage import affordable
 from ..tensor import Tensor
-from .common import binary, complex_dtype, dtype_of, no_gradient, not_floating_dtype, refuse, require_number, unary
+from .common import (
+    binary,
+    complex_dtype,
+    dtype_of,
+    no_gradient,
+    not_floating_dtype,
+    refuse,
+    require_number,
+    type_word,
+    unary,
+)
 from .dims import as_int
 from .public import PUBLIC, public
 
@@ -405,7 +415,9 @@ def _polynomial(name, second, step, shifted=False, closed=None):
         elif not isinstance(input, Tensor):
             require_number(name, "x", 1, input)
             input = xp_.astype(xp_.zeros_like(n), dtype=_of_number(input, n)) + input
-        refuse(f"{name}_cpu", lambda d: d.is_floating_point and d.itemsize < 4, input, n)
+        kind = PUBLIC["result_type"](input, n)
+        if kind.is_floating_point and kind.itemsize < 4:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
         return call(input, n)
 
     function.__name__ = name

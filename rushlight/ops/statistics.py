@@ -124,7 +124,7 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
     if tensor_argument(input, name)._array.dtype.kind in "biu":
         what = "std and var" if name in ("std", "var") else name
         raise RuntimeError(f"{what} only support floating point and complex dtypes")
-    if isinstance(dim, bool) and (unbiased is not None or keepdim):
+    if isinstance(dim, bool) and (unbiased is not None or keepdim or correction is not None):
         raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not bool")
     if isinstance(dim, bool):  # std(input, unbiased)
         dim, unbiased = None, dim

@@ -377,9 +377,7 @@ fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = map(
 
 
 def _expanded(value, dims) -> tuple:
-    if is_int(value):
-        return (as_int(value, "size"),) * dims
-    values = as_ints(value, "size")
+    values = (as_int(value, "size"),) if is_int(value) else as_ints(value, "size")
     if any(v.__class__ is int and v >> 31 > 0 for v in values):
         raise RuntimeError("value cannot be converted to type int without overflow")
     return values * dims if len(values) == 1 else values
