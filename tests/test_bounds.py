@@ -244,3 +244,37 @@ def test_a_truth_value_counts_as_a_size_after_the_first():
     assert torch.zeros((2, True)).shape == (2, 1)
     with pytest.raises(TypeError):
         torch.zeros((True, 2))
+
+
+def test_a_long_chain_of_views_keeps_no_list_of_its_steps():
+    """Each view knows its last step and the view before: a list in each would make the chain quadratic."""
+    views = [torch.zeros(300)]
+    for _ in range(200):
+        views.append(views[-1][1:])
+    assert all(len(v._view.steps) == 1 for v in views[1:])
+    views[-1][0] = 1.0  # the whole way is put together when it is needed
+    assert views[0].nonzero().tolist() == [[200]] and views[-1]._base is views[0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.linalg.ldl_solve(x.bool(), torch.tensor([1, 2], dtype=torch.int32), x),
+        lambda x: torch.lu_unpack(x, torch.tensor([1, 2, 3], dtype=torch.int32)),
+        lambda x: torch.ormqr(x, torch.ones(3), x),
+        lambda x: torch.cholesky_solve(x, torch.ones(2, 3)),
+        lambda x: torch.linalg.tensorsolve(torch.ones(2, 3, 6), torch.ones(2, 3), dims=(0, 0)),
+        lambda x: torch.add(x, x, alpha=True),
+        lambda x: torch.repeat_interleave(x, 2, 0, output_size=3),
+        lambda x: torch.renorm(x, float("nan"), 0, 1),
+        lambda x: torch.nn.functional.huber_loss(x, x, delta=float("nan")),
+        lambda x: torch.nn.functional.soft_margin_loss(x.long(), x),
+        lambda x: torch.nn.functional.max_pool2d(x[None], 2, 1 << 62),
+        lambda x: torch.grid_sampler_2d(x[None, None], torch.zeros(1, 1, 1, 2), 0, -1, True),
+        lambda x: torch.stft(torch.ones(64), 16, hop_length=-1, return_complex=True),
+    ],
+)
+def test_arguments_that_do_not_go_together(call):
+    with pytest.raises(RuntimeError) as refused:
+        call(torch.eye(2))
+    assert refused.value.__cause__ is None
