@@ -47,11 +47,10 @@ class View:
     place in the graph; XLA arrays cannot be written, so there a stale view reads its part of the base again.
     """
 
-    __slots__ = ("base", "before", "steps", "seen", "recorded", "node")
+    __slots__ = ("base", "_way", "seen", "recorded", "node")
 
     def __init__(self, base, steps, seen, recorded, before=None):
-        # The path is that of the view ``before``, and then these steps.
-        self.base, self.before, self.steps, self.seen = base, before, steps, seen
+        self.base, self._way, self.seen = base, (before, steps), seen  # the path: that of ``before``, then these
         # True: made with gradients on, part of the graph; "no_grad" or "inference": made without;
         # None: no view as PyTorch has them, it only shares values.
         self.recorded = recorded
@@ -60,13 +59,16 @@ class View:
     @property
     def path(self) -> tuple:
         """Put together when somebody asks: views of views of views would be long lists of what the ones before have."""
-        if self.before is not None:
-            parts, view = [], self
-            while view is not None:
-                parts.append(view.steps)
-                view = view.before
-            self.steps, self.before = tuple(step for steps in reversed(parts) for step in steps), None
-        return self.steps
+        before, steps = self._way
+        if before is None:
+            return steps
+        parts = [steps]
+        while before is not None:
+            before, steps = before._way
+            parts.append(steps)
+        path = tuple([step for steps in reversed(parts) for step in steps])
+        self._way = None, path
+        return path
 
     def again(self, seen, recorded) -> View:
         """The same view for another tensor."""

@@ -251,7 +251,7 @@ def test_a_long_chain_of_views_keeps_no_list_of_its_steps():
     views = [torch.zeros(300)]
     for _ in range(200):
         views.append(views[-1][1:])
-    assert all(len(v._view.steps) == 1 for v in views[1:])
+    assert all(len(v._view._way[1]) == 1 for v in views[1:])
     views[-1][0] = 1.0  # the whole way is put together when it is needed
     assert views[0].nonzero().tolist() == [[200]] and views[-1]._base is views[0]
 
