@@ -7,8 +7,8 @@ import warnings
 
 from ... import dtypes
 from ...autograd.mode import in_single_precision, state
+from ...autograd.op import check_broadcast, variant
 from ...autograd.op import differentiable as xp
-from ...autograd.op import variant
 from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
@@ -103,7 +103,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if weight is not None:
         _check_weight(weight, input)
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
-    _check_holds(input, target)
+    if target.dtype is not input.dtype:
+        _check_holds(input, target)
     return xp.huber_loss(input, target, delta=delta, reduction=reduction).to(input.dtype)
 
 
@@ -188,6 +189,7 @@ def binary_cross_entropy_with_logits(
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target · input)), for targets of 1 and -1."""
     check_tensor("soft_margin_loss", input)
+    check_broadcast((input._array, target._array))
     shape = PUBLIC["broadcast_shapes"](input.shape, target.shape)
     if shape != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")

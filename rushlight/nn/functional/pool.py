@@ -324,9 +324,11 @@ def _fractional_max_pool(
     if len(shape) > dims + 2:
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(shape)}")
     if output_size is None:
-        if not isinstance(output_ratio, (tuple, list)):
-            raise TypeError(f"object of type '{type(output_ratio).__name__}' has no len()")
         ratio = output_ratio
+        if not isinstance(ratio, (tuple, list)):
+            if dims == 2:
+                raise TypeError(f"object of type '{type(ratio).__name__}' has no len()")
+            ratio = (ratio,) * dims
         if len(ratio) != dims:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
         output_size = tuple(int(n * r) for n, r in zip(shape[-dims:], ratio))
