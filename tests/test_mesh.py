@@ -28,7 +28,7 @@ def run(name: str) -> list[str]:
 
 
 def test_eight_devices():
-    assert len(run("devices8.py")) == 5
+    assert len(run("devices8.py")) == 6
 
 
 def test_a_model_cut_in_every_way_learns_the_same():

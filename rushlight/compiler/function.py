@@ -10,7 +10,7 @@ from itertools import repeat
 from ..autograd import mode
 from ..autograd.mode import state as mode_state
 from ..device import cpu
-from ..engine import DEFER
+from ..engine import DEFER, SPREAD
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
 from .backward import awaits_backward
@@ -90,9 +90,19 @@ class Compiled:
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
             result = self._another(entries, missed, args, kwargs, given)
-            if DEFER and not self._fullgraph and awaits_backward(result):
+            if (DEFER and not self._fullgraph and awaits_backward(result)) or self._is_spread(given, entries):
                 self._entries[key] = _RECORDED
             return result
+
+    def _is_spread(self, given, entries) -> bool:
+        """Are arguments or state in pieces over a mesh? Then each operator is a program of its own already."""
+        state = entries[-1].state if entries else ()
+        if SPREAD.array is None or not any(t._array.__class__ is SPREAD.array for t in (*given, *state)):
+            return False
+        if not self._told:
+            self._told = True
+            warnings.warn("compile: tensors in pieces over a mesh are not compiled; the function is called as it is")
+        return True
 
     def _name(self) -> str:
         """What a profile calls it."""
