@@ -8,22 +8,29 @@ nothing of this. The tables below say how to translate when somebody looks.
 from __future__ import annotations
 
 import functools
+import math
+
+import numpy as np
 
 from ..tensor import Tensor, wrap
 from .graph import Packed
 from .lowering import lowered
 from .mode import pushed
+from .node import _plan
 from .registry import differentiable
 from .tape import _TWICE, Node
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
 
-# By node: the places of the inputs that PyTorch's overload for a Python number has.
+# By node: the places of the inputs that PyTorch's node has; most of these are overloads for a Python number.
 _ONLY = {
     "ClampBackward1": (0,), "ClampMaxBackward0": (0,), "ClampMinBackward0": (0,), "CopysignBackward1": (0,),
     "EqBackward0": (0,), "FmodBackward0": (0,), "GeBackward0": (0,), "GtBackward0": (0,), "LeBackward0": (0,),
     "LerpBackward0": (0, 1), "LtBackward0": (0,), "MaskedFillBackward0": (0,), "NeBackward0": (0,),
     "PowBackward0": (0,), "PowBackward2": (1,), "RemainderBackward0": (0,), "RsubBackward1": (0,),
+    "FillBackward0": (0,), "FillBackward2": (0,), "IndexFillBackward0": (0,), "ZeroBackward0": (0,),
+    "EmbeddingBagBackward0": (0, 3), "MultiMarginLossBackward0": (0,), "MultilabelMarginLossBackward0": (0,),
+    "PdistBackward0": (0,),
 }  # fmt: skip
 
 
@@ -65,6 +72,7 @@ _TREES: dict = {
     ("linear", "ViewBackward0"): lambda x, w, b: (_addmm(b, _over("ViewBackward0", x), _t(w)),),
     ("linear", "UnsafeViewBackward0"): lambda x, w, b: (_mm(_over("ViewBackward0", x), _t(w)),),
     ("linear", "SqueezeBackward4"): lambda x, w, b: (_mm(_over("UnsqueezeBackward0", x), _t(w)),),
+    ("native_dropped", "MulBackward0"): lambda x, *mask: (x, None),
     ("matmul", "SqueezeBackward4"): lambda x, w: (_mm(_over("UnsqueezeBackward0", x), w),),
 }  # fmt: skip
 
@@ -123,31 +131,66 @@ def _transposed(t):
 
 # PyTorch's word for what is saved -> ours, the likeliest first.
 _WORDS = {
-    "self": ("x", "a", "start", "w"), "input": ("x",), "other": ("w", "b"), "result": ("y",), "exponent": ("w",),
+    "self": ("x", "a", "start"), "input": ("x",), "other": ("w", "b"), "result": ("y",), "exponent": ("w",),
     "weight": ("w", "weight"), "target": ("t", "target", "w"), "mat1": ("a", "x"), "mat2": ("b", "w"), "mat": ("a",),
     "vec": ("b", "w"), "batch1": ("a",), "batch2": ("b",), "tensor1": ("t1",), "tensor2": ("t2",),
     "self_sym_sizes": ("x_shape",), "dim": ("axis", "axes"), "keepdim": ("keepdims",), "dim1": ("axis1",),
     "dim2": ("axis2",), "size": ("shape", "size"), "stride": ("strides", "stride", "step"),
     "storage_offset": ("offset",), "min": ("low",), "max": ("high",), "split_sizes": ("sizes",), "diagonal": ("k",),
     "indices": ("index",), "dimension": ("axis",), "align_corners": ("align",), "output": ("y",), "A": ("a", "x"),
-    "result0": ("y",), "result1": ("y",), "result2": ("y",), "condition": ("condition",),
+    "result0": ("y",), "result1": ("y",), "result2": ("y",), "condition": ("condition",), "dims": ("axes", "axis"),
+    "shifts": ("shift",), "dim0": ("axis1",), "min_val": ("low",), "max_val": ("high",), "threshold": ("limit",),
+    "upscale_factor": ("factor",), "downscale_factor": ("factor",), "x1": ("x",), "x2": ("w",), "tensor": ("w",),
+    "p": ("ord",), "scale_grad_by_freq": ("by_freq",),
 }  # fmt: skip
 _NUMBERED = {"result0": 0, "result1": 1, "result2": 2}
+# By node: PyTorch's words for the outputs, where there are several or the word is the node's own.
+_OUTPUTS = {
+    "AminmaxBackward0": ("min", "max"), "LinalgCholeskyExBackward0": ("L",), "LinalgInvExBackward0": ("inverse",),
+    "LinalgEighBackward0": ("eigenvalues", "eigenvectors"), "LinalgLuBackward0": ("P", "L", "U"),
+    "LinalgQrBackward0": ("Q", "R"), "LinalgSlogdetBackward0": ("sign",), "LinalgSolveExBackward0": ("result",),
+    "LinalgSvdBackward0": ("U", "S", "Vh"),
+    **dict.fromkeys(("CummaxBackward0", "CumminBackward0", "KthvalueBackward0", "MaxBackward0", "MedianBackward1",
+                     "MinBackward0", "ModeBackward0", "NanmedianBackward1", "SortBackward0", "TopkBackward0"),
+                    ("values", "indices")),
+}  # fmt: skip
 
 
 def saved(node, attribute: str):
     """``node._saved_self`` and the like, or ``_raw_saved_self``; AttributeError for what the node does not save."""
     raw = attribute.startswith("_raw_saved_")
     word = attribute.removeprefix("_raw_saved_").removeprefix("_saved_")
-    for name in (word, *_WORDS.get(word, ())):
-        place = _kept(node.plan, name)
+    plan = node.plan
+    names, number = _ours(plan, word)
+    for name in names:
+        place = _kept(plan, name)
         if place is not None:
             if node.saved is None:
                 raise RuntimeError(_TWICE)
-            return SavedTensor(node, place) if raw else _value(node, place, name, _NUMBERED.get(word))
-        if name in node.plan.op.static and not raw:
-            return node._static(name)
+            return SavedTensor(node, place) if raw else _as_there(node, word, _value(node, place, name, number))
+        if name in plan.op.static and not raw:
+            return _as_there(node, word, node._static(name))
+    if not raw:
+        derive = _DERIVED.get((plan.op.name, word)) or _DERIVED.get((plan.node, word))
+        if derive is not None:
+            return derive(node)
+        if any(name in plan.op.arrays and name in _full(plan).names for name in names):
+            return None  # only the gradient of an input that has none asks for it
     raise AttributeError(f"'{node.name()}' object has no attribute '{attribute}'")
+
+
+def _ours(plan, word: str):
+    """Our names for PyTorch's ``word``, the likeliest first, and which of several outputs it is."""
+    if word in _OUTPUTS.get(plan.node, ()):
+        return ("y",), _OUTPUTS[plan.node].index(word)
+    if (plan.node, word) == ("TransposeBackward0", "dim1"):
+        return ("axis2",), None
+    return (word, *_WORDS.get(word, ())), _NUMBERED.get(word)
+
+
+def _full(plan):
+    """The plan of the same op when every input needs a gradient."""
+    return _plan(plan.op, (1 << len(plan.op.arrays)) - 1)
 
 
 def _kept(plan, name: str) -> int | None:
@@ -169,6 +212,69 @@ def _value(node, place: int, name: str, number=None):
     if node.plan.op.lowered is not None:
         value = lowered(differentiable, value, node.plan.op.lowered)
     return value
+
+
+# Nodes whose ``dim`` is a tuple, whatever was given.
+_SEVERAL_DIMS = {
+    "AmaxBackward0", "AminBackward0", "LinalgVectorNormBackward0", "LogsumexpBackward0", "MeanBackward1",
+    "NormBackward1", "StdBackward0", "SumBackward1", "VarBackward0", "VarMeanBackward0",
+}  # fmt: skip
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _as_there(node, word: str, value):
+    """A saved value in the form that PyTorch's node has it in."""
+    name = node.plan.node
+    if word == "reduction":
+        return _REDUCTIONS.get(value, value)
+    if isinstance(value, int) and (word in ("dims", "shifts") or (word == "dim" and name in _SEVERAL_DIMS)):
+        return (value,)
+    if word == "dim" and value is None and name in ("AmaxBackward0", "AminBackward0"):
+        return ()
+    if word == "dim" and name == "SqueezeBackward1" and len(value) == 1:
+        return value[0]
+    if word == "other" and isinstance(value, (int, float, complex)) and name in ("DivBackward0", "MulBackward0"):
+        return wrap(np.asarray(value))
+    if word in ("ignore_index", "padding_idx"):  # unsigned there, and -1 is none
+        return (-1 if value is None else value) % 2**64
+    if word == "mat2" and node.plan.op.name == "linear":
+        return _transposed(value)
+    return value
+
+
+def _shape(node, place: int = 0, word: str | None = None):
+    """The shape of an input, from the node that made it or from the value kept as ``word``; None if it is gone."""
+    edge = node.edges[place]
+    found = getattr(saved(node, f"_saved_{word}") if edge is None and word else edge, "shape", None)
+    return None if found is None else tuple(found)
+
+
+def _factor_shape(node, which: int):
+    """The shape of a factor of a product; the second of a linear layer is its weight, transposed."""
+    op = node.plan.op.name
+    found = _shape(node, which + (op == "add_matmul"), ("mat1", "other")[which])
+    return found[::-1] if found and which and op == "linear" else found
+
+
+def _always(value):
+    return lambda node: value
+
+
+# (op or node, PyTorch's word) -> what it saved, from what is known of the call though nothing was kept for it here.
+_DERIVED: dict = {
+    **{(name, "self_sym_sizes"): _shape for name in ("broadcast_to", "split_sizes", "unsafe_view", "view_as_shape")},
+    **{(f"MeanBackward{i}", "self_sym_numel"): lambda node: math.prod(saved(node, "_saved_x_shape")) for i in (0, 1)},
+    **{(f"{name}Backward0", "alpha"): _always(1) for name in ("Add", "Addmm", "Sub")},
+    ("AddmmBackward0", "beta"): _always(1),
+    ("AddmmBackward0", "mat1_sym_sizes"): lambda node: _factor_shape(node, 0),
+    ("MmBackward0", "self_sym_sizes"): lambda node: _factor_shape(node, 0),
+    **{(name, "mat2_sym_sizes"): lambda node: _factor_shape(node, 1) for name in ("AddmmBackward0", "MmBackward0")},
+    ("EmbeddingBackward0", "weight_sym_argsize_0"): lambda node: _shape(node)[0],
+    ("MseLossBackward0", "reduction"): lambda node: {"mse_mean": 1, "mse_sum": 2}.get(node.plan.op.name, 0),
+    ("SplitBackward0", "split_size"): lambda node: node._static("sizes")[0],
+    ("conv", "transposed"): _always(False), ("conv_input", "transposed"): _always(True),
+    ("conv", "output_padding"): lambda node: (0,) * len(node._static("stride")),
+}  # fmt: skip
 
 
 class SavedTensor:

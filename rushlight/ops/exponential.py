@@ -100,7 +100,7 @@ def log10(xp, x):
     return xp.log10(x)
 
 
-@op(promote="float", x=lambda xp, g, x: g / (xp.conj(x) + 1))
+@op(node="Log1PBackward0", promote="float", x=lambda xp, g, x: g / (xp.conj(x) + 1))
 def log1p(xp, x):
     """log(1 + x), precise near 0."""
     return xp.log1p(x)
