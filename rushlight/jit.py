@@ -35,7 +35,7 @@ def __dir__():
 
 def trace(func, example_inputs, **torch_options):
     """Compile ``func`` (a module or function) for inputs like these; the result can be called and saved."""
-    example_inputs = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    example_inputs = example_inputs if builtins.isinstance(example_inputs, tuple) else (example_inputs,)
     return _export.export(func, example_inputs)
 
 

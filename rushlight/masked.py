@@ -31,10 +31,11 @@ def sum(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None
 def prod(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The product; 1 where there is nothing."""
     result = _filled(input, mask, 1)
-    dtype = _whole(input, dtype)
+    if dtype is None and not input.dtype.is_floating_point:
+        dtype = _whole(input, dtype)
     for d in sorted(_dims(input, dim), reverse=True):
         result = result.prod(d, keepdim=keepdim, dtype=dtype)
-    return result.to(dtype)
+    return result if dtype is None else result.to(dtype)
 
 
 def mean(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:

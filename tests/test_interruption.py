@@ -21,6 +21,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
+from rushlight.autograd import mode
 from rushlight.compiler.commit import LOCK, RUNNING, Run
 from rushlight.compiler.residence import Group
 
@@ -161,7 +162,7 @@ def by_clock(_):
 
 def interrupted(trainer, start, calls=4) -> bool:
     """Run some steps while ``start`` has an interrupt on its way; whether it came in one of them."""
-    hit, wait = True, None
+    hit, wait, before = True, None, mode.snapshot()
     try:
         try:
             wait, came = start()
@@ -178,6 +179,7 @@ def interrupted(trainer, start, calls=4) -> bool:
         for lock in (LOCK, RUNNING):  # a trace function can raise where no signal comes: before the end of a ``with``
             while lock._is_owned():
                 lock.release()
+        mode.restore(before)
     return hit
 
 

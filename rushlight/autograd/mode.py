@@ -39,6 +39,7 @@ class _State(threading.local):
 
 
 state = _State()
+SWITCHES: list[threading.local] = [state]  # all that are a thread's own; others add theirs
 F = TypeVar("F", bound=Callable[..., Any])
 
 # How many threads' states hold anything beyond the grad switch. Ops test this one number before they look further.
@@ -330,15 +331,16 @@ def carry(t, to):
     return to
 
 
-def snapshot() -> dict:
+def snapshot() -> list[dict]:
     """This thread's switches, for ``restore``."""
-    return dict(state.__dict__)
+    return [dict(switches.__dict__) for switches in SWITCHES]
 
 
-def restore(before: dict) -> None:
+def restore(before: list[dict]) -> None:
     """Put this thread's switches back, after an interrupt that may have hit a ``with`` on its way out."""
-    state.__dict__.clear()
-    state.__dict__.update(before)
+    for switches, values in zip(SWITCHES, before):
+        switches.__dict__.clear()
+        switches.__dict__.update(values)
 
 
 def in_single_precision(function):

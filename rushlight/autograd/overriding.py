@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import too_large, type_name
 from ..tensor import Tensor
+from .mode import SWITCHES
 
 watching = 0  # modes entered in all threads, and one for all subclasses that override
 PLAIN: set[type] = {Tensor}  # the classes whose tensors every operator takes without asking
@@ -46,6 +47,7 @@ class _Dispatch(threading.local):
 
 
 dispatch = _Dispatch()
+SWITCHES += [state, dispatch]
 DISPATCHING: set[type] = set()  # the subclasses of Tensor with a ``__torch_dispatch__``
 begun = False  # has there ever been one, or a mode?
 

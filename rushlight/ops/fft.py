@@ -121,7 +121,8 @@ def stft(
         raise RuntimeError(
             f"stft({_described(input)}, n_fft={n_fft}): expected a 1D or 2D tensor of floating point or complex values"
         )
-    refuse("stft", lambda d: d.is_floating_point and d.itemsize < 4, input)
+    if state.casting is None:  # autocast makes it float32
+        refuse("stft", lambda d: d.is_floating_point and d.itemsize < 4, input)
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:

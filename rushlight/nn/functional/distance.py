@@ -62,7 +62,8 @@ def pdist(input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    refuse("pdist", lambda d: d.itemsize < 4, input)
+    if len(input) > 1:
+        refuse("pdist", lambda d: d.itemsize < 4, input)
     first, second = PUBLIC["triu_indices"](len(input), len(input), 1, device=input.device)
     return xp.pdist(input, first, second, p=float(p))
 

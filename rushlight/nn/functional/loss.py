@@ -105,7 +105,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
     if target.dtype is not input.dtype:
         _check_holds(input, target)
-    return xp.huber_loss(input, target, delta=delta, reduction=reduction).to(input.dtype)
+    return _held(xp.huber_loss(input, target, delta=delta, reduction=reduction), input)
 
 
 def _broadcast(input, target):
@@ -195,7 +195,17 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     _check_holds(input, target)
     reduction = reduction_of(reduction, size_average, reduce)
-    return xp.soft_margin_loss(input, target, reduction=reduction).to(input.dtype)
+    return _held(xp.soft_margin_loss(input, target, reduction=reduction), input)
+
+
+def _held(loss, input):
+    """The loss in the input's dtype, unless autocast chooses another."""
+    return loss if state.casting is not None or loss.dtype is input.dtype else loss.to(input.dtype)
+
+
+def _not_single(d) -> bool:
+    """Is it no float32 or float64?"""
+    return not d.is_floating_point or d.itemsize < 4
 
 
 def _check_holds(input, target) -> None:
@@ -417,7 +427,8 @@ def _check_weight_dtype(weight, input):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the wrong classes of max(0, margin - input[target] + input)ᵖ."""
     check_tensor("multi_margin_loss", input)
-    refuse("multi_margin_loss_cpu_kernel", lambda d: not d.is_floating_point or d.itemsize < 4, input)
+    if state.casting is None:  # autocast makes it float32
+        refuse("multi_margin_loss_cpu_kernel", _not_single, input)
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -444,7 +455,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Each wrong class against each right one: max(0, 1 - input[right] + input[wrong]); -1 ends a row of targets."""
     check_tensor("multilabel_margin_loss", input)
-    refuse("multilabel_margin_loss_forward_out_frame", lambda d: not d.is_floating_point or d.itemsize < 4, input)
+    if state.casting is None:
+        refuse("multilabel_margin_loss_forward_out_frame", _not_single, input)
     reduction = reduction_of(reduction, size_average, reduce)
     _check_rows(input)
     if target.shape != input.shape:
