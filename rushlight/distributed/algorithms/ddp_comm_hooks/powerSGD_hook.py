@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .... import linalg, random
+from ....compat import missing as _missing
 from ....futures import Future
 from ....ops.public import PUBLIC
 from ....tensor import Tensor
@@ -19,6 +20,7 @@ from ... import collectives, world
 from .default_hooks import allreduce_hook
 
 __all__ = ["PowerSGDState", "powerSGD_hook"]
+__getattr__ = _missing(__name__)
 
 
 class PowerSGDState:
