@@ -41,7 +41,8 @@ class Meta(Operators):
         """An array of this layout, to be asked for its strides and those of its views, not for values."""
         steps = self.steps or self._plain()
         extent = 0 if 0 in self.shape else 1 + sum([(n - 1) * s for n, s in zip(self.shape, steps)])
-        memory = np.empty(extent if extent < _LARGE else 1, self.dtype)  # of the first nobody touches a page
+        kind = self.dtype if self.dtype.itemsize > 1 else np.dtype(np.int8)  # as_strided does not know float8
+        memory = np.empty(extent if extent < _LARGE else 1, kind)  # of the first nobody touches a page
         return np.lib.stride_tricks.as_strided(memory, self.shape, self.strides)
 
     @property
