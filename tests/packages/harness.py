@@ -18,6 +18,18 @@ def section(function):
     return function
 
 
+def train(optimizer, loss, steps: int) -> list[float]:
+    """What ``loss()`` was in each of some steps."""
+    losses = []
+    for _ in range(steps):
+        value = loss()
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        losses.append(value.item())
+    return losses
+
+
 def main() -> None:
     """Run all sections and write what they returned, or how they failed, to the file named on the command line."""
     import numpy

@@ -1,5 +1,5 @@
 import torch
-from harness import main, section
+from harness import main, section, train
 from local_attention import LocalAttention
 from local_attention.transformer import LocalTransformer
 
@@ -17,15 +17,8 @@ def windows():
 @section
 def training():
     options = {"num_tokens": 20, "dim": 16, "depth": 2, "max_seq_len": 16, "local_attn_window_size": 4, "heads": 2}
-    model, x, losses = LocalTransformer(causal=True, dim_head=8, **options), torch.randint(0, 20, (2, 13)), []
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for _ in range(2):
-        loss = model(x, return_loss=True)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    model, x = LocalTransformer(causal=True, dim_head=8, **options), torch.randint(0, 20, (2, 13))
+    return train(torch.optim.AdamW(model.parameters(), lr=1e-3), lambda: model(x, return_loss=True), 2)
 
 
 main()

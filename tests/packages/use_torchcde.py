@@ -1,6 +1,6 @@
 import torch
 import torchcde
-from harness import main, section
+from harness import main, section, train
 
 
 class Field(torch.nn.Module):
@@ -30,18 +30,15 @@ def interpolated():
 
 @section
 def training():
-    field, start, losses = Field(), torch.nn.Linear(3, 4), []
+    field, start = Field(), torch.nn.Linear(3, 4)
     path = torchcde.CubicSpline(torchcde.hermite_cubic_coefficients_with_backward_differences(series()))
-    optimizer = torch.optim.Adam([*field.parameters(), *start.parameters()], lr=0.05)
-    for _ in range(2):
+
+    def loss():
         z = start(path.evaluate(path.interval[0]))
         z = torchcde.cdeint(path, field, z, path.interval, method="rk4", options={"step_size": 0.5})
-        loss = z[:, -1].square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return z[:, -1].square().mean()
+
+    return train(torch.optim.Adam([*field.parameters(), *start.parameters()], lr=0.05), loss, 2)
 
 
 main()

@@ -1,5 +1,5 @@
 import torch
-from harness import main, section
+from harness import main, section, train
 from torchdiffeq import odeint, odeint_adjoint
 
 
@@ -20,16 +20,13 @@ def solvers():
 
 @section
 def adjoint():
-    field, losses = Field(), []
-    optimizer = torch.optim.Adam(field.parameters(), lr=0.05)
-    for _ in range(3):
+    field = Field()
+
+    def loss():
         out = odeint_adjoint(field, torch.ones(3, 2), torch.tensor([0.0, 1.0]), rtol=1e-5, atol=1e-6)
-        loss = out[-1].square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return out[-1].square().mean()
+
+    return train(torch.optim.Adam(field.parameters(), lr=0.05), loss, 3)
 
 
 main()

@@ -1,6 +1,6 @@
 import torch
 import torchsde
-from harness import main, section
+from harness import main, section, train
 
 
 class Walk(torch.nn.Module):
@@ -46,16 +46,13 @@ def stratonovich():
 
 @section
 def adjoint():
-    walk, losses = Walk(kind="stratonovich"), []
-    optimizer = torch.optim.Adam(walk.parameters(), lr=0.05)
-    for _ in range(2):
+    walk = Walk(kind="stratonovich")
+
+    def loss():
         out = torchsde.sdeint_adjoint(walk, torch.ones(3, 2), TIMES, bm=noise(), dt=0.1, method="midpoint")
-        loss = out[-1].square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return out[-1].square().mean()
+
+    return train(torch.optim.Adam(walk.parameters(), lr=0.05), loss, 2)
 
 
 main()

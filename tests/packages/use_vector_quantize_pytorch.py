@@ -1,5 +1,5 @@
 import torch
-from harness import main, section
+from harness import main, section, train
 from vector_quantize_pytorch import FSQ, LFQ, ResidualVQ, VectorQuantize
 
 
@@ -33,15 +33,13 @@ def training():
     encoder, decoder = torch.nn.Linear(4, 8), torch.nn.Linear(8, 4)
     quantizer = LFQ(codebook_size=16, dim=8, entropy_loss_weight=0.1, diversity_gamma=1.0)
     parameters = [*encoder.parameters(), *decoder.parameters(), *quantizer.parameters()]
-    optimizer, x, losses = torch.optim.AdamW(parameters, lr=1e-2), torch.randn(2, 10, 4), []
-    for _ in range(3):
+    optimizer, x = torch.optim.AdamW(parameters, lr=1e-2), torch.randn(2, 10, 4)
+
+    def loss():
         quantized, _, extra = quantizer(encoder(x))
-        loss = (decoder(quantized) - x).square().mean() + extra
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return (decoder(quantized) - x).square().mean() + extra
+
+    return train(optimizer, loss, 3)
 
 
 main()
