@@ -103,24 +103,20 @@ def layout(t: Tensor) -> np.ndarray:
     """A NumPy array with the tensor's strides (not its values): on XLA, those its path of views would give."""
     if t._array.__class__ is _ndarray:
         return t._array
-    view = t._view
-    if view is None:
-        return np.empty(example(t._array.shape), np.int8)
-    from ..engine.numpy import namespace as numpy
-
-    shape, path = view.base._array.shape, view.path
-    if hasattr(view.base._array, "laid_out"):
-        return read(numpy, view.base._array.laid_out(), path)
+    base, path = (t._array, ()) if t._view is None else (t._view.base._array, t._view.path)
+    if hasattr(base, "laid_out"):
+        return read(numpy_engine, base.laid_out(), path)
+    shape = base.shape
     if has_open(shape) or has_open(t._array.shape):
         shape, path = example(shape), [(op, example(static), index) for op, static, index in path]
-    return read(numpy, np.empty(shape, np.int8), path)
+    return read(numpy_engine, np.empty(shape, np.int8), path)
 
 
 def strides(t: Tensor) -> np.ndarray:
     """``layout`` as far as shape and strides go, over no memory: on XLA, remembered for each path."""
-    if t._array.__class__ is _ndarray or t._view is None:
-        return layout(t)
     view = t._view
+    if t._array.__class__ is _ndarray or view is None or hasattr(view.base._array, "laid_out"):
+        return layout(t)
     try:
         return _strides(view.base._array.shape, tuple([(op, tuple(static.items()), i) for op, static, i in view.path]))
     except TypeError:  # something unhashable, or a size that is open
@@ -129,9 +125,7 @@ def strides(t: Tensor) -> np.ndarray:
 
 @functools.lru_cache(4096)
 def _strides(shape: tuple, path: tuple) -> np.ndarray:
-    from ..engine.numpy import namespace as numpy
-
-    found = read(numpy, np.empty(shape, np.int8), [(op, dict(static), index) for op, static, index in path])
+    found = read(numpy_engine, np.empty(shape, np.int8), [(op, dict(static), index) for op, static, index in path])
     return as_strided(np.empty(1, np.int8), found.shape, found.strides)
 
 

@@ -55,7 +55,7 @@ def _strides(x: Tensor) -> np.ndarray | None:
     """An array with the tensor's strides; None if it lies in plain order."""
     array = x._array
     if array.__class__ is not _ndarray:
-        if x._view is None:
+        if x._view is None and not hasattr(array, "laid_out"):
             return None
         array = views.strides(x)
     return None if array.flags.c_contiguous else array

@@ -123,3 +123,25 @@ def test_deferred_initialization():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert program(rushlight) == program(torch)
+
+
+_LAST = "torch.empty(2, 3, 4, 5, device='meta').to(memory_format=torch.channels_last)"
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        ".view(2, 60)", ".reshape(2, 60)", ".reshape(2, 3, 20)", "[0].view(60)", "[0].reshape(60)",
+        "[:, :2].reshape(2, 40)",
+        ".permute(0, 2, 3, 1).view(2, 60)", "[0].permute(1, 2, 0).view(60)", ".transpose(1, 3).reshape(2, 60)",
+    ],
+)  # fmt: skip
+def test_other_shapes_of_what_lies_in_another_order(seen):
+    found = []
+    for library in (torch, rushlight):
+        try:
+            result = eval(_LAST + seen, {"torch": library})
+            found.append((tuple(result.shape), result.stride()))
+        except RuntimeError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
