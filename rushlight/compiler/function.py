@@ -99,10 +99,14 @@ class Compiled:
         state = entries[-1].state if entries else ()
         if SPREAD.array is None or not any(t._array.__class__ is SPREAD.array for t in (*given, *state)):
             return False
+        self._tell("compile: tensors in pieces over a mesh are not compiled; the function is called as it is", 4)
+        return True
+
+    def _tell(self, what: str, level: int) -> None:
+        """A warning, once, at the line that called the function."""
         if not self._told:
             self._told = True
-            warnings.warn("compile: tensors in pieces over a mesh are not compiled; the function is called as it is")
-        return True
+            warnings.warn(what, stacklevel=level)
 
     def _name(self) -> str:
         """What a profile calls it."""
@@ -189,13 +193,11 @@ class Compiled:
 
     def _eagerly(self, args, kwargs):
         """This call is not one that its program could do."""
-        if not self._told:
-            self._told = True
-            warnings.warn(
-                "compile: the function writes to memory that an argument shares with another tensor that it uses; such "
-                "calls run eagerly",
-                stacklevel=4,
-            )
+        self._tell(
+            "compile: the function writes to memory that an argument shares with another tensor that it uses; such "
+            "calls run eagerly",
+            5,
+        )
         return self._fn(*args, **kwargs)
 
     def _in_parts(self, error, args, kwargs):
