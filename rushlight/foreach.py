@@ -16,6 +16,8 @@ _UNARY = """
     rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero norm max clone powsum
 """
 _TERNARY = ("addcmul", "addcdiv")
+# What PyTorch calls the arguments that may be lists, and the order of a norm; by name they come in this order.
+_NAMES = ("tensors1", "tensor1", "tensor2", "other", "scalar", "exponent", "src", "ord", "weight", "weights", "scalars")
 _LISTS_ONLY = ("copy", "mm")
 _ONLY_OUT_OF_PLACE = ("clone", "max", "mm", "norm", "powsum")
 
@@ -35,6 +37,7 @@ def _made(name: str, base: str, in_place: bool):
     listed = 2 if base in _TERNARY else 1 if base in _BINARY else 0  # how many further arguments may be lists
 
     def function(self, *args, **kwargs):
+        args += tuple(kwargs.pop(name) for name in _NAMES if name in kwargs)
         if base == "pow" and not isinstance(self, (list, tuple)):  # one number to the power of each
             return tuple(self**t for t in _tensors(args[0], name))
         self = _tensors(self, name)

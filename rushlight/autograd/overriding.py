@@ -318,6 +318,15 @@ def unwatch_methods() -> None:
             _restore_methods()
 
 
+def watch_always() -> None:
+    """From now on, functions ask before they run: for objects that must not even be looked at by those that fail."""
+    global watching
+    with _lock:
+        if not watching_modes.always:
+            watching_modes.always = True
+            watching += 1
+
+
 _lock = threading.Lock()
 
 
@@ -325,6 +334,7 @@ class watching_modes:
     """How many modes are on, in all threads; Tensor's methods ask while there is one."""
 
     count = 0
+    always = False  # are functions to ask without a mode too?
     restore: dict = {}  # Tensor's methods as they were
 
 

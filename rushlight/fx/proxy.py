@@ -8,6 +8,7 @@ import operator
 import sys
 
 from .. import dtypes
+from ..autograd import overriding
 from ..device import device
 from ..layout import layout, memory_format
 from .graph import _INFIX, Graph
@@ -85,6 +86,7 @@ class GraphAppendingTracer(TracerBase):
     def __init__(self, graph: Graph):
         super().__init__()
         self.graph = graph
+        overriding.watch_always()  # what a function reads of a proxy before it gives up would become a node
 
 
 class Proxy:

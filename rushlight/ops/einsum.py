@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import string
 
+from ..autograd import overriding
 from ..autograd.op import differentiable as xp
 from .linalg import matmul
 from .public import public
@@ -12,7 +14,26 @@ from .reduce import sum_
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # what the numbers of the sublist format stand for
 
 
+def _asked_without_a_list(f):
+    """Whoever overrides ``f`` is asked with the operands one by one, as in PyTorch, also where they came in a list."""
+
+    @functools.wraps(f)
+    def called(*args):
+        if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple)):
+            args = (args[0], *args[1])
+        if overriding.watching:
+            return overriding.ask(called, f, args, {})
+        try:
+            return f(*args)
+        except Exception:
+            return overriding.ask_strangers(called, args, {})
+
+    called.asks = True
+    return called
+
+
 @public(method=False, out=False)
+@_asked_without_a_list
 def einsum(*args):
     """The sum of products that an equation names: ``einsum("ij,jk->ik", a, b)``, or ``einsum(a, [0, 1], b, [1, 2])``.
 
@@ -21,8 +42,6 @@ def einsum(*args):
     tensor(3.)
     """
     equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (args[0], args[1:])
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
     inputs, output = _parse(equation, operands)

@@ -13,7 +13,7 @@ def __dir__():
     return __all__
 
 
-_LATER = {"_pytree", "_python_dispatch", *__all__}  # imported when first named
+_LATER = {"_foreach_utils", "_pytree", "_python_dispatch", *__all__}  # imported when first named
 
 
 def _later(name):

@@ -111,6 +111,8 @@ FUNCTIONS = {
     "several": lambda m: lambda x, y=2, *, z=None: m.where(x > y, x, y),
     "unbind": lambda m: lambda x: m.stack(x.unbind(0), dim=-1),
     "einsum": lambda m: lambda x: m.einsum("ij,jk->ik", x, x),
+    "einsum of a list": lambda m: lambda x: m.einsum("ij,jk->ik", [x, x]),
+    "einsum of sublists": lambda m: lambda x: m.einsum(x, [0, 1], x, [1, 2], [0, 2]),
     "assert": lambda m: lambda x: m._assert(x.shape[0] == 2, "two"),
 }
 
@@ -187,6 +189,18 @@ def test_changing_a_graph():
         found = m.fx.replace_pattern(module, *patterns(m))
         said += [len(found), found[0].anchor.name, module.code]
         texts.append(said)
+    assert texts[0] == texts[1]
+
+
+def test_functions_of_proxies_made_by_hand():
+    """No node but the function's: what it reads of its arguments leaves none."""
+    texts = []
+    for m in (rushlight, torch):
+        graph = m.fx.Graph()
+        tracer = m.fx.proxy.GraphAppendingTracer(graph)
+        x, y = [m.fx.Proxy(graph.placeholder(name), tracer) for name in "xy"]
+        graph.output(m.einsum("ij,jk->ik", x, m.chain_matmul(x, m.cat([x, y]))).node)
+        texts.append(str(graph))
     assert texts[0] == texts[1]
 
 

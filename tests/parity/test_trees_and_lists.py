@@ -62,7 +62,14 @@ LISTS = [
     "T._foreach_clamp_min(a(), 1.5)", "T._foreach_maximum(a(), [1.5, 4.0])", "T._foreach_pow(a(), 2)",
     "T._foreach_pow(2.0, a())", "T._foreach_sub(a(), T.tensor(1.0))", "T._foreach_copy_(a(), a())",
     "T._foreach_sub(a(), a(), alpha=2)", "T._foreach_lerp_(a(), a(), 0.1)", "T._foreach_sign(a())",
-    "T._foreach_addcdiv_(a(), a(), a(), [1.0, 2.0])",
+    "T._foreach_addcdiv_(a(), a(), a(), [1.0, 2.0])", "T._foreach_norm(a(), ord=1, dtype=T.float64)",
+    "T._foreach_add(a(), other=a(), alpha=2)", "T._foreach_mul(a(), scalars=[2.0, 3.0])",
+    "T._foreach_lerp(a(), tensors1=a(), weight=0.5)", "T._foreach_pow(a(), exponent=[2.0, 3.0])",
+    "T._foreach_addcmul(a(), tensor2=a(), tensor1=a(), scalars=[0.5, 2.0])", "T._foreach_copy_(a(), src=a())",
+]  # fmt: skip
+GROUPS = [
+    "group([a(), a()], with_indices=True)", "group([a(), [None, a()[0]], []])", "group([[None]])",
+    "sorted(map(str, group([[T.ones(2), T.ones(1).double(), T.zeros(1)]], True).items()))",
 ]  # fmt: skip
 STORAGES = [
     "T.UntypedStorage(4).nbytes()", "T.UntypedStorage([1, 2, 3])", "T.FloatStorage([1.0, 2.0])",
@@ -85,7 +92,7 @@ FLOAT8 = [
 
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
-@pytest.mark.parametrize("call", TREES + LISTS + STORAGES + FLOAT8)
+@pytest.mark.parametrize("call", TREES + LISTS + GROUPS + STORAGES + FLOAT8)
 def test_same_text(call):
     assert outcome(call, rushlight) == outcome(call, torch)
 
@@ -94,7 +101,8 @@ def outcome(call, library):
     def a():
         return [library.tensor([1.0, 2.0]), library.tensor([[3.0]])]
 
-    names = {"T": library, "p": library.utils._pytree, "a": a, "TREE": TREE, "Pair": Pair, "Box": Box}
+    group = library.utils._foreach_utils._group_tensors_by_device_and_dtype
+    names = {"T": library, "group": group, "p": library.utils._pytree, "a": a, "TREE": TREE, "Pair": Pair, "Box": Box}
     try:
         return repr(eval(call, names)).replace("rushlight.", "torch.")
     except (RuntimeError, TypeError, ValueError) as error:
