@@ -266,7 +266,7 @@ def _overlaps(t: Tensor) -> bool:
     """Do several elements share one place in memory? Only expanded tensors and windows do."""
     if t._array.__class__ is _ndarray:
         array = _shown(t)
-        if not array.size or (array.flags.writeable and (t._view is None or 0 not in array.strides)):
+        if array.flags.c_contiguous:
             return False
         return any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides))
     if t._view is None or all(op.write is not None for op, _, _ in t._view.path):
