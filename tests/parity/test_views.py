@@ -244,6 +244,7 @@ FAILURES = {
     "as_strided": lambda t: t.as_strided((20,), (1,)),
     "select_scatter": lambda t: t.select_scatter(t[0], 1, 0),
     "write expanded": lambda t: t[0].expand(2, 4).mul_(2),
+    "write expanded, detached": lambda t: t.expand(2, 3, 4).detach().neg_(),
     "0-dim unbind": lambda t: t.sum().unbind(),
     "view dtype": lambda t: t[:, :3].view(torch_or_ours(t).float64),
 }
