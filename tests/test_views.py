@@ -278,3 +278,21 @@ def test_a_written_conjugate_leaves_its_history():
     z.conj().imag.mul_(rushlight.tensor([2.0, 3.0]))
     (z * rushlight.tensor([1j, 2])).sum().imag.backward()
     assert z.tolist() == [1 + 4j, 3 + 12j] and x.grad.tolist() == [1, 6j]
+
+
+def test_gradients_of_a_view_made_without_them_get_lost_whatever_is_cut_from_it():
+    leaf = rushlight.arange(6.0, requires_grad=True)
+    with rushlight.no_grad():
+        view = leaf.reshape(-1, 1)[None]
+    for part in (view[0], view.as_strided((1,), (1,))):
+        assert part.requires_grad
+        assert rushlight.autograd.grad(part.sum(), leaf, allow_unused=True) == (None,)
+
+
+def test_a_refused_write_names_a_wrong_operand_first():
+    leaf = rushlight.ones(3, requires_grad=True)
+    with pytest.raises(TypeError, match="must be Tensor, not NoneType"):
+        leaf.sub_(None, alpha=2)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf.sub_(1)
+    assert leaf.tolist() == [1, 1, 1]

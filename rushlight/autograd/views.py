@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
+from numbers import Number
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -328,7 +329,11 @@ def _alias_written(output: Output) -> str:
 
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
-    check_writable(t, function not in ONE_VALUE)
+    try:
+        check_writable(t, function not in ONE_VALUE)
+    except RuntimeError:
+        _check_operands(t, function, args, kwargs)
+        raise
     if t._storage is not None:
         check_apart(t, args)
     if not state.grad:
@@ -344,6 +349,13 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     _keep_old_values(old)
     assign(t, result)
     return t
+
+
+def _check_operands(t, function, args, kwargs) -> None:
+    """Raise what ``function`` says of operands that are no numbers: PyTorch looks at them before what is written."""
+    if not all(isinstance(a, (Tensor, Number)) for a in args):
+        with mode.no_grad():
+            function(wrap(t._array.copy()) if t._array.__class__ is _ndarray else t, *args, **kwargs)
 
 
 def _computed(function, t, old, args, kwargs):

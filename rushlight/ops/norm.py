@@ -33,8 +33,8 @@ def _slope_x(xp, g, x, w, view, axes, affine, aux):
     unit, g = (_seen(xp, x, view) - mean) * scale, _seen(xp, g[0], view)
     if w is not None:
         g = g * xp.reshape(w, shape=affine)
-    along = xp.mean(g * unit, axis=axes, keepdims=True)
-    through_y = scale * (g - xp.mean(g, axis=axes, keepdims=True) - unit * along)
+    g = g - xp.mean(g, axis=axes, keepdims=True)  # first: unit does not quite sum to 0
+    through_y = scale * (g - unit * xp.mean(g * unit, axis=axes, keepdims=True))
     return through_y + (to_mean - to_scale * scale * scale * unit) / math.prod(view[i] for i in axes)
 
 

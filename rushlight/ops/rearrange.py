@@ -415,8 +415,9 @@ def _strided(input, size, stride, storage_offset):
     base = input if input._view is None or input._view.base is None else input._view.base
     if input._view.__class__ is Mirror:
         base = input.resolve_conj().resolve_neg()
-    if (base._node is None and input._node is not None) or _first_tangent(base, input):
-        base = input  # the graph, or a tangent, begins at a view
+    node = input._node
+    if (node is not None and (base._node is None or node.lost)) or _first_tangent(base, input):
+        base = input  # the graph, or a tangent, begins at a view; or gradients are to get lost there
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     check_layout(size, stride, offset)
     itemsize, reach = base._array.dtype.itemsize, extent(size, stride)

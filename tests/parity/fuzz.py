@@ -212,7 +212,7 @@ def _still(program) -> bool:
 # What docs/differences.md says, as (a pattern of the program's text, how it ends in PyTorch, how here).
 DOCUMENTED = [
     (
-        r"cumprod|prod\(|median\(\)|max_pool1d|conv1d|detach_\(",
+        r"cumprod|prod\(|median\(\)|max_pool1d|conv1d|detach_\(|gather\(",
         "backward RuntimeError",
         "result",
     ),  # nodes keep more

@@ -68,14 +68,15 @@ static void layer_norm_slope_piece(void *context, long begin, long end)
         const real *restrict g = (const real *)c->array[0] + row * size;
         const real *restrict x = (const real *)c->array[1] + row * size;
         real *restrict gx = (real *)c->array[5] + row * size;
-        real m = mean[row], s = scale[row], total = 0, along = 0;
-        RL_SUM(total, along)
+        real m = mean[row], s = scale[row], total = 0, along = 0, rest = 0;
+        RL_SUM(total, along, rest)
         for (long i = 0; i < size; i++) {
             real incoming = gx[i] = w ? g[i] * w[i] : g[i]; /* kept, so that it is rounded the same way twice */
             total += incoming;
             along += incoming * (x[i] - m);
+            rest += x[i] - m; /* 0 but for the rounding of m, which counts where rows vary little */
         }
-        real shift = -total / (real)size, slope = -along * s * s / (real)size;
+        real shift = -total / (real)size, slope = -(along + shift * rest) * s * s / (real)size;
         RL_SIMD
         for (long i = 0; i < size; i++) {
             real away = x[i] - m;
@@ -239,6 +240,7 @@ static void group_norm_slope_piece(void *context, long begin, long end)
             along[row * channels + k] = (real)(a * s), total[row * channels + k] = (real)t;
             all_along += weights ? a * weights[k] : a, all_total += weights ? t * weights[k] : t;
         }
+        all_along -= all_total / (double)size * rl_sum_around(x, m, size); /* which is 0 but for the rounding of m */
         real slope = (real)(-all_along * s * s * s / (double)size), shift = (real)(-all_total * s / (double)size);
         for (long k = 0; k < channels; k++) {
             real factor = weights ? s * weights[k] : s;

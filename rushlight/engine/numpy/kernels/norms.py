@@ -91,11 +91,12 @@ class Layer:
                 to_b[start] = self.sum(incoming)
             if w is not None:
                 incoming = incoming * w
+            # Around its mean: c does not quite sum to 0, which counts where rows vary little.
+            incoming = incoming - sums.along(incoming)[:, None] / self.size
             along = sums.products(incoming, c)[:, None]
             along *= s * s / -self.size
             c *= along
             c += incoming
-            c -= sums.along(incoming)[:, None] / self.size
             c *= s
 
         parallel.rows(*self.shape, work)
@@ -152,9 +153,10 @@ class Group:
             along[part] = sums.products(incoming, c)
             total[part] = sums.along(incoming)
             factor = s[:, :, None] if w is None else s[:, :, None] * cycled(w, start, stop)
-            # s w g - s mean(w g) - c s³ mean(w g c)
+            # s w g - s mean(w g) - c s³ mean(w g c), and c does not quite sum to 0
             slope, shift = ((factor[..., 0] * t[part]).sum(1, keepdims=True) / -self.size for t in (along, total))
             rows = c.reshape(len(c), self.size)
+            slope -= shift * sums.along(rows)[:, None] / self.size
             rows *= slope * s * s
             rows += shift
             c += incoming * factor
