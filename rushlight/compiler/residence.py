@@ -70,8 +70,8 @@ class Group:
         if resident.index is not None and array.__class__ is not np.ndarray:
             array = _described(array)
             resident.seen = -1
-        # Nothing is called between these, so no other thread and no signal handler sees one without the others.
-        t._array, t._storage, t._view = array, storage, resident
+        # In this order: whoever looks in between finds the group, which has the value.
+        t._view, t._storage, t._array = resident, storage, array
 
     def held(self):
         """(flat buffers, arrays) as they are now: if a call is under way or was interrupted, as it left them."""
@@ -88,7 +88,7 @@ class Group:
         for t, i in self._lent:
             if t._view.__class__ is Resident and t._view.group is self:
                 described = _described(t._array)
-                t._array, t._view.seen = described, -1
+                t._view.seen, t._array = -1, described
             if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
                 arrays[i] = jnp.copy(arrays[i])
         self._lent = []
