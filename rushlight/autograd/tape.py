@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from ..engine import namespace_of
+from ..engine import namespace_of, replaced
 from ..engine.numpy import layouts
 from ..layout import is_dense
 from ..tensor import Storage, Tensor, wrap
@@ -200,7 +200,9 @@ class AccumulateGrad(Node):
             elif g.__class__ in WRAPPERS or old._array.__class__ in WRAPPERS:
                 variable._grad = _to_tensor(old._array + g, graph)
             else:
-                old._array = xp.add(old._array, g)
+                total = xp.add(old._array, g)
+                replaced([(old, total)])
+                old._array = total
         if self.hooks is not None:
             for hook in list(self.hooks.after_accumulate.values()):
                 hook(variable)

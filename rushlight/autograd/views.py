@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .. import dtypes
-from ..engine import SPREAD, namespace_of
+from ..engine import SPREAD, namespace_of, replaced
 from ..engine.numpy import namespace as numpy_engine
 from ..engine.open_size import example, has_open
 from ..tensor import Mirror, Storage, Tensor, wrap
@@ -473,10 +473,13 @@ def put(t: Tensor, array) -> None:
         array = xp.astype(array, dtype=t._array.dtype)
         if t._array.__class__ is SPREAD.array:
             array = xp.kept(array, t._array)
+        replaced([(t, array)])
         t._array = array
         while view is not None and view.base is not None:
             base = view.base
-            base._array = array = write(xp, base._array, view.path, array)
+            array = write(xp, base._array, view.path, array)
+            replaced([(base, array)])
+            base._array = array
             view = base._view  # a detached tensor's views write to it, and it to what it was detached from
         view = t._view
     storage.version += 1
@@ -510,6 +513,7 @@ def put_all(written: list) -> None:
             put(t, array)
         return
     storages = [t._counted() for t, _ in plain]
+    replaced(plain)
     # One call of C, which no signal divides. Readers that come before the count see the new values, which is harmless.
     collections.deque(map(setattr, *zip(*[(t, "_array", array) for t, array in plain])), maxlen=0)
     for storage in storages:

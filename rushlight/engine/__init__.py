@@ -57,6 +57,12 @@ def namespace_of(array):
     return numpy_namespace if isinstance(array, (np.ndarray, np.generic)) else accelerated(array)
 
 
+def replaced(written: list) -> None:
+    """Of each (tensor, array) the tensor is about to have the array: an engine that may fail later notes it."""
+    if written and written[0][1].__class__ is _deferred.array:
+        _deferred.namespace.replaced(written)
+
+
 KINDS: dict = {}  # what else travels as an array: its class, and a namespace of what the tape does with it
 
 

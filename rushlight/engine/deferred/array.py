@@ -63,8 +63,8 @@ class Deferred(Operators):
             flight = self.flight  # it may land while we look
             if flight is not None:
                 flight.wait()
-                if flight.error is not None:
-                    raise flight.error
+                if flight.failure is not None:
+                    flight.failure.tell()
         return self.value
 
     @property

@@ -23,7 +23,7 @@ from ..xla import namespace as xla
 from ..xla.devices import _trace, explained, place_of
 from . import kinds
 from .array import Deferred
-from .recording import landed, last_place, recording_of, recording_on, settle, spare_collector
+from .recording import landed, last_place, recording_of, recording_on, replaced, settle, spare_collector
 
 DEFERS = True
 BODIES: dict = {}  # a recorded call runs the XLA engine's bodies

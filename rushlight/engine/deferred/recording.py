@@ -58,6 +58,7 @@ class Recording:
         self.log: list[tuple] = []  # (kind, where its inputs come from, outputs, numbers, key's words) of each call
         self.inputs: list[Deferred] = []
         self.slots: dict[int, int] = {}  # id of an input that another recording holds too -> its slot here
+        self.before: list[tuple] = []  # (a tensor that was written, the slot of what it had)
         self.leaving: Flight | None = None  # made of this recording, but perhaps not on its way yet
 
     def add(self, kind: Kind, arrays: list[Deferred], numbers=(), key=None):
@@ -168,7 +169,8 @@ class Flight:
         self.inputs = [_ticket(a) for a in recording.inputs]
         self.handed_on: dict[int, Any] = {}  # results that later programs wait for, by seat
         self.targets = [weakref.ref(outputs[i]) for i in program.live]
-        self.error: BaseException | None = None
+        self.before = recording.before
+        self.failure: Failure | None = None
         self.landed = False
         self._flying = threading.Lock()  # not an Event: an interrupt in its ``wait`` can come out as another error
         self._flying.acquire()
@@ -177,14 +179,16 @@ class Flight:
         """In the thread that starts programs: compute, and hand out. A second time it has nothing to do."""
         if self.landed:
             return
+        given, results = self.inputs, []
         try:
-            values = [_value(a) for a in self.inputs]
-            self.inputs = []
+            values = [_value(a) for a in given]
             results = self.program(values, self.numbers, self.keys)
             _spent.append(values)
+        except _Unmade as unmade:
+            self._fail(unmade.args[0], given)
         except BaseException as error:
-            self.error, results = error, []
-        self.inputs, self.numbers, self.keys = [], [], []
+            self._fail(Failure(error), given)
+        self.inputs, self.numbers, self.keys, self.before = [], [], [], []
         with _gate:
             for target, value in zip(self.targets, results):
                 a = target()
@@ -194,8 +198,34 @@ class Flight:
             self.landed = True
         self._flying.release()
 
+    def _fail(self, failure: Failure, given: list) -> None:
+        """Leave word what the tensors had that this was to write."""
+        self.failure, first = failure, {}
+        for tensor, slot in self.before:
+            first.setdefault(id(tensor), (tensor, slot))
+        made = self._made_before([slot for _, slot in first.values() if slot >= 0], given)
+        for tensor, slot in first.values():
+            value = made.get(slot) if slot >= 0 else _kept(given[-slot - 1], tensor)
+            if value is not None and not (isinstance(value, jax.Array) and value.is_deleted()):
+                failure.before.append((self, tensor, value))
+
+    def _made_before(self, slots: list[int], given: list) -> dict:
+        """{slot: value} of what was made in this recording and then written, the first moments of an optimizer say."""
+        if not slots:
+            return {}
+        calls = self.program.calls
+        where = {slot: i for i, slot in enumerate(_slots(calls))}
+        try:
+            values = [_value(a) for a in given]
+            results = Program(calls, tuple(where[s] for s in slots), (), self.program.place)(
+                values, self.numbers, self.keys
+            )
+        except Exception:  # the memory is not there for these either
+            return {}
+        return dict(zip(slots, results))
+
     def wait(self) -> None:
-        """Until it has landed, well or with an ``error``."""
+        """Until it has landed, well or with a ``failure``."""
         while not self.landed:
             if self._flying.acquire(timeout=0.5):
                 self._flying.release()
@@ -227,9 +257,43 @@ def _value(given):
     if given.__class__ is not _Ticket:
         return given
     flight, seat = given
-    if flight.error is not None:
-        raise flight.error
+    if flight.failure is not None:
+        raise _Unmade(flight.failure)
     return flight.handed_on[seat]
+
+
+def _kept(given, tensor):
+    """What a tensor had; if that is the result of a program that failed, what it had before that."""
+    if given.__class__ is not _Ticket:
+        return given
+    flight, seat = given
+    if flight.failure is None:
+        return flight.handed_on[seat]
+    return next((value for f, t, value in flight.failure.before if f is flight and t is tensor), None)
+
+
+class Failure:
+    """Why a program could not run, nor all that needed its results; and what their tensors had ``before``."""
+
+    def __init__(self, error: BaseException):
+        self.error = error
+        self.before: list[tuple] = []  # (flight, tensor, value)
+
+    def tell(self):
+        """Raise it. The first who is told finds the tensors as they were."""
+        landed()  # programs that wait for results of this one are to fail too, not to begin where it began
+        with _gate:
+            for flight, tensor, value in self.before:
+                t = tensor()
+                if t is not None and t._array.__class__ is Deferred and t._array.flight is flight:
+                    t._array = Deferred(value)
+                    t._counted().version += 1  # for views of it
+            self.before = []
+        raise self.error
+
+
+class _Unmade(Exception):
+    """An input of a program is the result of one that failed; its argument is the ``Failure``."""
 
 
 _queue: queue.SimpleQueue = queue.SimpleQueue()
@@ -330,6 +394,17 @@ def settle(everywhere: bool = False) -> None:
             recording.run()
 
 
+def replaced(written: list) -> None:
+    """Tensors are about to have other arrays. If those cannot be computed, they get back what they have now."""
+    recording, ref = written[0][1].recording, weakref.ref
+    if recording is not None:
+        recording.before += [
+            (ref(t), t._array.slot)
+            for t, array in written
+            if t._array.__class__ is Deferred and t._array.recording is recording is array.recording
+        ]
+
+
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
@@ -341,13 +416,14 @@ class Program:
     depend on timing, so results do not either.
     """
 
-    def __init__(self, calls: tuple, live: tuple, dead: tuple, place):
+    def __init__(self, calls: tuple, live: tuple, dead: tuple, place, line: str = ""):
         self.calls, self.live, self.dead, self.place = calls, live, dead, place
         self._given = frozenset(dead)
         self._whole: Any = jax.jit(
             _interpreter(calls, live, dead), donate_argnums=0, compiler_options=compiler_options(place.platform, None)
         )
-        self._measured = False
+        self._needs: int | None = None  # bytes beside its inputs; 0 where nobody knows what there is
+        self._holding = f"It is for the step that {line} ends, which was not made. " if line else ""
         self._here = jax.device_put(np.zeros(0, np.uint8), place)
         self._cold = interpreter_for(place.platform)
         self._seen = 0  # how often it has been interpreted
@@ -359,16 +435,17 @@ class Program:
             if results is not None:
                 return results
         arguments = self._arguments(values, numbers, keys)
-        if self._measured:
-            try:
-                return self._whole(*arguments)
-            except jax.errors.JaxRuntimeError:
-                with explained(self.place):
-                    raise
-        with explained(self.place):
-            self._check_room(arguments)
+        first = self._needs is None
+        try:
+            if self._needs is None:
+                self._needs = self._measure(arguments)
+            if self._needs:
+                check_room(self.place, self._needs, self._holding, arguments)
             results = self._whole(*arguments)
-        if self.place.platform != "cpu":
+        except jax.errors.JaxRuntimeError:
+            with explained(self.place, self._holding):
+                raise
+        if first and self.place.platform != "cpu":
             spare_collector()
         return results
 
@@ -393,19 +470,28 @@ class Program:
             self._job = Job(lambda: self._whole.lower(*shapes).compile())
         return results
 
-    def _check_room(self, arguments) -> None:
-        """Before the first run: is there memory for it? A device that runs out has lost what it was given."""
-        if memory(self.place)[1]:
-            program = self._whole.lower(*arguments).compile() if hasattr(self._whole, "lower") else self._whole
-            needs: Any = program.memory_analysis()
-            size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
-            check_room(self.place, size, "", arguments)
-        self._measured = True
+    def _measure(self, arguments) -> int:
+        """How much memory it needs: a device that runs out in the midst of it has lost what it was given."""
+        if not memory(self.place)[1]:
+            return 0
+        program = self._whole.lower(*arguments).compile() if hasattr(self._whole, "lower") else self._whole
+        needs: Any = program.memory_analysis()
+        return max(0, needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes)
 
 
 def _shape(x):
     """What a program is compiled for in the place of an array of the device's."""
     return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) if isinstance(x, jax.Array) else x
+
+
+def _slots(calls: tuple) -> list[int]:
+    """The slot of each output of a recording."""
+    slots, at, number = [], 0, 0
+    while at < len(calls):
+        kind = kinds.by_id[calls[at]]
+        slots += [(number << _SHIFT) + i for i in range(len(kind.outputs))]
+        at, number = at + 1 + kind.arrays, number + 1
+    return slots
 
 
 def _calls(calls: tuple, numbers, keys):
@@ -455,9 +541,9 @@ def _program(recording: Recording, live: tuple, dead: tuple) -> Program:
         if (program.live == live or wanted.issubset(program.live)) and program._given <= free:
             return program
     use_cache()
-    program = Program(key[1], live, dead, recording.place)
+    line = report.compiled(len(recording.log), len(variants) > 0)
+    program = Program(key[1], live, dead, recording.place, line)
     variants.append(program)
-    report.compiled(len(recording.log), len(variants) > 1)
     return program
 
 

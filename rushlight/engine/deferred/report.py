@@ -28,8 +28,8 @@ _started = time.perf_counter()
 _told: set[str] = set()
 
 
-def compiled(count: int, variant: bool) -> None:
-    """Note that a recording of ``count`` calls met no program."""
+def compiled(count: int, variant: bool) -> str:
+    """Note that a recording of ``count`` calls met no program; returns the line that asked for it."""
     line = _users_line()
     before = [c for c in compilations if c.line == line]
     if variant:
@@ -46,6 +46,7 @@ def compiled(count: int, variant: bool) -> None:
             "Sizes or Python integers that change at every turn do this; see rushlight.compiler.explain().",
             stacklevel=2,
         )
+    return line
 
 
 def explain() -> str:
