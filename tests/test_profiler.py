@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -162,16 +163,70 @@ def test_a_compiled_function_is_one_row():
 
 
 def test_lines_of_jax_come_on_our_clock():
-    from rushlight.cuda.profiler import on_our_clock
+    from rushlight.cuda.profiler import _MARK, _NO_PROCESS, on_our_clock
+
+    def name(kind, name, **ids):
+        return {"ph": "M", "name": kind, "args": {"name": name}, **ids}
 
     lines = [
-        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:GPU:0"}},
-        {"ph": "M", "name": "process_name", "pid": 2, "args": {"name": "/host:CPU"}},
-        {"ph": "X", "name": "fusion", "pid": 1, "ts": 5.0, "dur": 2.0},
-        {"ph": "X", "name": "python", "pid": 2, "ts": 6.0, "dur": 1.0},
+        name("process_name", "/device:GPU:0", pid=1),
+        name("thread_name", "Stream #7(compute)", pid=1, tid=7),
+        name("thread_name", "XLA Modules", pid=1, tid=8),
+        name("process_name", "/host:CPU", pid=2),
+        {"ph": "X", "name": _MARK, "pid": 2, "tid": 1, "ts": 4.0, "dur": 0.1},
+        {"ph": "X", "name": "fusion", "pid": 1, "tid": 7, "ts": 5.0, "dur": 2.0},
+        {"ph": "X", "name": "the whole module", "pid": 1, "tid": 8, "ts": 5.0, "dur": 2.0},
+        {"ph": "X", "name": "python", "pid": 2, "tid": 1, "ts": 6.0, "dur": 1.0},
     ]
     moved, on_device = on_our_clock(lines, 100.0)
-    assert on_device == [("fusion", 105.0, 2.0)] and [line.get("ts") for line in moved] == [None, None, 105.0, 106.0]
+    assert on_device == [("fusion", 101.0, 2.0)]
+    assert [line["ts"] for line in moved if "ts" in line] == [101.0, 101.0, 102.0]
+    assert {line["pid"] for line in moved} == {_NO_PROCESS + 1, _NO_PROCESS + 2}
+
+
+def test_what_xla_does_is_in_table_and_trace(tmp_path):
+    pytest.importorskip("jax")
+    weight = rushlight.ones(200, 200)
+    compiled = rushlight.compile(lambda x: (x @ weight).tanh().sum())
+    for _ in range(2):
+        compiled(weight)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+        for _ in range(3):
+            compiled(weight)
+    (program,) = (average for average in prof.key_averages() if average.key.startswith("compiled: "))
+    assert (program.count, program.device_time_total) == (3, 0)
+    on_device = [event for event in prof.events() if event.is_on_device]
+    assert on_device and sum(event.device_time for event in on_device) > 0
+    first = min(event.time_range.start for event in prof.events() if not event.is_on_device)
+    assert all(first < event.time_range.start for event in on_device)  # the two clocks agree
+    assert " time avg" in prof.key_averages().table(sort_by="self_device_time_total").split("CPU time avg")[1]
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    lines = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert sum(line["name"] == on_device[0].name and line["ph"] == "X" for line in lines) == sum(
+        event.name == on_device[0].name for event in on_device
+    )
+
+
+def test_without_a_profiler_of_devices_the_cpu_is_profiled(monkeypatch):
+    jax = pytest.importorskip("jax")
+
+    def refuse(*args, **options):
+        raise RuntimeError("none on this platform")
+
+    def profiled(warning):
+        with pytest.warns(UserWarning, match=warning), profile(activities=list(ProfilerActivity)) as prof:
+            rushlight.ones(1)
+        return names(prof.events())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jax.profiler, "start_trace", refuse)
+        assert profiled("did not start, devices are not traced: none on this platform") == ["aten::ones"]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "jax", None)
+        assert profiled("CUDA is not available, disabling CUDA profiling") == ["aten::ones"]
+    with monkeypatch.context() as patch:
+        patch.setattr(jax.profiler, "stop_trace", lambda stop=jax.profiler.stop_trace: (stop(), refuse()))
+        assert profiled("did not write its trace: none on this platform") == ["aten::ones"]
 
 
 def test_collection_can_pause():

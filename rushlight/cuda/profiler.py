@@ -10,17 +10,26 @@ import os
 import shutil
 import tempfile
 import time
+import warnings
+
+from ..engine import landed as _landed
 
 __all__ = ["init", "profile", "start", "stop"]
 
 _current: list = []
+_MARK = "rushlight: clock"
+_NO_PROCESS = 1 << 22  # added to the numbers of JAX's processes, which are small: no process of Linux has a larger one
+
+
+def __dir__():
+    return __all__
 
 
 def start() -> None:
     """Begin to record what the device does."""
     trace = DeviceTrace.started()
     if trace is None:
-        raise RuntimeError("there is no JAX here, or its profiler is already running")
+        raise RuntimeError("there is no JAX here, or its profiler is already running: see the warning")
     _current.append(trace)
 
 
@@ -48,22 +57,30 @@ def profile():
 class DeviceTrace:
     """A trace of JAX's profiler, from ``started`` to ``stopped``, on the clock of ours."""
 
-    def __init__(self) -> None:
-        self._folder, self._begun = tempfile.mkdtemp(prefix="rushlight-trace-"), time.perf_counter_ns() / 1e3
+    def __init__(self, device: str) -> None:
+        self.device = device  # what columns of a table call it: "cuda", or "xla" for what else XLA serves
+        self._folder, self._marked = tempfile.mkdtemp(prefix="rushlight-trace-"), 0.0
 
     @staticmethod
     def started() -> DeviceTrace | None:
-        """None where JAX is missing, or is being profiled already."""
+        """None, with a warning that says why, where JAX is missing or cannot be profiled."""
         try:
             import jax
         except ImportError:
+            warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=6)
             return None
-        self = DeviceTrace()
+        self = DeviceTrace("cuda" if jax.default_backend() == "gpu" else "xla")
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0  # a line per Python call would hide the rest, and costs more than it
         try:
-            jax.profiler.start_trace(self._folder)
-        except RuntimeError:  # there is one, and only one
-            shutil.rmtree(self._folder, ignore_errors=True)
+            jax.profiler.start_trace(self._folder, profiler_options=options)
+        except Exception as error:  # one runs already, or this platform has none: a profile of the CPU is left
+            self._drop()
+            warnings.warn(f"JAX's profiler did not start, devices are not traced: {error}", UserWarning, stacklevel=6)
             return None
+        self._marked = time.perf_counter_ns() / 1e3
+        with jax.profiler.TraceAnnotation(_MARK):  # the same moment on both clocks
+            pass
         return self
 
     def stopped(self) -> tuple[list[dict], list[tuple[str, float, float]]]:
@@ -71,28 +88,57 @@ class DeviceTrace:
         import jax
 
         try:
+            _landed()  # what is only recorded, or still runs, belongs to the trace
+            for array in jax.live_arrays():
+                if not array.is_deleted():
+                    array.block_until_ready()
             jax.profiler.stop_trace()
-            files = glob.glob(os.path.join(self._folder, "**", "*.trace.json.gz"), recursive=True)
-            lines: list[dict] = []
-            for file in files:
-                with gzip.open(file, "rt") as opened:
-                    lines += json.load(opened).get("traceEvents", [])
+            lines = [line for line in self._read() if line]
+        except Exception as error:  # somebody else has stopped it, or the disk is full
+            warnings.warn(f"JAX's profiler did not write its trace: {error}", UserWarning, stacklevel=5)
+            lines = []
         finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        return on_our_clock([line for line in lines if line], self._begun)
+            self._drop()
+        return on_our_clock(lines, self._marked)
+
+    def _read(self) -> list[dict]:
+        lines: list[dict] = []
+        for file in glob.glob(os.path.join(self._folder, "**", "*.trace.json.gz"), recursive=True):
+            with gzip.open(file, "rt") as opened:
+                lines += json.load(opened).get("traceEvents", [])
+        return lines
+
+    def _drop(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def on_our_clock(lines: list[dict], begun: float) -> tuple[list[dict], list[tuple[str, float, float]]]:
-    """JAX's lines, moved to begin at ``begun``; and what happened on the devices among them."""
-    processes = {
-        line["pid"]: line["args"]["name"]
+def on_our_clock(lines: list[dict], marked: float) -> tuple[list[dict], list[tuple[str, float, float]]]:
+    """JAX's lines, moved so that its mark is at ``marked``; and what happened on the devices among them."""
+    begun = marked - next((line["ts"] for line in lines if line.get("name") == _MARK and "ts" in line), 0.0)
+    moved = []
+    for line in lines:
+        if line.get("name") != _MARK:
+            line = {**line, "pid": line["pid"] + _NO_PROCESS} if "pid" in line else {**line}
+            if "ts" in line:
+                line["ts"] += begun
+            moved.append(line)
+    return moved, [(line["name"], line["ts"], line.get("dur", 0.0)) for line in _done_by_devices(moved)]
+
+
+def _done_by_devices(lines: list[dict]) -> list[dict]:
+    """The operations of devices, each once; a CPU that XLA computes with is one too."""
+    names = {
+        (line["name"], line["pid"], line.get("tid") if line["name"] == "thread_name" else None): line["args"]["name"]
         for line in lines
-        if line.get("ph") == "M" and line.get("name") == "process_name"
+        if line.get("ph") == "M" and line.get("name") in ("process_name", "thread_name")
     }
-    moved = [{**line, "ts": line["ts"] + begun} if "ts" in line else line for line in lines]
-    on_device = [
-        (line["name"], line["ts"], line.get("dur", 0.0))
-        for line in moved
-        if line.get("ph") == "X" and str(processes.get(line.get("pid"), "")).startswith("/device:")
-    ]
-    return moved, on_device
+    whole = [line for line in lines if line.get("ph") == "X"]
+    on_device = [x for x in whole if names.get(("process_name", x.get("pid"), None), "").startswith("/device:")]
+    if not on_device:
+        return [line for line in whole if "hlo_op" in line.get("args", ())]
+    # A device has a row per stream, and others that sum these up by operation, module and step.
+    for row in ("Stream", "XLA Ops"):
+        found = [x for x in on_device if names.get(("thread_name", x["pid"], x.get("tid")), "").startswith(row)]
+        if found:
+            return found
+    return on_device

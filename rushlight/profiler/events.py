@@ -9,7 +9,13 @@ from .table import build_table, microseconds
 
 __all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
-DeviceType = enum.Enum("DeviceType", {"CPU": 0, "CUDA": 1, "XLA": 9})
+
+class DeviceType(enum.Enum):
+    """Where an event happened."""
+
+    CPU = 0
+    CUDA = 1
+    XLA = 9
 
 
 class Interval:

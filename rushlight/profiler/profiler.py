@@ -25,8 +25,26 @@ __all__ = [
     "tensorboard_trace_handler",
 ]
 
-ProfilerAction = enum.Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE", start=0)
-ProfilerActivity = enum.Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1", start=0)
+
+class ProfilerAction(enum.Enum):
+    """What a schedule says of a step: do nothing, make ready, record, or record and hand the trace over."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+class ProfilerActivity(enum.Enum):
+    """What to record: our operators (``CPU``), and what JAX's profiler sees of devices (all others mean that)."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
 
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _NO_TIMELINE = "there is no memory timeline here: profile_memory=True gives the table's columns of memory"
@@ -133,6 +151,7 @@ class profile:
         self._events: EventList | None = None
         self._calls: list[FunctionEvent] = []
         self._device: Any = None
+        self._device_name: str | None = None
         self._device_lines: list = []
         self._step: FunctionEvent | None = None
 
@@ -197,6 +216,7 @@ class profile:
             from ..cuda.profiler import DeviceTrace
 
             self._device = DeviceTrace.started()
+            self._device_name = self._device.device if self._device is not None else None
         recorder.start()
         self._recorder = recorder
 
@@ -207,16 +227,20 @@ class profile:
             return
         recorder.stop()
         found, self._calls = recorder.events, recorder.calls
+        before = self._device_lines if self.acc_events else []
         if self._device is not None:
-            self._device_lines, on_device = self._device.stopped()
-            self._device = None
-            found = [*found, *(_device_event(i, *line) for i, line in enumerate(on_device, len(found) + 1))]
+            lines, on_device = self._device.stopped()
+            self._device, self._device_lines = None, before + lines
+            found = [*found, *(self._device_event(i, *line) for i, line in enumerate(on_device, len(found) + 1))]
         if self.acc_events and self._events is not None:
             found = [*self._events, *found]
-        device = "cuda" if self.activities - {ProfilerActivity.CPU} else None
         self._events = EventList(
-            found, use_device=device, profile_memory=self.profile_memory, with_flops=self.with_flops
+            found, use_device=self._device_name, profile_memory=self.profile_memory, with_flops=self.with_flops
         )
+
+    def _device_event(self, id: int, name: str, start: float, duration: float) -> FunctionEvent:
+        kind = DeviceType.CUDA if self._device_name == "cuda" else DeviceType.XLA
+        return FunctionEvent(id, name, 0, start, start + duration, device_type=kind, use_device=self._device_name)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop watching for a while, or go on."""
@@ -248,7 +272,8 @@ class profile:
             "with_modules": int(self.with_modules),
             "profile_memory": int(self.profile_memory),
         }
-        write_trace(path, self.events(), self._calls, self._device_lines, {**about, **self._metadata})
+        ours = [event for event in self.events() if not event.is_on_device]  # JAX's lines have the others
+        write_trace(path, ours, self._calls, self._device_lines, {**about, **self._metadata})
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks of calls with their times, for flame graphs; needs ``with_stack=True``."""
@@ -281,7 +306,3 @@ class profile:
 
 def _always(step: int) -> ProfilerAction:
     return ProfilerAction.RECORD
-
-
-def _device_event(id: int, name: str, start: float, duration: float) -> FunctionEvent:
-    return FunctionEvent(id, name, 0, start, start + duration, device_type=DeviceType.CUDA, use_device="cuda")
