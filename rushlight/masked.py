@@ -23,6 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 def sum(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The sum; 0 where there is nothing."""
     return _sum(_filled(input, mask, 0), dim, keepdim, _whole(input, dtype))

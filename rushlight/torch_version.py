@@ -11,6 +11,10 @@ _PARTS = re.compile(r"v?(\d+(?:\.\d+)*)(?:[._-]?(dev|alpha|beta|a|b|c|rc|post)[.
 _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": -1, "": 0, "post": 1}
 
 
+def __dir__():
+    return __all__
+
+
 class TorchVersion(str):
     """A version that compares with strings and tuples by its numbers.
 

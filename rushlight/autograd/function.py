@@ -18,6 +18,10 @@ from .tape import _TWICE, AccumulateGrad, Node, Output
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
+def __dir__():
+    return __all__
+
+
 class FunctionCtx:
     """What forward leaves for backward. Other values may be kept as plain attributes.
 

@@ -16,6 +16,10 @@ from .tangents import Tangents
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
+def __dir__():
+    return __all__
+
+
 class GradcheckError(RuntimeError):
     """A gradient that does not agree with finite differences, or could not be checked."""
 

@@ -10,6 +10,10 @@ from .mode import state
 __all__ = ["Variable"]
 
 
+def __dir__():
+    return __all__
+
+
 class _Engine:
     """What runs backward, as far as programs talk to it: ``Variable._execution_engine``."""
 

@@ -9,6 +9,10 @@ __all__ = ["mark", "range", "range_pop", "range_push"]
 _open: list = []
 
 
+def __dir__():
+    return __all__
+
+
 def range_push(msg: str) -> int:
     """Open a range; how many were open."""
     import jax

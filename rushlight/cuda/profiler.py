@@ -14,7 +14,7 @@ import warnings
 
 from ..engine import landed as _landed
 
-__all__ = ["init", "profile", "start", "stop"]
+__all__ = ["profile", "start", "stop"]
 
 _current: list = []
 _MARK = "rushlight: clock"
@@ -37,11 +37,6 @@ def stop() -> None:
     """End; the trace is dropped, see ``torch.profiler`` for one that is kept."""
     if _current:
         _current.pop().stopped()
-
-
-def init(output_file, flags=None, output_mode="key_value") -> None:
-    """CUDA's own profiler is not used here."""
-    raise NotImplementedError("torch.cuda.profiler.init is not here: torch.profiler.profile takes traces by JAX")
 
 
 @contextlib.contextmanager

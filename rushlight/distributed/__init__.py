@@ -20,6 +20,18 @@ from .work import Work
 from .world import *
 
 __getattr__ = _missing(__name__)
+_NOT_SHOWN = {
+    "annotations",
+    "collectives",
+    "enum",
+    "errors",
+    "objects",
+    "os",
+    "point_to_point",
+    "store",
+    "work",
+    "world",
+}
 reduce_op = ReduceOp
 _all_gather_base, _reduce_scatter_base = all_gather_single, reduce_scatter_single
 
@@ -44,3 +56,7 @@ def set_debug_level(level: DebugLevel) -> None:
 
 def set_debug_level_from_env() -> None:
     """The level is read from the environment whenever it is asked for."""
+
+
+def __dir__():
+    return [name for name in globals() if name[0] != "_" and name not in _NOT_SHOWN]

@@ -14,6 +14,10 @@ from .store import HashStore
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
+def __dir__():
+    return __all__
+
+
 def init_device_mesh(device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None) -> DeviceMesh:
     """A mesh of all processes, or of all devices that they have, in the shape that is given."""
     mesh_shape = tuple(mesh_shape)

@@ -21,6 +21,10 @@ _UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("milli
 _CLOCK = 25e-9  # a time is not known better than this
 
 
+def __dir__():
+    return __all__
+
+
 def timer() -> float:
     """Now, in seconds; work that was given to a GPU is done."""
     if "jax" in sys.modules:

@@ -11,6 +11,10 @@ __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main"]
 _LIBRARIES = ("rushlight", "numpy", "ml_dtypes", "jax", "jaxlib", "torch", "torchvision", "safetensors", "pillow")
 
 
+def __dir__():
+    return __all__
+
+
 class SystemEnv(NamedTuple):
     """What ``get_env_info`` finds; a field that does not apply here is None."""
 

@@ -14,6 +14,10 @@ from ..tensor import Tensor
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 
+def __dir__():
+    return __all__
+
+
 class FlopCounterMode:
     """Counts in its block; ``get_total_flops()`` is their number.
 

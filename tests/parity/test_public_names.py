@@ -24,7 +24,17 @@ NAMESPACES = [
     "torch.cuda.amp", "torch.accelerator", "torch.backends", "torch.compiler", "torch.export", "torch.hub",
     "torch.fx", "torch.jit", "torch.multiprocessing", "torch.serialization", "torch.sparse", "torch.storage",
     "torch.testing", "torch.onnx", "torch.profiler",
-    "torch.autograd.profiler", "torch.types", "torch.version",
+    "torch.autograd.profiler", "torch.types", "torch.version", "torch.masked", "torch.quantization",
+    "torch.ao.nn.intrinsic", "torch.ao.nn.quantized", "torch.ao.nn.quantized.dynamic", "torch.ao.quantization",
+    "torch.ao.quantization.fake_quantize", "torch.ao.quantization.observer", "torch.ao.quantization.qconfig",
+    "torch.autograd.forward_ad", "torch.autograd.function", "torch.autograd.gradcheck", "torch.autograd.variable",
+    "torch.cuda.nvtx", "torch.cuda.profiler", "torch.distributed",
+    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks", "torch.distributed.algorithms.join",
+    "torch.distributed.checkpoint", "torch.distributed.checkpoint.state_dict", "torch.distributed.device_mesh",
+    "torch.distributed.fsdp", "torch.distributed.nn.functional", "torch.distributed.pipelining",
+    "torch.distributed.tensor", "torch.distributed.tensor.parallel", "torch.futures", "torch.library",
+    "torch.nn.attention.bias", "torch.nn.attention.flex_attention", "torch.overrides", "torch.torch_version",
+    "torch.utils.benchmark", "torch.utils.collect_env", "torch.utils.flop_counter",
 ]  # fmt: skip
 
 # Ours alone, and meant to be used.
@@ -37,9 +47,15 @@ OWN = {
 }
 # Files whose helpers other files use: they have no underscore, but neither dir nor * shows them.
 WITH_HELPERS = {
+    "torch.ao.nn.quantized",
+    "torch.autograd.forward_ad",
+    "torch.autograd.function",
     "torch.autograd.graph",
+    "torch.cuda.profiler",
+    "torch.distributed.device_mesh",
     "torch.distributions.utils",
     "torch.hub",
+    "torch.library",
     "torch.multiprocessing",
     "torch.storage",
     "torch.nn.utils.parametrizations",

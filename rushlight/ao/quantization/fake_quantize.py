@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class FakeQuantizeBase(Module):
     """Two switches: is the range observed, and is the tensor rounded?"""
 

@@ -47,6 +47,10 @@ _SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
 _PER_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
 
 
+def __dir__():
+    return __all__
+
+
 class _Partial:
     """A class with some of its arguments, to be called later: what a qconfig holds."""
 

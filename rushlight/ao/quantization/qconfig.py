@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class QConfig(namedtuple("QConfig", "activation weight")):
     """``activation()`` makes the observer of outputs, ``weight()`` that of the weight."""
 

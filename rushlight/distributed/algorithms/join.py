@@ -16,6 +16,10 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 _MANY = 1000  # steps after which a process is told that it has far fewer inputs than others
 
 
+def __dir__():
+    return __all__
+
+
 class JoinHook:
     """What a process without inputs does: ``main_hook`` at each step of others, ``post_hook`` at the end."""
 

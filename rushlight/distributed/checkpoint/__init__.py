@@ -17,3 +17,7 @@ __all__ = [
     "SavePlanner", "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem", "async_save", "load",
     "load_state_dict", "save", "save_state_dict",
 ]  # fmt: skip
+
+
+def __dir__():
+    return __all__

@@ -21,6 +21,10 @@ __all__ = [
 _WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
+def __dir__():
+    return __all__
+
+
 @dataclass
 class StateDictOptions:
     """How states are given and taken.

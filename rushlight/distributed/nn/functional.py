@@ -15,6 +15,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 def broadcast(tensor, src, group=_group):
     """``tensor`` of process ``src``; its gradient there is the sum of all processes' gradients."""
     return _Broadcast.apply(src, _given(group), tensor)

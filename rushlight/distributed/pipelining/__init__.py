@@ -9,3 +9,7 @@ from .stage import PipelineStage
 
 __all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]
 __getattr__ = _missing(__name__)
+
+
+def __dir__():
+    return __all__

@@ -11,3 +11,7 @@ __all__ = [
     "DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
     "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
+
+
+def __dir__():
+    return __all__

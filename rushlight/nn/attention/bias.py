@@ -12,6 +12,10 @@ from ...tensor import Tensor
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
 
+def __dir__():
+    return __all__
+
+
 class CausalVariant(enum.IntEnum):
     """Where the diagonal of a causal mask that is not square begins, or ends."""
 

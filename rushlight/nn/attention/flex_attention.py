@@ -33,6 +33,10 @@ __all__ = [
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
+def __dir__():
+    return __all__
+
+
 class AuxRequest(NamedTuple):
     """What ``flex_attention`` is asked for beside the output."""
 

@@ -8,6 +8,10 @@ from ....nn.containers import Sequential
 __all__ = ["ConvReLU1d", "ConvReLU2d", "LinearReLU"]
 
 
+def __dir__():
+    return __all__
+
+
 class ConvReLU1d(Sequential):
     """A convolution and its ReLU."""
 

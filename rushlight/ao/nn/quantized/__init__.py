@@ -311,7 +311,11 @@ class QFunctional(Module):
         return made
 
 
-__all__ += ["LinearPackedParams", "QFunctional"]
+__all__ += ["QFunctional"]
+
+
+def __dir__():
+    return __all__
 
 
 def _later(name):

@@ -15,6 +15,10 @@ from . import _in_one_line, _quantized_weight
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
+def __dir__():
+    return __all__
+
+
 class Linear(_Static):
     """A linear layer with a weight of codes; it takes and gives float32."""
 

@@ -12,6 +12,10 @@ __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 __getattr__ = _missing(__name__)
 
 
+def __dir__():
+    return __all__
+
+
 class DDPCommHookType(enum.Enum):
     """The hooks that ``register_ddp_comm_hook`` takes by name."""
 

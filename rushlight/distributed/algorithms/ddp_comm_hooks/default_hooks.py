@@ -11,6 +11,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 def allreduce_hook(process_group, bucket) -> Future:
     """The mean of all processes' gradients: what is done without a hook."""
     group = world.the(process_group)

@@ -23,6 +23,10 @@ __all__ = ["PowerSGDState", "powerSGD_hook"]
 __getattr__ = _missing(__name__)
 
 
+def __dir__():
+    return __all__
+
+
 class PowerSGDState:
     """How much is compressed, and what is kept from step to step."""
 
