@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import enum
 import functools
 import importlib
 import inspect
@@ -30,7 +31,14 @@ PAGES = ROOT / "docs" / "reference"
 NAMESPACES = {
     "torch": ["torch"],
     "tensor": ["torch.Tensor"],
-    "nn": ["torch.nn", "torch.nn.parameter", "torch.nn.attention", "torch.nn.parallel"],
+    "nn": [
+        "torch.nn",
+        "torch.nn.parameter",
+        "torch.nn.attention",
+        "torch.nn.attention.bias",
+        "torch.nn.attention.flex_attention",
+        "torch.nn.parallel",
+    ],
     "functional": ["torch.nn.functional", "torch.nn.grad"],
     "init": ["torch.nn.init"],
     "nn_utils": [
@@ -42,7 +50,14 @@ NAMESPACES = {
         "torch.nn.utils.stateless",
     ],
     "optim": ["torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils"],
-    "autograd": ["torch.autograd", "torch.autograd.functional", "torch.autograd.graph", "torch.func"],
+    "autograd": [
+        "torch.autograd",
+        "torch.autograd.function",
+        "torch.autograd.functional",
+        "torch.autograd.forward_ad",
+        "torch.autograd.graph",
+        "torch.func",
+    ],
     "math": ["torch.linalg", "torch.fft", "torch.special", "torch.signal.windows", "torch.sparse", "torch.masked"],
     "data": ["torch.utils.data"],
     "vision": [
@@ -66,15 +81,36 @@ NAMESPACES = {
         "torch.distributions.utils",
     ],
     "compile": ["torch.compiler", "torch.export", "torch.onnx", "torch.jit", "torch.fx", "torch.library"],
-    "devices": ["torch.amp", "torch.cuda", "torch.cuda.amp", "torch.accelerator", "torch.backends"],
+    "quantization": [
+        "torch.ao.quantization",
+        "torch.ao.quantization.observer",
+        "torch.ao.quantization.fake_quantize",
+        "torch.ao.quantization.qconfig",
+        "torch.ao.nn.quantized",
+        "torch.ao.nn.quantized.dynamic",
+        "torch.ao.nn.intrinsic",
+    ],
+    "devices": [
+        "torch.amp",
+        "torch.cuda",
+        "torch.cuda.amp",
+        "torch.cuda.nvtx",
+        "torch.cuda.profiler",
+        "torch.accelerator",
+        "torch.backends",
+    ],
     "distributed": [
         "torch.distributed",
+        "torch.distributed.device_mesh",
+        "torch.distributed.nn.functional",
         "torch.distributed.checkpoint",
         "torch.distributed.checkpoint.state_dict",
         "torch.distributed.tensor",
         "torch.distributed.tensor.parallel",
         "torch.distributed.fsdp",
         "torch.distributed.pipelining",
+        "torch.distributed.algorithms.join",
+        "torch.distributed.algorithms.ddp_comm_hooks.default_hooks",
         "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
         "torch.multiprocessing",
         "torch.futures",
@@ -87,8 +123,13 @@ NAMESPACES = {
         "torch.overrides",
         "torch.testing",
         "torch.types",
+        "torch.torch_version",
+        "torch.utils",
+        "torch.utils.benchmark",
         "torch.utils.checkpoint",
+        "torch.utils.collect_env",
         "torch.utils.dlpack",
+        "torch.utils.flop_counter",
         "torch.utils.hooks",
     ],
     "profiler": ["torch.profiler", "torch.autograd.profiler"],
@@ -101,7 +142,7 @@ TITLES = {
     "math": "linalg, fft, special, signal, sparse, masked", "data": "utils.data", "vision": "Vision",
     "distributions": "Distributions", "compile": "compile, export, fx, library", "devices": "Devices and precision",
     "distributed": "Many processes", "utils": "Files, random numbers, utilities", "inspect": "Looking inside",
-    "op": "Writing operators", "profiler": "Profiler",
+    "op": "Writing operators", "profiler": "Profiler", "quantization": "Quantization",
 }  # fmt: skip
 EXAMPLE = re.compile(r"((?:^ *>>> .*\n?)(?:^(?! *$).*\n?)*)", re.M)
 HEAD = "# {title}\n\n<!-- Made by tools/reference.py; do not edit. -->\n"
@@ -187,7 +228,10 @@ def owner_of(space: str):
 def entry(space: str, name: str, value) -> str:
     """An item of a list: how it is called, its line, and below it what else its docstring says."""
     line, _, rest = text_of(value).partition("\n")
-    called = [name] if isinstance(value, property) else signatures(space, name, value)
+    members = list(value.__members__) if isinstance(value, enum.EnumType) else []
+    called = [name] if members or isinstance(value, property) else signatures(space, name, value)
+    if members:
+        line += f" Its members: {', '.join(f'`{member}`' for member in members)}."
     lines = [f"- {' or '.join(f'`{space}.{text}`' for text in called)}: {line}"]
     if rest.strip():
         lines += ["", *("    " + text if text else "" for text in rest.strip("\n").split("\n")), ""]

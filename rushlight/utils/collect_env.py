@@ -71,6 +71,7 @@ def get_pretty_env_info() -> str:
 
 
 def main() -> None:
+    """Print it."""
     print("Collecting environment information...")
     print(get_pretty_env_info())
 

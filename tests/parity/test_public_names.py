@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import pathlib
+import sys
 
 import pytest
 import torch
@@ -61,6 +63,7 @@ WITH_HELPERS = {
     "torch.nn.utils.parametrizations",
     "torch.utils.hooks",
 }
+TOOLS = pathlib.Path(__file__).parents[2] / "tools"
 
 
 def ours_of(name):
@@ -116,3 +119,17 @@ def test_importing_all_names_of_nn():
     assert names["Linear"] is rushlight.nn.Linear and names["functional"] is rushlight.nn.functional
     assert names["attention"].SDPBackend.MATH.name == torch.nn.attention.SDPBackend.MATH.name
     assert "activation" not in names and "layers" not in names
+
+
+def test_every_name_is_in_the_reference():
+    """There ``tools/reference.py`` sees to it that it has its arguments and a line, and the page is in step."""
+    sys.path.insert(0, str(TOOLS))
+    try:
+        reference = importlib.import_module("reference")
+    finally:
+        sys.path.remove(str(TOOLS))
+    spaces = [space for several in reference.NAMESPACES.values() for space in several]
+    shown = {id(value) for space in spaces for value in reference.public(space).values()}
+    names = [(space, name, value) for space in NAMESPACES for name, value in reference.public(space).items()]
+    assert len(names) > 2000
+    assert [f"{space}.{name}" for space, name, value in names if id(value) not in shown] == []
