@@ -19,6 +19,10 @@ import pytest
 
 import rushlight
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from worlds import environment
+
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")])
 TRANSLATED = ["tutorial.md", "migration.md"]  # in docs/ and docs/zh/
@@ -48,6 +52,72 @@ def test_code_of_a_page(page, tmp_path, monkeypatch):
             examples = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), line - 1)
             examples.globs = namespace  # the parser would have copied it
             run_examples(examples)
+
+
+# The other pages with code: what stands before each of their blocks, to be run as one program.
+OTHERS = {
+    "docs/packages.md": [""],
+    "docs/many.md": [
+        "",
+        """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+    def forward(self, x):
+        return x + self.down(self.up(x).relu())
+model = nn.Sequential(Layer(), Layer())
+model.layers = list(model)
+""",
+        """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+model(torch.ones(4, 8)).sum().backward()
+optimizer.step()
+""",
+    ],
+    "docs/design/compile.md": [
+        """
+from torch.nn import functional as F
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+    ],
+    "docs/design/operators.md": [
+        """
+losses = [step(torch.ones(4, 3), torch.zeros(4, dtype=torch.int64)).item() for _ in range(3)]
+assert losses[2] < losses[0]
+from rushlight.autograd import op
+"""
+    ],
+}
+AT_THE_END = """
+w = torch.ones(2, 3, requires_grad=True)
+project(torch.ones(4, 3), w).sum().backward()
+assert w.grad.tolist() == [[4.0] * 3] * 2
+print("all of it ran")
+"""
+
+
+def test_code_of_the_other_pages(tmp_path):
+    pytest.importorskip("jax")
+    known = {*RUN, *(ROOT / "docs" / "zh" / name for name in TRANSLATED), *(ROOT / "docs" / "reference").glob("*.md")}
+    with_code = {page for page in PAGES if any(blocks(page, "python", "pycon"))}
+    assert with_code - known == {ROOT / name for name in OTHERS}
+    program = []
+    for name, before in OTHERS.items():
+        found = [code for _, _, code in blocks(ROOT / name, "python", "pycon")]
+        assert len(found) == len(before)
+        program += [text for both in zip(before, found) for text in both]
+    (tmp_path / "program.py").write_text("\n".join([*program, AT_THE_END]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "launch", "--standalone", "--nproc-per-node=1", "program.py"],
+        cwd=tmp_path,
+        env=environment(XLA_FLAGS="--xla_force_host_platform_device_count=8", NPROC="32"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0 and done.stdout.endswith("all of it ran\n"), done.stdout + done.stderr
 
 
 def run_examples(examples: doctest.DocTest) -> None:
