@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 from rushlight.errors import AcceleratorError as AcceleratorError
 BFloat16Storage: Any
@@ -313,7 +314,10 @@ def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = None) -> _
     """Joined along dimension 1, vectors as columns."""
 def combinations(input: _Tensor, r: _int = 2, with_replacement: _bool = False) -> _Tensor:
     """All ways to take `r` elements of a vector, in order, as rows."""
-def compile(model: Any=None, *, fallback: _bool=False, options: dict[_str, Any] | None=None, **torch_options: Any) -> Any:
+@overload
+def compile(model: _F, *, fallback: _bool=False, options: dict[_str, Any] | None=None, **torch_options: Any) -> _F: ...
+@overload
+def compile(model: None=None, *, fallback: _bool=False, options: dict[_str, Any] | None=None, **torch_options: Any) -> Callable[[_F], _F]:
     """Compile a function, or a module's call, into XLA programs; also a decorator."""
 def compiled_with_cxx11_abi() -> Any:
     """True: there is no C++ here whose binary interface could be the old one."""

@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def fft(input: _Tensor, n: _int | None = None, dim: _int | Sequence[_int] = -1, norm: _str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """The Fourier transform along `dim`."""

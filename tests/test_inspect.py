@@ -18,6 +18,7 @@ import pytest
 
 import rushlight
 from rushlight import inspect, nn
+from rushlight.inspect.watch import _page as page_of
 
 # -- summary -----------------------------------------------------------------------------------------------------------
 
@@ -788,16 +789,45 @@ def browser(tmp_path):
         pytest.skip("no Chromium is installed: the page is not opened in a browser")
 
     def open_(page, width=1200, visit=_CLICKS):
+        if not isinstance(page, Path):  # an address: what is seen in the end
+            return dump(width, page)
         text = page.read_text(encoding="utf-8")
         visited = tmp_path / "visited.html"
         text = text.replace("<body>", "<body>" + _VISITOR, 1).replace("</body>", visit + "</body>", 1)
         visited.write_text(text, encoding="utf-8")
-        command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-        command += [f"--window-size={width},900", "--virtual-time-budget=5000", "--dump-dom", visited.as_uri()]
-        dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        dom = dump(width, visited.as_uri())
         return json.loads(html.unescape(re.search(r'<pre id="report">(.*?)</pre>', dom, re.S).group(1)))
 
+    def dump(width, address):
+        command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        command += [f"--window-size={width},900", "--virtual-time-budget=9000", "--dump-dom", address]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
     return open_
+
+
+def test_a_browser_follows_the_live_page(browser):
+    """Each time the page is asked for another step is done; after the third training is over."""
+    model, seen = nn.Linear(2, 1), []
+    with inspect.watch(model, None, live=True) as watch:
+        address, server = watch.address, watch._server
+
+        class Training(type(server)):
+            @property
+            def page(self):
+                model(rushlight.ones(1, 2)).sum().backward()
+                watch.step(1.0)
+                seen.append(watch.step_count)
+                return page_of({**watch.to_dict(), "running": watch.step_count < 3})
+
+            @page.setter
+            def page(self, value):
+                """What watch itself would show."""
+
+        server.__class__ = Training
+        dom = browser(address)
+    assert seen == [1, 2, 3]
+    assert re.search(r'id="subtitle"[^>]*>3 steps in', dom) and re.search(r'id="live"[^>]*hidden', dom)
 
 
 def test_click_through_the_page(tmp_path, browser):

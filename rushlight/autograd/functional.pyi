@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: _bool = False, strict: _bool = False, vectorize: _bool = False, outer_jacobian_strategy: _str = 'reverse-mode') -> Any:
     """The Hessian of a scalar function."""

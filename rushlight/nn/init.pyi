@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def calculate_gain(nonlinearity: Any, param: Any = None) -> _float:
     """By how much weights before `nonlinearity` must be larger to keep the variance of activations."""

@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def bartlett(M: _int, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = ..., device: _Device = None, requires_grad: _bool = False) -> _Tensor:
     """A triangle from zero to one and back."""

@@ -1,6 +1,7 @@
 """A training loop: loader, loss, optimizer, schedule, clipping, mixed precision, checkpoints."""
 
 import io
+from collections.abc import Callable
 
 import rushlight as torch
 from rushlight import nn, optim
@@ -33,6 +34,23 @@ def train(model: nn.Module, loader: DataLoader[tuple[torch.Tensor, ...]], epochs
         scheduler.step()
         losses.append(total)
     return losses
+
+
+def compiled(model: nn.Module, optimizer: optim.Optimizer) -> Callable[[torch.Tensor], torch.Tensor]:
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        loss: torch.Tensor = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    @torch.compile(fallback=True)
+    def look(x: torch.Tensor) -> float:
+        return step(x).item()
+
+    print(torch.compile(model).training, look)
+    return step
 
 
 torch.manual_seed(0)

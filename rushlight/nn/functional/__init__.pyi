@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def adaptive_avg_pool1d(input: _Tensor, output_size: _int | Sequence[_int]) -> _Tensor:
     """The means of windows chosen so that the output has `output_size`."""

@@ -23,6 +23,7 @@ _Number = _int | _float | _bool
 _Scalar = _Number | _complex
 _Device = _device | _str | _int | None
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 def clip_grad_norm(parameters: Any, max_norm: Any, norm_type: _float = 2.0, error_if_nonfinite: _bool = False, foreach: Any = None) -> _Tensor:
     """Deprecated: the former name of `clip_grad_norm_`."""
