@@ -272,3 +272,40 @@ def test_an_op_that_runs_out_of_memory_says_the_sizes(monkeypatch):
     monkeypatch.setitem(xla.BODIES, "exp", full)
     with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 372\.5 GiB"):
         torch.ones(3, 1, 7, device="xla").exp()  # a shape that no other test has recorded
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """As on a GPU."""
+    from rushlight.engine.xla.kernels import native
+
+    monkeypatch.setattr(native, "serves", lambda *arrays: False)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (4, 3, 5), (8, 3, 6, 5), (2, 3, 2, 3, 4)])
+@pytest.mark.parametrize("offset, spread", [(0, 1), (100, 1), (0, 1e25), (float("inf"), 1)])
+def test_batch_norm_with_fewer_passes_is_the_rule(without_kernels, shape, offset, spread):
+    layer_of = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
+    results = []
+    for device, dtype in (("cpu", torch.float64 if offset == 100 else torch.float32), ("xla", torch.float32)):
+        torch.manual_seed(0)
+        layer = layer_of[len(shape)](shape[1])
+        layer.weight.data.normal_()
+        x = torch.randn(shape) * spread
+        x.select(1, 1).add_(offset)
+        layer, x = layer.to(device, dtype), x.to(device, dtype).requires_grad_()
+        y = layer(x)
+        (y * torch.randn(shape).to(y)).sum().backward()
+        found = [y, x.grad, layer.weight.grad, layer.bias.grad, layer.running_mean, layer.running_var]
+        results.append([t.detach().cpu().float().numpy() for t in found])
+    for expected, found in zip(*results):
+        size = np.abs(expected[np.isfinite(expected)]).max(initial=1)
+        np.testing.assert_allclose(found / size, expected / size, rtol=1e-5, atol=2e-5 if offset == 100 else 2e-6)
+
+
+def test_batch_norm_of_a_first_sample_unlike_the_others(without_kernels):
+    x = torch.randn(256, 2, 4, 4) * 1e-2
+    x[0] += 1000
+    expected = nn.BatchNorm2d(2).double()(x.double())
+    found = nn.BatchNorm2d(2).to("xla")(x.to("xla"))
+    np.testing.assert_allclose(found.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-5)
