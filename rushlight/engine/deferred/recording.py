@@ -179,47 +179,47 @@ class Flight:
         """In the thread that starts programs: compute, and hand out. A second time it has nothing to do."""
         if self.landed:
             return
-        given, results = self.inputs, []
+        results: list = []
         try:
-            values = [_value(a) for a in given]
+            values = [_value(a) for a in self.inputs]
             results = self.program(values, self.numbers, self.keys)
-            _spent.append(values)
+            _spent.append([values, self.inputs])
+            del values
         except _Unmade as unmade:
-            self._fail(unmade.args[0], given)
+            self._fail(unmade.args[0])
         except BaseException as error:
-            self._fail(Failure(error), given)
+            self._fail(Failure(error))
         self.inputs, self.numbers, self.keys, self.before = [], [], [], []
         with _gate:
             for target, value in zip(self.targets, results):
                 a = target()
                 if a is not None:
                     a.value, a.flight = value, None
+                del a  # who looks next at who holds it is not to find us
             self.handed_on = {seat: results[seat] for seat in self.handed_on} if results else {}
             self.landed = True
         self._flying.release()
 
-    def _fail(self, failure: Failure, given: list) -> None:
+    def _fail(self, failure: Failure) -> None:
         """Leave word what the tensors had that this was to write."""
         self.failure, first = failure, {}
         for tensor, slot in self.before:
             first.setdefault(id(tensor), (tensor, slot))
-        made = self._made_before([slot for _, slot in first.values() if slot >= 0], given)
+        made = self._made_before([slot for _, slot in first.values() if slot >= 0])
         for tensor, slot in first.values():
-            value = made.get(slot) if slot >= 0 else _kept(given[-slot - 1], tensor)
+            value = made.get(slot) if slot >= 0 else _kept(self.inputs[-slot - 1], tensor)
             if value is not None and not (isinstance(value, jax.Array) and value.is_deleted()):
                 failure.before.append((self, tensor, value))
 
-    def _made_before(self, slots: list[int], given: list) -> dict:
+    def _made_before(self, slots: list[int]) -> dict:
         """{slot: value} of what was made in this recording and then written, the first moments of an optimizer say."""
         if not slots:
             return {}
         calls = self.program.calls
         where = {slot: i for i, slot in enumerate(_slots(calls))}
         try:
-            values = [_value(a) for a in given]
-            results = Program(calls, tuple(where[s] for s in slots), (), self.program.place)(
-                values, self.numbers, self.keys
-            )
+            program = Program(calls, tuple(where[s] for s in slots), (), self.program.place)
+            results = program([_value(a) for a in self.inputs], self.numbers, self.keys)
         except Exception:  # the memory is not there for these either
             return {}
         return dict(zip(slots, results))
