@@ -154,3 +154,19 @@ def test_engines_offer_the_same_names():
     }
     assert sorted(n for n in offered_by(numpy_namespace) if not hasattr(xla_namespace, n)) == []
     assert sorted(n for n in offered_by(xla_namespace) - only_xla if not hasattr(numpy_namespace, n)) == []
+
+
+BESIDE_TORCH = [
+    "inspect", "vision", "vision.datasets", "vision.io", "vision.models", "vision.models.detection", "vision.ops",
+    "vision.transforms", "vision.transforms.functional", "vision.transforms.v2", "vision.transforms.v2.functional",
+    "vision.tv_tensors", "vision.utils",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE_TORCH)
+def test_namespaces_beside_torch_show_public_names(name):
+    """Names in ``__all__``, and files that torchvision has too; tests/parity/test_public_names.py is for the others."""
+    module = importlib.import_module(f"rushlight.{name}")
+    others = {n: getattr(module, n) for n in dir(module) if n not in module.__all__}
+    assert set(module.__all__) <= set(dir(module))
+    assert [n for n, value in others.items() if not getattr(value, "__name__", "").startswith("rushlight.")] == []

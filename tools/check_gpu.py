@@ -23,7 +23,7 @@ def main() -> int:
         return 1
     print(torch.cuda.get_device_name(), torch.cuda.get_device_capability(), flush=True)
     failures = 0
-    for check in (training, views, second_gradients, autocast, memory_runs_out, allocated, events):
+    for check in (training, views, second_gradients, autocast, memory_runs_out, allocated, events, profiles):
         start = time.perf_counter()
         try:
             lines = check()
@@ -189,6 +189,24 @@ def events():
     end.record()
     torch.cuda.synchronize()
     return [f"ten products of 4096 x 4096 take {start.elapsed_time(end):.2f} ms"]
+
+
+def profiles():
+    """What the GPU did is in the table, each operation once, and in the trace."""
+    x = torch.randn(2048, 2048, device="cuda")
+    for _ in range(3):
+        (x @ x).sum().item()
+    with torch.profiler.profile() as prof:
+        start = time.perf_counter()
+        for _ in range(5):
+            (x @ x).sum().item()
+        wall = (time.perf_counter() - start) * 1e6
+    on_device = [event for event in prof.events() if event.is_on_device]
+    total = sum(event.device_time_total for event in on_device)
+    assert on_device and 0 < total < wall, (len(on_device), total, wall)
+    table = prof.key_averages().table(sort_by="self_cuda_time_total", row_limit=4)
+    assert "Self CUDA" in table
+    return [f"{len(on_device)} operations, {total:.0f} of {wall:.0f} us", *table.splitlines()]
 
 
 def _close(ours, expected) -> None:

@@ -5,3 +5,7 @@ from .summary import Summary, summary
 from .watch import Watch, compare, watch
 
 __all__ = ["Picture", "Summary", "Watch", "compare", "graph", "summary", "watch"]
+
+
+def __dir__():
+    return __all__

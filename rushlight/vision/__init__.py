@@ -7,6 +7,10 @@ __version__ = f"0.28.0+rushlight{version.rushlight}"  # the torchvision whose na
 __all__ = ["datasets", "io", "models", "ops", "transforms", "tv_tensors", "utils"]
 
 
+def __dir__():
+    return __all__
+
+
 def __getattr__(name: str):
     if name == "tv_tensors":  # its classes override: see there
         import importlib

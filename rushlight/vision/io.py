@@ -19,6 +19,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 class ImageReadMode(enum.Enum):
     """Which channels a decoded image has."""
 

@@ -23,6 +23,10 @@ __all__ = [
 _keeps_class = False  # what set_return_type sets
 
 
+def __dir__():
+    return __all__
+
+
 class TVTensor(Tensor):
     """What the classes below share."""
 

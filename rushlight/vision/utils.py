@@ -17,6 +17,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__():
+    return __all__
+
+
 def make_grid(
     tensor,
     nrow: int = 8,

@@ -19,6 +19,10 @@ __all__ = ["FileWriter", "SummaryWriter"]
 FileWriter = tensorboardX.FileWriter
 
 
+def __dir__():
+    return __all__
+
+
 def _with_arrays(name: str):
     """A method of tensorboardX's writer that takes tensors too."""
     original = getattr(tensorboardX.SummaryWriter, name)

@@ -20,3 +20,7 @@ __all__ = [
     "ImageFolder",
     "VisionDataset",
 ]
+
+
+def __dir__():
+    return [*__all__, "cifar", "folder", "mnist", "utils", "vision"]

@@ -68,3 +68,7 @@ __all__ = [
     "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0", "swin_b", "swin_s", "swin_t", *_regnets,
     "detection", *_weights,
 ]  # fmt: skip
+
+
+def __dir__():
+    return [name for name in globals() if name[0] != "_" and name not in ("annotations", "weights")]

@@ -32,3 +32,7 @@ __all__ = [
     "remove_small_boxes", "roi_align", "roi_pool", "sigmoid_focal_loss", "stochastic_depth",
 ]  # fmt: skip
 __getattr__ = _missing(__name__)
+
+
+def __dir__():
+    return [*__all__, "boxes", "deform_conv", "feature_pyramid_network", "misc"]

@@ -5,3 +5,7 @@ from .transforms import *
 from .transforms import __all__ as _names
 
 __all__ = ["functional", *_names]
+
+
+def __dir__():
+    return [*__all__, "transforms"]

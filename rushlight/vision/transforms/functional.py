@@ -52,6 +52,10 @@ __all__ = [
 ]
 
 
+def __dir__():
+    return __all__
+
+
 class InterpolationMode(enum.Enum):
     """How values between pixels are found."""
 

@@ -7,3 +7,7 @@ from .transform import GeneralizedRCNNTransform, ImageList
 __all__ = [
     "AnchorGenerator", "GeneralizedRCNNTransform", "ImageList", "RetinaNet", "RetinaNetHead", "retinanet_resnet50_fpn",
 ]  # fmt: skip
+
+
+def __dir__():
+    return [*__all__, "retinanet", "transform"]

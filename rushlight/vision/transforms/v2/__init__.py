@@ -17,3 +17,7 @@ __all__ = [
     "has_any", "query_chw", "query_size", *auto_augment.__all__, *color.__all__, *geometry.__all__, *mixing.__all__,
     *other.__all__,
 ]  # fmt: skip
+
+
+def __dir__():
+    return __all__

@@ -37,6 +37,10 @@ __all__ = [
 _registered: dict = {}  # (function's name, class of a user's tensors) -> their kernel
 
 
+def __dir__():
+    return __all__
+
+
 def register_kernel(functional, tv_tensor_cls):
     """A decorator: the function that does ``functional`` for a class of your own."""
     name = functional if isinstance(functional, str) else functional.__name__
