@@ -32,13 +32,19 @@ CASES = [
     ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), (4, 4), (1, 1), 1),  # a window may lie outside
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (0, 0), (1, 1), 1),  # some of the input is met by no tap
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (1, 1), (2, 2), 1),
+    # several small images at once: a last block that is not full, groups, weights read in place and turned
+    ((9, 40, 4, 4), (130, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((70, 24, 5, 4), (48, 12, 3, 3), (2, 2), (1, 1), (1, 1), 2),
+    ((5, 400, 3, 3), (130, 400, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((7, 40, 5), (33, 40, 4), (3,), (2,), (2,), 1),
+    ((6, 33, 2, 3, 2), (40, 33, 2, 2, 3), (1, 2, 1), (1, 0, 1), (1, 1, 1), 1),
     # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks
     ((3, 16, 9, 10), (17, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((13, 40, 6, 7), (24, 40, 3, 3), (1, 1), (2, 2), (1, 1), 1),
     ((2, 20, 45, 33), (130, 20, 3, 3), (1, 1), (0, 1), (1, 1), 1),
     ((1, 16, 8, 120), (16, 16, 3, 3), (1, 1), (1, 0), (1, 1), 1),
 ]
-WINOGRAD = CASES[-4:]
+SEVERAL, WINOGRAD = CASES[-9:-4], CASES[-4:]
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -72,7 +78,9 @@ def test_a_convolution_and_its_transposes(case, dtype, monkeypatch):
         np.testing.assert_allclose(mine, truth, rtol=0, atol=tolerance * max(1, np.abs(truth).max()))
 
 
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[13], CASES[14], *WINOGRAD], ids=lambda c: str(c[0]))
+@pytest.mark.parametrize(
+    "case", [CASES[0], CASES[3], CASES[13], CASES[14], *SEVERAL, *WINOGRAD], ids=lambda c: str(c[0])
+)
 def test_the_number_of_threads_does_not_change_a_bit(case):
     x, w, b = numbers(*case[0]), numbers(*case[1], seed=1), numbers(case[1][0], seed=2)
     before, results = rushlight.get_num_threads(), []

@@ -12,6 +12,9 @@
    The input's gradient is a convolution of g with taps in reverse. With a stride s it is s of them in each dimension,
    each for every s-th position of the input, with every s-th tap.
 
+   Where images are small, a run fills vectors badly, and all weights are read for a few positions. Then the columns of
+   several images are made after all, side by side: see ``run_several``.
+
    3 x 3 taps with stride 1 take another way, see winograd.h. */
 #include "gemm.h"
 #include "winograd.h"
@@ -23,7 +26,12 @@ enum {
     PARTIAL = 1 << 18, /* reals of a weight gradient that several jobs may each have one of */
     WORTH = 1 << 18,   /* multiplications that are worth a piece of work of their own */
     ENOUGH = 8,
-    SUMMED = 512, /* products summed up by themselves: sums of sums are off by less than one long sum */
+    FEW = 64,          /* positions of a small image, at most */
+    COLUMNS = 1 << 17, /* reals of the columns of several small images, about */
+    GATHERED = 16,     /* multiplications that take as long as to make an element of the columns */
+    SCATTERED = 4,     /* taps of a channel below which weights are always turned */
+    TURNED = 16,       /* channels of weights that are turned at once */
+    SUMMED = 512,      /* products summed up by themselves: sums of sums are off by less than one long sum */
 };
 
 /* One dimension: tap t of position p reads source[first + gap * t + step * p], or 0 outside of [0, in). */
@@ -184,11 +192,11 @@ static const real *spread(const layout *l, long image, long group, long channel,
 
 typedef struct {
     layout l;
-    const real *weights, *bias; /* weights are (groups, outputs, channels * taps) */
+    const real *weights, *bias; /* weights are (groups, outputs, channels * taps), */
+    long group, row, *at;       /* or those of a group, and of an output, are so far apart, those of taps are at ``at`` */
     real *result;
     long outputs; /* channels of the result in a group */
     long volume, stride[DIMS]; /* the result's channels, and its positions, are so far apart */
-    long *at;                  /* 0, 1, 2, … */
     int out_of_memory;
 } forward;
 
@@ -252,17 +260,132 @@ static void forward_pieces(void *context, long begin, long end)
     }
 }
 
+/* Several small images: the positions of all of them are the columns of one matrix. */
+typedef struct {
+    forward *f;
+    long group, first, images; /* which images */
+    long positions, wide;      /* of one image; room for those of all */
+    real *columns;             /* (channels * taps, wide) */
+    long *line;                /* where each row of them begins */
+    long *from, *to;           /* where each position is in the copy, and in the result */
+} several;
+
+static void several_columns(void *context, long begin, long end)
+{
+    const several *s = context;
+    const layout *l = &s->f->l;
+    real *copy = rl_scratch((size_t)spread_size(l, 1) * sizeof(real));
+    if (!copy) {
+        s->f->out_of_memory = 1;
+        return;
+    }
+    for (long c = begin; c < end; c++) {
+        real *rows = s->columns + c * l->taps * s->wide;
+        for (long n = 0; n < s->images; n++) {
+            const real *image = spread(l, s->first + n, s->group, c, 1, 0, copy);
+            for (long t = 0; t < l->taps; t++)
+                for (long i = 0; i < s->positions; i++)
+                    rows[t * s->wide + n * s->positions + i] = image[l->offset[t] + s->from[i]];
+        }
+        for (long t = 0; t < l->taps; t++)
+            for (long i = s->images * s->positions; i < s->wide; i++)
+                rows[t * s->wide + i] = 0;
+    }
+}
+
+static void several_outputs(void *context, long begin, long end)
+{
+    const several *s = context;
+    const forward *f = s->f;
+    long k = f->l.channels * f->l.taps, row[ROWS], apart = f->l.groups * f->outputs * f->volume;
+    real *aside = rl_scratch((size_t)(ROWS * s->wide) * sizeof(real));
+    if (!aside) {
+        s->f->out_of_memory = 1;
+        return;
+    }
+    count(row, ROWS, f->row);
+    for (long block = begin; block < end; block++) {
+        long i = block * ROWS, rows = least(ROWS, f->outputs - i), channel = s->group * f->outputs + i;
+        const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + s->group * f->group + i * f->row;
+        for (long p = 0; p < k; p += SUMMED)
+            for (long j = 0; j < s->wide; j += COLS) {
+                operands o = {least(SUMMED, k - p), weights, row, f->at + p, s->columns + j, s->line + p};
+                target to = {aside + j, s->wide, 1, p > 0, p ? NULL : bias, NULL};
+                tile(rows, least(COLS, s->wide - j), &o, to);
+            }
+        for (long r = 0; r < rows; r++)
+            for (long n = 0; n < s->images; n++) {
+                const real *from = aside + r * s->wide + n * s->positions;
+                real *to = f->result + (s->first + n) * apart + (channel + r) * f->volume;
+                for (long q = 0; q < s->positions; q++)
+                    to[s->to[q]] = from[q];
+            }
+    }
+}
+
+/* Does it cost less to make columns than to compute what is dropped of runs, or to read the weights for each image? */
+static int few_positions(const forward *f)
+{
+    const layout *l = &f->l;
+    const axis *a = l->axis;
+    long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps;
+    if (l->images < 2 || l->chunks > 1 || positions > FEW || !k)
+        return 0;
+    long dropped = parts(run_length(l, 0), LANES) * LANES - positions;
+    return f->outputs * dropped > GATHERED * positions || (f->outputs >= 8 * GATHERED && f->outputs * k > IMAGE);
+}
+
+static int run_several(forward *f)
+{
+    const layout *l = &f->l;
+    const axis *a = l->axis;
+    long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps, *place;
+    long images = most(1, most(COLS, COLUMNS / k) / positions);
+    images = parts(l->images, parts(l->images, images));
+    several s = {.f = f, .positions = positions, .wide = parts(images * positions, LANES) * LANES};
+    s.columns = malloc((size_t)(k * s.wide) * sizeof(real));
+    s.line = place = malloc((size_t)(k + 2 * positions) * sizeof(long));
+    if (s.columns && place) {
+        count(s.line, k, s.wide);
+        s.from = place + k, s.to = s.from + positions;
+        long *from = s.from, *to = s.to;
+        for (long z = 0; z < a[0].out; z++)
+            for (long y = 0; y < a[1].out; y++)
+                for (long x = 0; x < a[2].out; x++) {
+                    *from++ = (z * a[1].size + y) * a[2].size + x;
+                    *to++ = z * f->stride[0] + y * f->stride[1] + x * f->stride[2];
+                }
+        for (s.group = 0; s.group < l->groups; s.group++)
+            for (s.first = 0; s.first < l->images && !f->out_of_memory; s.first += images) {
+                s.images = least(images, l->images - s.first);
+                rl_parallel(several_columns, &s, l->channels, most(1, RL_PIECE / (l->taps * s.wide)));
+                rl_parallel(several_outputs, &s, parts(f->outputs, ROWS), most(1, WORTH / (ROWS * k * s.wide)));
+            }
+    } else {
+        f->out_of_memory = 1;
+    }
+    free(s.columns), free(place);
+    return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* Weights one after the other. */
+static int in_order(forward *f)
+{
+    long k = f->l.channels * f->l.taps;
+    f->row = k, f->group = f->outputs * k;
+    f->at = malloc((size_t)(k + f->l.taps + 1) * sizeof(long)); /* room for the taps of one channel where there is none */
+    if (!f->at)
+        return RL_NO_MEMORY;
+    count(f->at, k, 1);
+    return RL_OK;
+}
+
 static int run_forward(forward *f)
 {
     layout *l = &f->l;
     long k = l->channels * l->taps;
-    f->at = malloc((size_t)(k + 1) * sizeof(long));
-    if (!f->at)
-        return RL_NO_MEMORY;
-    count(f->at, k, 1);
     double work = (double)f->outputs * (double)k * (double)run_length(l, 0);
     rl_parallel(forward_pieces, f, l->images * l->groups * l->chunks, most(1, (long)(WORTH / (work + 1))));
-    free(f->at);
     return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -315,8 +438,8 @@ static int conv(const rl_call *c)
     if (lay_out(&f.l))
         return RL_NO_MEMORY;
     f.stride[2] = 1, f.stride[1] = s.out[2], f.stride[0] = s.out[1] * s.out[2], f.volume = s.out[0] * f.stride[0];
-    int status = run_forward(&f);
-    free(f.l.offset);
+    int status = in_order(&f) ? RL_NO_MEMORY : few_positions(&f) ? run_several(&f) : run_forward(&f);
+    free(f.at), free(f.l.offset);
     return status;
 }
 
@@ -346,26 +469,48 @@ typedef struct {
     const sizes *s;
     const real *from;
     real *to;
-    long taps[DIMS], first[DIMS], apart[DIMS];
+    const long *tap; /* where each tap that is met is in a kernel */
+    long taps;
 } turned_weights;
 
 static void turn_weights(void *context, long begin, long end)
 {
     const turned_weights *t = context;
     const long *kernel = t->s->kernel, all = kernel[0] * kernel[1] * kernel[2];
-    long some = t->taps[0] * t->taps[1] * t->taps[2];
-    for (long channel = begin; channel < end; channel++) {
-        long group = channel / t->s->channels, c = channel % t->s->channels;
-        real *to = t->to + channel * t->s->outputs * some;
-        for (long o = 0; o < t->s->outputs; o++) {
-            const real *from = t->from + ((group * t->s->outputs + o) * t->s->channels + c) * all;
-            for (long i = 0; i < t->taps[0]; i++)
-                for (long j = 0; j < t->taps[1]; j++)
-                    for (long k = 0; k < t->taps[2]; k++)
-                        *to++ = from[((t->first[0] + i * t->apart[0]) * kernel[1] + t->first[1] + j * t->apart[1]) *
-                                         kernel[2] + t->first[2] + k * t->apart[2]];
-        }
-    }
+    for (long first = begin; first < end; first += TURNED) /* some channels at once: they lie together */
+        for (long o = 0; o < t->s->outputs; o++)
+            for (long channel = first; channel < least(end, first + TURNED); channel++) {
+                long group = channel / t->s->channels, c = channel % t->s->channels;
+                const real *from = t->from + ((group * t->s->outputs + o) * t->s->channels + c) * all;
+                real *to = t->to + (channel * t->s->outputs + o) * t->taps;
+                for (long i = 0; i < t->taps; i++)
+                    to[i] = from[t->tap[i]];
+            }
+}
+
+/* Runs read the weights often: they are turned first. ``at`` says where the taps are in a kernel. */
+static int run_turned(forward *f, const sizes *s, const real *weights)
+{
+    long all = s->groups * s->channels, size = s->outputs * f->l.taps;
+    turned_weights t = {.s = s, .from = weights, .tap = f->at, .taps = f->l.taps};
+    f->weights = t.to = malloc((size_t)(all * size + 1) * sizeof(real));
+    if (!t.to)
+        return RL_NO_MEMORY;
+    rl_parallel(turn_weights, &t, all, most(1, RL_PIECE / most(1, size)));
+    count(f->at, size, 1);
+    int status = few_positions(f) ? run_several(f) : run_forward(f);
+    free(t.to);
+    return status;
+}
+
+/* Several images at once read them once: where they are, if the taps of a channel are many enough to fill cache lines. */
+static int run_in_place(forward *f, const sizes *s, const real *weights)
+{
+    long all = s->kernel[0] * s->kernel[1] * s->kernel[2], taps = f->l.taps;
+    for (long i = s->outputs * taps - 1; i >= 0; i--) /* backwards: the first ones are read all the time */
+        f->at[i] = i / taps * s->channels * all + f->at[i % taps];
+    f->weights = weights, f->row = all, f->group = s->outputs * s->channels * all;
+    return run_several(f);
 }
 
 /* One part of the input's gradient. */
@@ -375,11 +520,9 @@ static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DI
     layout *l = &f.l;
     *l = (layout){.images = s->images, .groups = s->groups, .channels = s->outputs,
                   .source = c->array[0], .source_end = c->size[0]};
-    turned_weights t = {.s = s, .from = c->array[1]};
-    long position, places[DIMS] = {s->in[1] * s->in[2], s->in[2], 1};
+    long position, first[DIMS], apart[DIMS], places[DIMS] = {s->in[1] * s->in[2], s->in[2], 1};
     for (int d = 0; d < DIMS; d++) {
-        l->axis[d] = phase_axis(s, d, rest[d], &position, &t.first[d], &t.apart[d]);
-        t.taps[d] = l->axis[d].taps;
+        l->axis[d] = phase_axis(s, d, rest[d], &position, &first[d], &apart[d]);
         f.result += position * places[d], f.stride[d] = places[d] * s->stride[d];
         if (!l->axis[d].out)
             return RL_OK;
@@ -387,13 +530,19 @@ static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DI
     f.volume = s->in[0] * places[0];
     if (lay_out(l))
         return RL_NO_MEMORY;
-    int status = RL_NO_MEMORY;
-    f.weights = t.to = malloc((size_t)(s->groups * s->channels * s->outputs * l->taps + 1) * sizeof(real));
-    if (t.to) {
-        rl_parallel(turn_weights, &t, s->groups * s->channels, most(1, RL_PIECE / most(1, s->outputs * l->taps)));
-        status = run_forward(&f);
+    int status = in_order(&f);
+    if (!status) {
+        const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
+        for (long i = 0; i < z->taps; i++)
+            for (long j = 0; j < y->taps; j++)
+                for (long k = 0; k < x->taps; k++)
+                    f.at[(i * y->taps + j) * x->taps + k] =
+                        ((first[0] + i * apart[0]) * s->kernel[1] + first[1] + j * apart[1]) * s->kernel[2] + first[2] +
+                        k * apart[2];
+        int in_place = few_positions(&f) && s->kernel[0] * s->kernel[1] * s->kernel[2] >= SCATTERED;
+        status = in_place ? run_in_place(&f, s, c->array[1]) : run_turned(&f, s, c->array[1]);
     }
-    free(t.to), free(l->offset);
+    free(f.at), free(l->offset);
     return status;
 }
 
