@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,35 @@ def test_a_linear_layer_uses_them_and_its_gradients_agree():
     expected = [rows @ w.T + b, flat @ w, flat.T @ rows, flat.sum(0)]
     for found, truth in zip([y.detach(), *[t.grad for t in tensors]], expected):
         np.testing.assert_allclose(found.numpy().reshape(truth.shape), truth, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "rows, inner, outer", [(1, 1, 1), (1, 2, 3), (3, 7, 5), (16, 9, 17), (17, 3, 4), (2, 65, 31), (1, 900, 4)]
+)
+@pytest.mark.parametrize("bias", [True, False])
+def test_small_linear_layers_equal_their_rule(dtype, rows, inner, outer, bias):
+    """By dot products where the arrays lie; gradients for whoever wants them."""
+    draw = np.random.default_rng(0)
+    x, w, b, g = (draw.standard_normal(s).astype(dtype) for s in ((rows, inner), (outer, inner), outer, (rows, outer)))
+    b, close = b if bias else None, {"rtol": 1e-5, "atol": 1e-5 if dtype == np.float32 else 1e-13}
+    for given in (x, np.asfortranarray(x)):
+        y = products.linear(None, given, w, b)
+        assert y.dtype == dtype
+        np.testing.assert_allclose(y, x @ w.T + (0 if b is None else b), **close)
+    expected = g @ w, g.T @ x, g.sum(0)
+    for wanted in itertools.product((None, 1), repeat=3):
+        saved = {name: a for name, a, i in (("w", w, 0), ("x", x, 1)) if wanted[i]}
+        for e, found, want in zip(wanted, products.linear_backward(g, wanted, saved), expected):
+            assert (found is None) == (e is None)
+            if e is not None:
+                np.testing.assert_allclose(found, want, **close)
+
+
+def test_small_linear_layers_keep_nan_and_infinity():
+    x = np.array([[1.0, np.nan], [np.inf, 0.0]], np.float32)
+    w, b = np.ones((3, 2), np.float32), np.zeros(3, np.float32)
+    y = products.linear(None, x, w, b)
+    assert np.isnan(y[0]).all() and np.isposinf(y[1]).all()
+    gx, gw, gb = products.linear_backward(np.zeros((2, 3), np.float32), (1, 1, 1), {"x": x, "w": w})
+    assert not gx.any() and np.isnan(gw).all() and not gb.any()

@@ -238,8 +238,80 @@ static int single(const rl_call *c)
     return run(&w);
 }
 
+/* -- small linear layers, where packing or BLAS would take longer than the product ---------------------------------- */
+
+/* thin(x, w, bias, y): x (m, k) times w (n, k) transposed, as dot products of rows where they lie. */
+static int thin(const rl_call *c)
+{
+    const real *w = c->array[1], *bias = c->array[2];
+    long m = c->shape[0][0], k = c->shape[0][1], n = c->shape[1][0];
+    for (long i = 0; i < m; i++) {
+        const real *x = (const real *)c->array[0] + i * k;
+        real *y = (real *)c->array[3] + i * n;
+        long j = 0;
+        for (; j + 4 <= n; j += 4) {
+            const real *row = w + j * k;
+            real a = 0, b = 0, d = 0, e = 0;
+            RL_SUM(a, b, d, e)
+            for (long p = 0; p < k; p++) {
+                a += x[p] * row[p];
+                b += x[p] * row[k + p];
+                d += x[p] * row[2 * k + p];
+                e += x[p] * row[3 * k + p];
+            }
+            y[j] = a, y[j + 1] = b, y[j + 2] = d, y[j + 3] = e;
+        }
+        for (; j < n; j++) {
+            real a = 0;
+            RL_SUM(a)
+            for (long p = 0; p < k; p++)
+                a += x[p] * w[j * k + p];
+            y[j] = a;
+        }
+        if (bias)
+            RL_SIMD
+            for (j = 0; j < n; j++)
+                y[j] += bias[j];
+    }
+    return RL_OK;
+}
+
+RL_INLINE void add_scaled(real *to, real by, const real *from, long n)
+{
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        to[i] += by * from[i];
+}
+
+/* thin_slopes(g, x, w, gx, gw, gb): what thin gives back for g (m, n); what is not wanted is None, and needs no x or w. */
+static int thin_slopes(const rl_call *c)
+{
+    const real *g = c->array[0], *x = c->array[1], *w = c->array[2];
+    real *gx = c->array[3], *gw = c->array[4], *gb = c->array[5];
+    long m = c->shape[0][0], n = c->shape[0][1], k = x ? c->shape[1][1] : w ? c->shape[2][1] : 0;
+    if (gx)
+        memset(gx, 0, (size_t)(m * k) * sizeof(real));
+    if (gw)
+        memset(gw, 0, (size_t)(n * k) * sizeof(real));
+    if (gb)
+        memset(gb, 0, (size_t)n * sizeof(real));
+    for (long i = 0; i < m; i++, g += n) {
+        if (gb)
+            add_scaled(gb, 1, g, n);
+        for (long j = 0; j < n; j++) {
+            if (gx)
+                add_scaled(gx + i * k, g[j], w + j * k, k);
+            if (gw)
+                add_scaled(gw + j * k, g[j], x + i * k, k);
+        }
+    }
+    return RL_OK;
+}
+
 RL_FAMILY(matmul) = {
     {"matmul", "ssx?S", matmul},
     {"product", "ssx?S", single},
+    {"thin", "xxx?y", thin},
+    {"thin_slopes", "xx?x?y?y?y?", thin_slopes},
     RL_END,
 };

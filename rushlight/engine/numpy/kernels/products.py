@@ -11,6 +11,8 @@ from . import sums
 
 _SMALL = 1 << 11  # elements of a matrix that needs no further question
 FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
+_FEW_SUMS = 16  # rows; with more BLAS is faster, and sums more carefully
+_THIN = 1 << 12  # multiplications below which a linear layer is done where its arrays lie, without BLAS
 WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
 
 
@@ -43,6 +45,14 @@ def _native(x, w, bias):
 
 
 def linear(xp, x, w, b):
+    if x.ndim == 2 and 0 < x.size * len(w) < _THIN and library is not None:
+        try:
+            y = np.empty((len(x), len(w)), x.dtype)
+            if x.shape[1] == w.shape[1] and (b is None or b.shape == y.shape[1:]):
+                library.thin(x, w, b, y)
+                return y
+        except TypeError:  # of another dtype, or not in plain order
+            pass
     if x.ndim == 2:
         return product(x, w.T, b)
     return product(_rows(x), w.T, b).reshape(*x.shape[:-1], w.shape[0])
@@ -56,6 +66,10 @@ def integer_product(xp, x, w):
 
 def linear_backward(g, edges, saved):
     to_x, to_w, to_b = edges
+    if g.ndim == 2 and 0 < g.size and library is not None:
+        found = _thin_slopes(g, edges, saved)
+        if found is not None:
+            return found
     rows = g if g.ndim == 2 else _rows(g)
     gx = gw = None
     if to_x is not None:
@@ -67,6 +81,23 @@ def linear_backward(g, edges, saved):
         x = saved["x"]
         gw = product(rows.T, _conj(x if x.ndim == 2 else _rows(x)))
     return gx, gw, None if to_b is None else sums.rows(rows)
+
+
+def _thin_slopes(g, edges, saved):
+    """All gradients of a small linear layer by one call; None where the kernel is not for them."""
+    to_x, to_w, to_b = edges
+    x, w = (None if to_w is None else saved["x"]), (None if to_x is None else saved["w"])
+    known = w if x is None else x
+    if known is None or known.ndim != 2 or g.size * known.shape[1] >= _THIN or len(g) > _FEW_SUMS:
+        return None
+    gx = None if w is None else np.empty((len(g), w.shape[1]), g.dtype)
+    gw = None if x is None else np.empty((g.shape[1], x.shape[1]), g.dtype)
+    gb = None if to_b is None else np.empty(g.shape[1], g.dtype)
+    try:
+        library.thin_slopes(g, x, w, gx, gw, gb)
+    except TypeError:  # of another dtype, or not in plain order
+        return None
+    return gx, gw, gb
 
 
 def _serves(x, w) -> bool:
