@@ -66,7 +66,7 @@ def integer_product(xp, x, w):
 
 def linear_backward(g, edges, saved):
     to_x, to_w, to_b = edges
-    if g.ndim == 2 and 0 < g.size and library is not None:
+    if g.ndim == 2 and g.size and library is not None:
         found = _thin_slopes(g, edges, saved)
         if found is not None:
             return found
