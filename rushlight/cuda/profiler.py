@@ -17,7 +17,7 @@ from ..engine import landed as _landed
 __all__ = ["profile", "start", "stop"]
 
 _current: list = []
-_MARK = "rushlight: clock"
+_MARK, _MARKS = "rushlight: clock", 5  # moments that both clocks know
 _NO_PROCESS = 1 << 22  # added to the numbers of JAX's processes, which are small: no process of Linux has a larger one
 
 
@@ -54,7 +54,8 @@ class DeviceTrace:
 
     def __init__(self, device: str) -> None:
         self.device = device  # what columns of a table call it: "cuda", or "xla" for what else XLA serves
-        self._folder, self._marked = tempfile.mkdtemp(prefix="rushlight-trace-"), 0.0
+        self._folder = tempfile.mkdtemp(prefix="rushlight-trace-")
+        self._marks: list[tuple[float, float]] = []  # our time before and after each mark in JAX's trace
 
     @staticmethod
     def started() -> DeviceTrace | None:
@@ -73,9 +74,11 @@ class DeviceTrace:
             self._drop()
             warnings.warn(f"JAX's profiler did not start, devices are not traced: {error}", UserWarning, stacklevel=6)
             return None
-        self._marked = time.perf_counter_ns() / 1e3
-        with jax.profiler.TraceAnnotation(_MARK):  # the same moment on both clocks
-            pass
+        for number in range(_MARKS):
+            before = _now()
+            with jax.profiler.TraceAnnotation(f"{_MARK} {number}"):
+                pass
+            self._marks.append((before, _now()))
         return self
 
     def stopped(self) -> tuple[list[dict], list[tuple[str, float, float]]]:
@@ -94,7 +97,7 @@ class DeviceTrace:
             lines = []
         finally:
             self._drop()
-        return on_our_clock(lines, self._marked)
+        return on_our_clock(lines, self._marks)
 
     def _read(self) -> list[dict]:
         lines: list[dict] = []
@@ -107,17 +110,29 @@ class DeviceTrace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def on_our_clock(lines: list[dict], marked: float) -> tuple[list[dict], list[tuple[str, float, float]]]:
-    """JAX's lines, moved so that its mark is at ``marked``; and what happened on the devices among them."""
-    begun = marked - next((line["ts"] for line in lines if line.get("name") == _MARK and "ts" in line), 0.0)
-    moved = []
+def on_our_clock(
+    lines: list[dict], marks: list[tuple[float, float]]
+) -> tuple[list[dict], list[tuple[str, float, float]]]:
+    """JAX's lines, moved so that each mark is between its two times; and what happened on the devices among them."""
+    begun, moved = _begun(lines, marks), []
     for line in lines:
-        if line.get("name") != _MARK:
+        if not str(line.get("name")).startswith(_MARK):
             line = {**line, "pid": line["pid"] + _NO_PROCESS} if "pid" in line else {**line}
             if "ts" in line:
                 line["ts"] += begun
             moved.append(line)
     return moved, [(line["name"], line["ts"], line.get("dur", 0.0)) for line in _done_by_devices(moved)]
+
+
+def _begun(lines: list[dict], marks: list[tuple[float, float]]) -> float:
+    """When JAX's clock was at zero, by the mark whose two times are nearest to each other: nothing came between."""
+    found = {line.get("name"): line["ts"] for line in lines if "ts" in line}
+    nearest = min(range(len(marks)), key=lambda i: marks[i][1] - marks[i][0])
+    return sum(marks[nearest]) / 2 - found.get(f"{_MARK} {nearest}", 0.0)
+
+
+def _now() -> float:
+    return time.perf_counter_ns() / 1e3
 
 
 def _done_by_devices(lines: list[dict]) -> list[dict]:
