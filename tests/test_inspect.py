@@ -106,6 +106,27 @@ def test_summary_without_input_and_as_html():
     xml.fromstring(f"<div>{found._repr_html_().replace('<br>', '<br/>')}</div>")
 
 
+def test_summary_of_modules_in_each_other_takes_time_in_proportion():
+    model = nn.Linear(1, 1)
+    for _ in range(60):  # twice as many ways to the innermost at each level
+        model = nn.Sequential(model, nn.Sequential(model))
+    found = inspect.summary(model)
+    assert len(found.rows) == 1 + 3 * 60 and found.total_params == 2 == sum(row.parameters for row in found.rows)
+    assert sum(row.repeated for row in found.rows) == 60
+    around = nn.Module()
+    around.inner = nn.Module()
+    around.inner.outer = around
+    assert [row.repeated for row in inspect.summary(around).rows] == [False, False, True]
+
+
+def test_summary_shows_names_on_one_line():
+    model = nn.Module()
+    model.add_module("\x1b[2J\n", nn.Linear(1, 1))
+    model.add_module("n" * 10_000, nn.Linear(1, 1))
+    lines = str(inspect.summary(model)).splitlines()
+    assert len(lines) == 7 and "\\x1b[2J\\n: Linear" in lines[3] and max(map(len, lines)) < 150
+
+
 def test_summary_wants_a_module():
     with pytest.raises(TypeError, match="must be a Module, not function"):
         inspect.summary(rushlight.sin)

@@ -43,7 +43,7 @@ def summary(model, input_data=None, *, input_size=None, dtype=None, depth: int |
     if not isinstance(model, Module):
         raise TypeError(f"summary(): argument 'model' must be a Module, not {type(model).__name__}")
     if input_data is None and input_size is None:
-        rows = [Row(*place) for place in _places(model)]
+        rows = list(_rows(model))
         args, kwargs = (), {}
     else:
         with fork_rng():
@@ -141,7 +141,7 @@ def _labels(rows: list[Row]) -> list[str]:
     labels: list[str] = []
     open_bars: list[bool] = []
     for row in rows:
-        name = f"{row.name}: {row.kind}" if row.name else row.kind
+        name = f"{_plain(row.name)}: {_plain(row.kind)}" if row.name else _plain(row.kind)
         if row.depth == 0:
             labels.append(name)
             continue
@@ -151,8 +151,15 @@ def _labels(rows: list[Row]) -> list[str]:
     return labels
 
 
+def _plain(name: str) -> str:
+    """A name that takes one line of a terminal, and no more of it than a table has room for."""
+    name = name if len(name) <= 80 else f"{name[:60]}…{name[-19:]}"
+    return name if name.isprintable() else repr(name)[1:-1]
+
+
 def _html_row(row: Row) -> str:
-    name = f"<b>{html.escape(row.name)}</b> {html.escape(row.kind)}" if row.name else f"<b>{html.escape(row.kind)}</b>"
+    name, kind = html.escape(_plain(row.name)), html.escape(_plain(row.kind))
+    name = f"<b>{name}</b> {kind}" if name else f"<b>{kind}</b>"
     cells = "".join(
         f"<td style='text-align:{'left' if i == 0 else 'right'};padding:2px 8px'>{html.escape(c)}</td>"
         for i, c in enumerate(_cells(row))
@@ -171,27 +178,35 @@ def _size(count: float) -> str:
 # -- the pass ----------------------------------------------------------------------------------------------------------
 
 
-def _places(model, depth=0, name="", last=True):
-    """(depth, name, module, is it the last child) of all modules, in the order of registration."""
-    yield depth, name, model, last
-    children = list(model.named_children())
-    for i, (child, module) in enumerate(children):
-        yield from _places(module, depth + 1, child, i == len(children) - 1)
+def _rows(model):
+    """A row for every place of a module, in the order of registration; what a shared one holds is below its first."""
+    seen: set[int] = set()
+    pending = [(0, "", model, True)]
+    while pending:
+        depth, name, module, last = pending.pop()
+        yield Row(depth, name, module, last, repeated=id(module) in seen)
+        if id(module) not in seen:
+            seen.add(id(module))
+            children = list(module.named_children())
+            final = len(children) - 1
+            pending += [(depth + 1, child, m, i == final) for i, (child, m) in enumerate(children)][::-1]
 
 
 def _called(model, args, kwargs) -> list[Row]:
     """Call the model and note every call of every module in it."""
     paths = {id(m): name for name, m in model.named_modules()}
     rows: list[Row] = []
+    seen: set[int] = set()
     running: list[Row] = []
 
     def begin(module, _):
         # Seen from the module that calls it: one of a list that is not called itself is "blocks.0".
         outside = f"{paths[id(running[-1].module)]}." if running and paths[id(running[-1].module)] else ""
         row = Row(len(running), paths[id(module)].removeprefix(outside), module, called=True)
-        row.repeated = any(r.module is module for r in rows)
-        for outer in running:
-            outer.leaf = False
+        row.repeated = id(module) in seen
+        seen.add(id(module))
+        if running:
+            running[-1].leaf = False
         rows.append(row)
         running.append(row)
 
@@ -216,10 +231,12 @@ def _called(model, args, kwargs) -> list[Row]:
 
 def _mark_last(rows: list[Row]) -> None:
     """Which row is the last child of the one it hangs on?"""
-    seen: set[int] = set()  # depths at which a later sibling was met, reading upwards
+    seen: list[bool] = []  # by depth: was a later sibling met, reading upwards
     for row in reversed(rows):
-        row.last = row.depth not in seen
-        seen = {d for d in seen if d <= row.depth} | {row.depth}
+        del seen[row.depth + 1 :]
+        seen += [False] * (row.depth + 1 - len(seen))
+        row.last = not seen[row.depth]
+        seen[row.depth] = True
 
 
 @contextlib.contextmanager
@@ -261,10 +278,14 @@ def _count_parameters(model, rows: list[Row]) -> None:
     for row in rows:
         first.setdefault(id(row.module), row)
     counted: set[int] = set()
+    seen: set[int] = set()
     pending: list[tuple] = [(model, None)]
     while pending:
         module, holder = pending.pop()
         row = first.get(id(module), holder)
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
         for p in module._parameters.values():
             if p is not None and id(p) not in counted and row is not None and not is_lazy(p):
                 counted.add(id(p))
