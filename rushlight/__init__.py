@@ -123,6 +123,7 @@ _LATER = (
     "library",
     "masked",
     "multiprocessing",
+    "nested",
     "nn",
     "onnx",
     "optim",

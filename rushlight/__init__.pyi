@@ -766,6 +766,7 @@ def isreal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Where an element has no imaginary part."""
 def istft(input: _Tensor, n_fft: _int, hop_length: _int | None = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: Any = None, return_complex: _bool = False) -> _Tensor:
     """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
+jagged: _layout
 from rushlight import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool=True, beta: _float=12.0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """I₀(beta · √(1 - (2n / N - 1)²)) / I₀(beta), I₀ the modified Bessel function."""
@@ -978,6 +979,7 @@ def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """-x."""
 def negative_(input: _Tensor) -> _Tensor:
     """In-place version of negative."""
+from rushlight import nested as nested
 newaxis: None
 def nextafter(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """The next number that the dtype has, from x towards y."""

@@ -6,6 +6,7 @@ __all__ = [
     "channels_last",
     "channels_last_3d",
     "contiguous_format",
+    "jagged",
     "layout",
     "memory_format",
     "per_channel_affine",
@@ -55,6 +56,7 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
 sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+jagged = layout("jagged")  # examples of different lengths (``nested/``)
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")  # names only: no tensor has them
 per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")
 per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")

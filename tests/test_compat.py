@@ -168,7 +168,6 @@ def test_descriptions_can_be_made():
 @pytest.mark.parametrize(
     ("module", "name", "said"),
     [
-        ("", "nested", "no nested or masked tensors"),
         (".utils.data", "IterDataPipe", "use Dataset or IterableDataset"),
         (".cuda", "FloatTensor", "use dtype= and device="),
         (".sparse", "to_sparse_semi_structured", "COO, CSR or CSC"),

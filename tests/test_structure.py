@@ -16,7 +16,8 @@ LAYERS = [
     "engine",
     "tensor random _printing futures",
     "autograd utils.hooks",
-    "ops linalg fft special signal func amp aliases retired checks types foreach overrides sparse quantized masked",
+    "ops linalg fft special signal func amp aliases retired checks types foreach overrides sparse nested "
+    "quantized masked",
     "distributed",
     "nn distributed.fsdp",
     "optim io serialization distributed.checkpoint hub utils multiprocessing fx vision ao quantization",

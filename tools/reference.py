@@ -58,7 +58,15 @@ NAMESPACES = {
         "torch.autograd.graph",
         "torch.func",
     ],
-    "math": ["torch.linalg", "torch.fft", "torch.special", "torch.signal.windows", "torch.sparse", "torch.masked"],
+    "math": [
+        "torch.linalg",
+        "torch.fft",
+        "torch.special",
+        "torch.signal.windows",
+        "torch.sparse",
+        "torch.nested",
+        "torch.masked",
+    ],
     "data": ["torch.utils.data"],
     "vision": [
         "torchvision.transforms",
@@ -139,7 +147,7 @@ NAMESPACES = {
 TITLES = {
     "torch": "Functions of tensors", "tensor": "Tensor", "nn": "Modules and layers", "functional": "nn.functional",
     "init": "nn.init", "nn_utils": "nn.utils", "optim": "Optimizers and schedules", "autograd": "autograd and func",
-    "math": "linalg, fft, special, signal, sparse, masked", "data": "utils.data", "vision": "Vision",
+    "math": "linalg, fft, special, signal, sparse, nested, masked", "data": "utils.data", "vision": "Vision",
     "distributions": "Distributions", "compile": "compile, export, fx, library", "devices": "Devices and precision",
     "distributed": "Many processes", "utils": "Files, random numbers, utilities", "inspect": "Looking inside",
     "op": "Writing operators", "profiler": "Profiler", "quantization": "Quantization",

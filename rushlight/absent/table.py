@@ -55,7 +55,7 @@ _CUDA = "XLA plans a GPU's memory and launches itself; rushlight.compile makes o
 _TRACED = "PyTorch's compiler is not here; rushlight.compile is XLA's"
 _VISION = "this part of torchvision is not built yet"
 _LATER = "it is not built yet"
-_NESTED = "there are no nested or masked tensors; pad them, and mask what was padded: masked.sum(x, mask=mask)"
+_NESTED = "nested tensors are of layout jagged, masked ones plain tensors with a mask"
 _SPARSE = "sparse tensors are COO, CSR or CSC"
 _PIPES = "there are no data pipes; use Dataset or IterableDataset"
 _SYMBOLS = "sizes are numbers here; rushlight.export takes dynamic_shapes"
@@ -98,7 +98,7 @@ PARTS = {
         keeps="_disable_dynamo",
         dtypes="complex32 chalf quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
-        values={name: layout(name) for name in ("jagged", "_mkldnn")},
+        values={name: layout(name) for name in ("_mkldnn",)},
         enums={"Tag": _TAGS},
         no="is_autocast_ipu_enabled is_autocast_xla_enabled",
         here={"_dynamo_is_compiling": "compiler.is_compiling"},

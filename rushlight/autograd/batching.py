@@ -73,6 +73,8 @@ class Vmap(mode.Mapping):
 
     def enter(self, t: Tensor, dim: int) -> Tensor:
         """``t`` as each example sees it: without dimension ``dim``."""
+        if t.is_nested:
+            raise RuntimeError("vmap: a nested tensor cannot be mapped over; map over unbind(), or over values()")
         if epoch.readers:
             epoch.tell(t)
         t._sync()

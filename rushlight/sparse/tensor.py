@@ -8,6 +8,7 @@ one whose values are a leaf.
 from __future__ import annotations
 
 from ..autograd import tape
+from ..autograd.carried import Carrier
 from ..engine import KINDS
 from ..engine import sparse as engine
 from ..engine.sparse import Coordinates
@@ -19,7 +20,7 @@ __all__ = ["SparseTensor"]
 _WORDS = {sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc"}
 
 
-class SparseTensor(Tensor):
+class SparseTensor(Carrier):
     """``values`` at places; the layout says how the places are written.
 
     sparse_coo  index = (indices,): a column of ``indices`` for each element, (sparse_dim, nnz)
@@ -36,7 +37,7 @@ class SparseTensor(Tensor):
 
     def __new__(cls, form, index, values, size, coalesced=True):
         t = object.__new__(cls)
-        t._node = t._grad = t._storage = t._view = None
+        t._start()
         t._form, t._index, t._values_ = form, tuple(index), values
         t._size, t._is_coalesced = Size(size), coalesced
         return t
@@ -89,14 +90,6 @@ class SparseTensor(Tensor):
     ndimension = dim
 
     @property
-    def dtype(self):
-        return self._values_.dtype
-
-    @property
-    def device(self):
-        return self._values_.device
-
-    @property
     def is_cuda(self):
         return self._values_.is_cuda
 
@@ -143,50 +136,16 @@ class SparseTensor(Tensor):
     # -- its place in the graph: that of its values ------------------------------------------------------------------
 
     @property
-    def requires_grad(self):
-        return self._values_.requires_grad
+    def _inside(self):
+        return self._values_
 
-    @requires_grad.setter
-    def requires_grad(self, value):
-        self.requires_grad_(value)
+    def _carrying(self, inside):
+        return self._like(inside)
 
     def requires_grad_(self, requires_grad=True):
         if self._values_.is_leaf and self._values_.requires_grad != requires_grad:
             self._values_ = self._values_.detach()
-        self._values_.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def is_leaf(self):
-        return self._values_.is_leaf
-
-    @property
-    def grad_fn(self):
-        return self._values_.grad_fn
-
-    @property
-    def grad(self):
-        g = self._values_.grad
-        return None if g is None else self._like(g)
-
-    @grad.setter
-    def grad(self, value):
-        if value is not None and (not isinstance(value, SparseTensor) or value._size != self._size):
-            raise RuntimeError(f"the gradient of a {_WORDS[self._form]} tensor of size {list(self._size)} is one too")
-        self._values_.grad = None if value is None else value._values_
-
-    def retain_grad(self):
-        self._values_.retain_grad()
-
-    def register_hook(self, hook):
-        def on_values(g):
-            given = hook(self._like(g))
-            return given if given is None else given._values_
-
-        return self._values_.register_hook(on_values)
-
-    def detach(self):
-        return self._like(self._values_.detach())
+        return super().requires_grad_(requires_grad)
 
     def detach_(self):
         self._values_ = self._values_.detach()
@@ -200,16 +159,6 @@ class SparseTensor(Tensor):
     def data(self, value):
         _take(self, value)
 
-    @property
-    def _version(self):
-        return self._values_._version
-
-    def _sync(self):
-        self._values_._sync()
-
-    def _come_home(self):
-        self._values_._come_home()
-
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def _like(self, values, coalesced=None) -> SparseTensor:
@@ -217,9 +166,6 @@ class SparseTensor(Tensor):
         return SparseTensor(
             self._form, self._index, values, self._size, self._is_coalesced if coalesced is None else coalesced
         )
-
-    def __copy__(self):
-        return self._like(self._values_)
 
     def __deepcopy__(self, memo):
         if not self.is_leaf:

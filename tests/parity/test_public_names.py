@@ -25,6 +25,7 @@ NAMESPACES = [
     "torch.distributions.kl", "torch.distributions.transforms", "torch.distributions.utils", "torch.amp", "torch.cuda",
     "torch.cuda.amp", "torch.accelerator", "torch.backends", "torch.compiler", "torch.export", "torch.hub",
     "torch.fx", "torch.jit", "torch.multiprocessing", "torch.serialization", "torch.sparse", "torch.storage",
+    "torch.nested",
     "torch.testing", "torch.onnx", "torch.profiler",
     "torch.autograd.profiler", "torch.types", "torch.version", "torch.masked", "torch.quantization",
     "torch.ao.nn.intrinsic", "torch.ao.nn.quantized", "torch.ao.nn.quantized.dynamic", "torch.ao.quantization",

@@ -98,6 +98,11 @@ class MultiheadAttention(Module):
         average_attn_weights=True,
         is_causal=False,
     ):
+        if query.is_nested or key.is_nested or value.is_nested:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor here; scaled_dot_product_attention takes nested "
+                "tensors, to_padded_tensor() makes a dense one for this layer"
+            )
         turn = self.batch_first and query.dim() == 3
         if turn:
             query, key, value = _turned(query, key, value)

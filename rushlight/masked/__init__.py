@@ -1,4 +1,4 @@
-"""``torch.masked``: reductions and normalizations of the elements that a mask says yes to.
+"""``torch.masked``: reductions and normalizations of the elements that a mask says yes to, and tensors with a mask.
 
 Each puts what leaves its result unchanged in the place of the others (0 into a sum, 1 into a product) and calls the
 function of that name. A mask may be smaller than the input where it broadcasts to it; without one all elements count.
@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import math
 
-from . import dtypes
-from .compat import missing as _missing
-from .ops.public import PUBLIC
-from .tensor import Tensor
+from .. import dtypes
+from ..compat import missing as _missing
+from ..ops.public import PUBLIC
+from ..tensor import Tensor
+from .maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+    "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",
+    "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax",
+    "softmin", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -99,7 +101,7 @@ def logaddexp(input: Tensor, other: Tensor, *, dtype=None, input_mask=None, othe
 
 def norm(input: Tensor, ord: float = 2.0, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """``linalg.vector_norm``; 0 where there is nothing, inf for the least."""
-    from .linalg import vector_norm
+    from ..linalg import vector_norm
 
     neutral = math.inf if ord == -math.inf else 0
     return vector_norm(_filled(input, mask, neutral), ord, _dims(input, dim), keepdim, dtype=dtype)
