@@ -25,6 +25,10 @@ ACTIVATIONS = {
     "silu": (ops.silu, {}),
     "gelu": (ops.gelu, {"approximate": "none"}),
     "gelu, tanh": (ops.gelu, {"approximate": "tanh"}),
+    "leaky_relu": (ops.leaky_relu, {"negative_slope": 0.1}),
+    "hardtanh": (ops.hardtanh, {"low": -1.5, "high": 2}),
+    "hardsigmoid": (ops.hardsigmoid, {}),
+    "hardswish": (ops.hardswish, {}),
 }
 SHAPES = [(7, 30), (0, 3), (), (211,)]
 
@@ -62,7 +66,7 @@ def test_activations_equal_their_rules(name, dtype, shape, block):
 class _Plain:
     """NumPy as it is, with what it lacks in the precision of float64."""
 
-    maximum, where, exp, tanh, conj = np.maximum, np.where, np.exp, np.tanh, np.conj
+    maximum, minimum, where, exp, tanh, conj = np.maximum, np.minimum, np.where, np.exp, np.tanh, np.conj
 
     @staticmethod
     def sigmoid(x):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-_KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x"}
+_KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x", "hardsigmoid": "x", "hardswish": "x"}
+_NUMBERS = {"leaky_relu": ("negative_slope",), "hardtanh": ("low", "high")}  # of x
 
 
 def install(library, bodies, backward) -> None:
@@ -12,6 +13,9 @@ def install(library, bodies, backward) -> None:
     for name, kept in _KEPT.items():
         bodies[name] = _forward(getattr(library, name), bodies[name])
         backward[name] = _backward(getattr(library, name + "_slope"), kept)
+    for name, numbers in _NUMBERS.items():
+        bodies[name] = _forward_with(getattr(library, name), bodies[name], numbers)
+        backward[name] = _backward(getattr(library, name + "_slope"), "x", numbers)
     # Only float32: in double precision NumPy's tanh is better by a last place, and the rule rounds as PyTorch does.
     by_kernel, slope = bodies["tanh"], backward["tanh"]
     bodies["tanh"] = lambda xp, x: (by_kernel if x.dtype == np.float32 else plain_tanh)(xp, x)
@@ -47,7 +51,19 @@ def _forward(kernel, plain):
     return forward
 
 
-def _backward(kernel, kept):
+def _forward_with(kernel, plain, numbers):
+    def forward(xp, x, **static):
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, *[static[name] for name in numbers])
+            return out
+        except TypeError:
+            return plain(xp, x, **static)
+
+    return forward
+
+
+def _backward(kernel, kept, numbers=()):
     """None where the kernel does not take the arrays: the rule does the work then."""
 
     def backward(g, edges, saved):
@@ -56,7 +72,8 @@ def _backward(kernel, kept):
             return None
         try:
             out = np.empty(x.shape, x.dtype)
-            kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, g)], out)
+            given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, g)]
+            kernel(*given, out, *[saved[name] for name in numbers])
             return (out,)
         except TypeError:
             return None

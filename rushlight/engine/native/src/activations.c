@@ -102,6 +102,19 @@ RL_INLINE real silu_slope_of(real x)
     return s + x * slope;
 }
 
+/* The first and second number of a call. */
+#define FIRST ((real)c->number[0])
+#define SECOND ((real)c->number[1])
+
+RL_INLINE real between(real x, real low, real high)
+{
+    x = x < low ? low : x; /* NaN stays */
+    return x > high ? high : x;
+}
+
+/* A function, so that the number is read before the question and not in one of its branches. */
+RL_INLINE real leaky(real x, real value, real slope) { return x > 0 ? value : value * slope; }
+
 OF_ONE(relu, x < 0 ? 0 : x) /* NaN stays */
 OF_TWO(relu_slope, x <= 0 ? 0 : g)
 OF_ONE(sigmoid, sigmoid_of(x))
@@ -115,6 +128,14 @@ OF_TWO(gelu_slope, gelu_slope_of(x) * g)
 OF_ONE(gelu_tanh, gelu_tanh_of(x))
 OF_TWO(gelu_tanh_slope, gelu_tanh_slope_of(x) * g)
 OF_ONE(exp_, rl_exp(x))
+OF_ONE(leaky_relu, leaky(x, x, FIRST))
+OF_TWO(leaky_relu_slope, leaky(x, g, FIRST))
+OF_ONE(hardtanh, between(x, FIRST, SECOND))
+OF_TWO(hardtanh_slope, x > FIRST && x < SECOND ? g : 0)
+OF_ONE(hardsigmoid, between(x + 3, 0, 6) / 6)
+OF_TWO(hardsigmoid_slope, x > -3 && x < 3 ? g / 6 : 0)
+OF_ONE(hardswish, x * between(x + 3, 0, 6) / 6)
+OF_TWO(hardswish_slope, x >= 3 ? g : x <= -3 ? 0 : g * (x / 3 + HALF))
 
 RL_FAMILY(activations) = {
     {"relu", "xy", relu},
@@ -130,5 +151,13 @@ RL_FAMILY(activations) = {
     {"gelu_tanh", "xy", gelu_tanh},
     {"gelu_tanh_slope", "xxy", gelu_tanh_slope},
     {"exp", "xy", exp_},
+    {"leaky_relu", "xy d", leaky_relu},
+    {"leaky_relu_slope", "xxy d", leaky_relu_slope},
+    {"hardtanh", "xy dd", hardtanh},
+    {"hardtanh_slope", "xxy dd", hardtanh_slope},
+    {"hardsigmoid", "xy", hardsigmoid},
+    {"hardsigmoid_slope", "xxy", hardsigmoid_slope},
+    {"hardswish", "xy", hardswish},
+    {"hardswish_slope", "xxy", hardswish_slope},
     RL_END,
 };
