@@ -30,6 +30,8 @@ from .errors import AcceleratorError, OutOfMemoryError
 from .dtypes import (
     bfloat16,
     bool_ as bool,
+    complex32,
+    complex32 as chalf,
     complex64,
     complex64 as cfloat,
     complex128,

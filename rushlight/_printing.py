@@ -139,7 +139,8 @@ def _host_values(t) -> np.ndarray:
     t._sync()
     array = t._array if isinstance(t._array, np.ndarray) else namespace_of(t._array).to_numpy(t._array)
     # Wider types print the same digits, and NumPy computes with them faster.
-    return array.astype(np.float64) if t.dtype.is_floating_point else array
+    wide = np.complex128 if t.dtype.is_complex else np.float64
+    return array.astype(wide) if t.dtype.is_floating_point or t.dtype.is_complex else array
 
 
 def _with_notes(text: str, notes: list[str], indent: int) -> str:

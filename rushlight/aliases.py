@@ -283,7 +283,7 @@ def _storage_type(self):
     """The class of the deprecated typed storage."""
     from . import storage
 
-    return getattr(storage, self.dtype.char.replace("Tensor", "Storage"))
+    return getattr(storage, self.dtype.char.replace("Tensor", "Storage"), None)
 
 
 Tensor.const_data_ptr, Tensor.storage_type = _const_data_ptr, _storage_type  # type: ignore[attr-defined]

@@ -32,15 +32,15 @@ class dtype:
         return _named, (self.name,)
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this one. Differs from PyTorch: complex64 for float16."""
+        """The complex dtype with parts of this one."""
         if self.is_complex:
             return self
         if not self.is_floating_point:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.word}")
-        return complex128 if self is float64 else complex64
+        return {float64: complex128, float16: complex32}.get(self, complex64)
 
     def to_real(self) -> dtype:
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
 
     @property
     def word(self) -> str:
@@ -68,12 +68,13 @@ float16 = dtype("float16", np.dtype(np.float16), 20, "HalfTensor")
 bfloat16 = dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), 20, "BFloat16Tensor")
 float32 = dtype("float32", np.dtype(np.float32), 21, "FloatTensor")
 float64 = dtype("float64", np.dtype(np.float64), 22, "DoubleTensor")
+complex32 = dtype("complex32", np.dtype(ml_dtypes.complex32), 30, "ComplexHalfTensor")
 complex64 = dtype("complex64", np.dtype(np.complex64), 31, "ComplexFloatTensor")
 complex128 = dtype("complex128", np.dtype(np.complex128), 32, "ComplexDoubleTensor")
 
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, complex64, complex128,
+    float16, bfloat16, float32, float64, complex32, complex64, complex128,
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 # Codes of quantized tensors (``quantized/``); no plain tensor has them.
@@ -83,7 +84,7 @@ qint32 = dtype("qint32", np.dtype(np.int32), 12, "QInt32Tensor")
 QUANTIZED = (qint8, quint8, qint32)
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
 _OF_NUMPY = {d.numpy: d for d in ALL}
@@ -156,7 +157,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.word} and {b.word}"
         )
     if low.rank < high.rank:
-        return complex128 if high is complex64 and low is float64 else high
+        if high.is_complex and low.is_floating_point:
+            low = low.to_complex()
+        return low if low.rank > high.rank else high
     return float32 if low in _HALF else int16  # equal rank: float16 with bfloat16, uint8 with int8
 
 
@@ -191,14 +194,10 @@ def _outrank(higher: dtype | None, lower: dtype | None) -> Any:
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
-        return promote_types(higher, _half_complex(higher, lower)) if lower.is_complex else higher
+        return higher.to_complex() if lower.is_complex else higher
     if higher is bool_ or lower.is_floating_point or lower.is_complex:
         return promote_types(higher, lower)
     return higher
-
-
-def _half_complex(real: dtype, lower: dtype) -> dtype:
-    return real.to_complex()
 
 
 class _Limits:

@@ -164,7 +164,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
             raise TypeError(f"linalg_lstsq(): argument 'driver' must be str, not {type(driver).__name__}")
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     driver = driver or "gelsy"
-    rcond = np.finfo(A._array.dtype).eps * max(m, n) if rcond is None else rcond
+    rcond = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
     values = svdvals(A.detach())
     rank = xp.sum(values > rcond * xp.max(values, axis=-1, keepdims=True), axis=-1) if min(m, n) else None
     with_residuals = m > n and (driver == "gels" or (driver != "gelsy" and _full_rank(rank, n)))
@@ -194,7 +194,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
 
 def _tolerances(A, atol, rtol):
     if rtol is None:
-        default = float(np.finfo(A._array.dtype).eps) * max(A._array.shape[-2:])
+        default = dtypes.finfo(A.dtype).eps * max(A._array.shape[-2:])
         if atol is None:
             rtol = default
         elif isinstance(atol, Tensor):

@@ -309,7 +309,8 @@ def _old(dtype: dtypes.dtype):
     )
 
 
-OLD = {f"{d.word}Storage": _old(d) for d in dtypes.ALL if d.word[:4] != "UInt" and d.word[:6] != "Float8"}
+_WITHOUT = ("UInt16", "UInt32", "UInt64", "ComplexHalf")
+OLD = {f"{d.word}Storage": _old(d) for d in dtypes.ALL if d.word not in _WITHOUT and d.word[:6] != "Float8"}
 globals().update(OLD)
 
 _CONVERSIONS = {

@@ -205,7 +205,7 @@ class Tensor:
 
     def is_complex(self) -> bool:
         """Are the elements complex?"""
-        return self._array.dtype.kind == "c"
+        return self._array.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
         """Can the elements be negative?"""

@@ -23,6 +23,7 @@ _TOLERANCES = {
     torch.bfloat16: (1.6e-2, 1e-5),
     torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7),
+    torch.complex32: (1e-3, 1e-5),
     torch.complex64: (1.3e-6, 1e-5),
     torch.complex128: (1e-7, 1e-7),
 }
@@ -167,6 +168,8 @@ def _array(t) -> np.ndarray:
     t = t.detach().cpu()
     if t.dtype in (torch.float16, torch.bfloat16):
         t = t.to(torch.float32)
+    elif t.dtype is torch.complex32:
+        t = t.to(torch.complex64)
     return t.numpy() if t.is_floating_point() or t.is_complex() or t.dtype == torch.bool else t.to(torch.int64).numpy()
 
 

@@ -96,7 +96,7 @@ PARTS = {
         classes="PyTorchFileReader PyTorchFileWriter "
         "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
         keeps="_disable_dynamo",
-        dtypes="complex32 chalf quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
+        dtypes="quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
         values={name: layout(name) for name in ("_mkldnn",)},
         enums={"Tag": _TAGS},

@@ -19,7 +19,7 @@ from .lowering import lowered
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .promotion import cast_back, computed_in, convert, decide
+from .promotion import COMPLEX_HALF, IN_COMPLEX_HALF, cast_back, computed_in, convert, decide
 from .record import link_view, record, record_several
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 _checked(check, arrays, promote)
             target, final = decide(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact))
             compute = computed_in(target, final)
+            if final is COMPLEX_HALF and name not in IN_COMPLEX_HALF and all(getattr(a, "size", 1) for a in arrays):
+                raise _no_kernel(o, arrays, final)
         try:
             if simple and xp is numpy_engine:
                 if compute is not None:

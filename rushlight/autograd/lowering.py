@@ -11,12 +11,12 @@ import functools
 
 import numpy as np
 
-from ..engine import LOW_PRECISION, namespace_of
+from ..engine import WIDER, namespace_of
 from ..tensor import Tensor
 from .mode import state
 from .overriding import PLAIN
 
-_FLOATS = frozenset({np.dtype(np.float32), *LOW_PRECISION})
+_FLOATS = frozenset({np.dtype(np.float32), *(low for low, wide in WIDER.items() if wide.kind == "f")})
 _new = object.__new__
 
 

@@ -6,7 +6,7 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..engine import LOW_PRECISION, operand
+from ..engine import WIDER, operand
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode, overriding
 from .lowering import lowered
@@ -251,9 +251,9 @@ class OpNode(Node):
         details = self.details
         if details is None or details.compute is None or not hasattr(value, "dtype"):
             return tuple([self._raw(xp, v) for v in value]) if isinstance(value, tuple) else value
-        if (self.plan.op.promote and value.dtype.kind != "b") or value.dtype in LOW_PRECISION:
+        if self.plan.op.promote and value.dtype.kind != "b":
             return cast(xp, value, details.compute)
-        return value
+        return cast(xp, value, WIDER.get(value.dtype, value.dtype))
 
     def _output(self, y):
         """The output as a Tensor of this graph; built here, for holding on to it would be a cycle."""

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
-from ..engine import LOW_PRECISION
+from ..engine import LOW_PRECISION, WIDER
 from ..tensor import Tensor
 
-_F32 = np.dtype(np.float32)
+_F32, _F16 = np.dtype(np.float32), np.dtype(np.float16)
+# The operators that PyTorch's CPU code computes in complex32, beside those that only move elements.
+IN_COMPLEX_HALF = frozenset({
+    "abs", "add", "add_at", "addcmul", "all", "any", "astype", "clone", "conj", "conv", "conv_input", "conv_weight",
+    "copied", "dist", "equal", "index_add", "isclose", "isfinite", "isinf", "isnan", "isreal", "masked_fill",
+    "multiply", "negative", "not_equal", "resample", "rsub", "sign", "std", "std_mean", "subtract", "var", "var_mean",
+    "vector_norm", "where",
+})  # fmt: skip
+_C64, COMPLEX_HALF = np.dtype(np.complex64), dtypes.complex32.numpy
 
 
 def decide(args, arrays, promote, keep, detour):
@@ -42,13 +50,13 @@ def convert(xp, arrays, keep, target, final):
             for i, a in enumerate(arrays)
         ]
     if final is not None:
-        arrays = [cast(xp, a, _F32) if getattr(a, "dtype", None) in LOW_PRECISION else a for a in arrays]
+        arrays = [cast(xp, a, WIDER[a.dtype]) if getattr(a, "dtype", None) in LOW_PRECISION else a for a in arrays]
     return arrays
 
 
 def computed_in(target, final):
     """The dtype that arrays are brought to, None: as they were."""
-    return _F32 if final is not None else None if target is None else target.numpy
+    return WIDER[final] if final is not None else None if target is None else target.numpy
 
 
 def _fit_scalar(value, target):
@@ -63,10 +71,12 @@ def cast(xp, array, numpy_dtype):
 
 
 def cast_back(xp, out, final, wide):
-    """What was computed in float32 in half precision again; of several outputs of a ``wide`` op only the first."""
+    """What was computed in single precision in half again; of several outputs of a ``wide`` op only the first."""
     if out.__class__ is tuple:
         return tuple([cast_back(xp, a, final, wide) if i == 0 or not wide else a for i, a in enumerate(out)])
-    return xp.astype(out, dtype=final) if out.dtype == _F32 else out
+    if out.dtype == _F32:
+        return xp.astype(out, dtype=_F16 if final == COMPLEX_HALF else final)
+    return xp.astype(out, dtype=COMPLEX_HALF) if out.dtype == _C64 and final in (_F16, COMPLEX_HALF) else out
 
 
 def type_name_of(numpy_dtype) -> str:

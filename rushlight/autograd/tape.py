@@ -480,7 +480,7 @@ def _fit(g, shape, dtype, graph):
     if array.shape != shape:
         g = _fit_shape(xp, g, array.shape, shape)
     if array.dtype != dtype:
-        if array.dtype.kind == "c" and dtype.kind != "c":
+        if array.dtype.kind in "cW" and dtype.kind not in "cW":
             g = xp.real(g)
         g = xp.astype(g, dtype=dtype)
     return np.asarray(g) if isinstance(g, np.generic) else g

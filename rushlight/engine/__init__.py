@@ -27,8 +27,13 @@ import numpy as np
 
 from .numpy import namespace as numpy_namespace
 
-# On NumPy these are stored as such but computed in float32, as PyTorch's CPU kernels do.
-LOW_PRECISION = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+# On NumPy these are stored as such but computed in single precision, as PyTorch's CPU kernels do.
+WIDER = {
+    np.dtype(np.float16): np.dtype(np.float32),
+    np.dtype(ml_dtypes.bfloat16): np.dtype(np.float32),
+    np.dtype(ml_dtypes.complex32): np.dtype(np.complex64),
+}
+LOW_PRECISION = frozenset(WIDER)
 
 
 class Number(int):

@@ -141,7 +141,7 @@ def refuse(kernel, wrong, *values):
 
 def refuse_complex_gradient(name, input):
     """PyTorch's error for a function of which it has no gradient in complex numbers."""
-    if input._array.dtype.kind == "c" and input.requires_grad and state.grad:
+    if input._array.dtype.kind in "cW" and input.requires_grad and state.grad:
         raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 

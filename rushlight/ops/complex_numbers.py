@@ -23,7 +23,7 @@ def conj_(xp, x):
 def _conj_of_anything(x):
     """For rules: numbers are conjugated as numbers, and real tensors are left alone."""
     if isinstance(x, Tensor):
-        return conj_(x) if x._array.dtype.kind == "c" else x
+        return conj_(x) if x._array.dtype.kind in "cW" else x
     return x.conjugate()
 
 
@@ -220,14 +220,10 @@ def view_as_complex(input):
     """A real tensor whose last dimension is 2 as a complex one, sharing memory."""
     if state.casting is not None:
         (input,) = state.casting.raise_(input)
-    if not dtype_of(input).is_floating_point:
+    if not dtype_of(input).is_floating_point or input.dtype is dtypes.bfloat16:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{type_word(input.dtype)}"
-        )
-    if input.dtype.itemsize == 2:
-        raise RuntimeError(
-            "view_as_complex: rushlight has no half-precision complex dtype; convert with .float() first"
         )
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError(

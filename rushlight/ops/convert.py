@@ -82,7 +82,7 @@ def _converted(t, device, dtype, copy=False, form=None):
     if moved:
         t = _move(t, device)
     if recast:
-        if t._array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        if t._array.dtype.kind in "cW" and dtype.numpy.kind not in "cWb":
             warn_once(_DISCARDED)
         t = xp_.astype(t, dtype=dtype.numpy)
     if relaid:
@@ -258,7 +258,7 @@ def in_place(method):
 
 @op(node="CopyBackwards", exact=True, x=lambda xp, g: xp.zeros_like(g), source=lambda xp, g: g)
 def copied(xp, x, source):
-    if source.dtype.kind == "c" and x.dtype.kind not in "cb":
+    if source.dtype.kind in "cW" and x.dtype.kind not in "cWb":
         warn_once(_DISCARDED)
         source = xp.real(source)
     return xp.broadcast_to(xp.astype(source, dtype=x.dtype), shape=x.shape)
@@ -282,7 +282,7 @@ def copy_(self, src, non_blocking=False):
         views.assign(self, copied(self, src))
     else:
         xp, values = namespace_of(self._array if src._array.__class__ is _ndarray else src._array), src._array
-        if values.dtype.kind == "c" and self._array.dtype.kind not in "cb":
+        if values.dtype.kind in "cW" and self._array.dtype.kind not in "cWb":
             warn_once(_DISCARDED)
             values = xp.real(values)
         shape = self._array.shape

@@ -20,7 +20,7 @@ def ones_like(xp, x):
 @op(node="ToCopyBackward0", exact=True, x=lambda xp, g: g)
 def astype(xp, x, *, dtype):
     dtype = getattr(dtype, "numpy", dtype)
-    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+    if x.dtype.kind in "cW" and np.dtype(dtype).kind not in "cWb":
         x = xp.real(x)
         if x.dtype == dtype:
             return xp.asarray(x, copy=True)  # nothing is left to convert, and a cast is no view of the real part

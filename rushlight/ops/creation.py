@@ -469,13 +469,13 @@ def _spaced(name, start, end, steps, dtype):
         dtype = dtypes.get_default_dtype()
         if isinstance(start, complex) or isinstance(end, complex):
             dtype = dtype.to_complex()
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ or (dtype is dtypes.complex32 and name == "linspace" and steps > 1):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype.word}'")
     return start, end, steps, dtype
 
 
-_WIDER = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float64, "complex64": np.complex128,
-          "complex128": np.clongdouble}  # fmt: skip
+_WIDER = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float64, "complex32": np.complex64,
+          "complex64": np.complex128, "complex128": np.clongdouble}  # fmt: skip
 
 
 def _linspace(start, end, steps, dtype) -> np.ndarray:
@@ -505,6 +505,8 @@ def eye(n, m=None, *, dtype, device):
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     m = n if m is None else m
+    if dtype is dtypes.complex32:
+        raise NotImplementedError("\"eye\" not implemented for 'ComplexHalf'")
     dtype = (dtype or dtypes.get_default_dtype()).numpy
     return on_device(np.eye(n, m, dtype=dtype) if n and m else np.empty((n, m), dtype), device)
 

@@ -14,7 +14,7 @@ _C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
     "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def fill_value(value, dtype: dtypes.dtype):
     bad = False
     if dtype.is_complex:
         number = complex(value)
-        limit = np.finfo(dtype.numpy).max
+        limit = dtypes.finfo(dtype).max
         bad = any(math.isfinite(part) and abs(part) > limit for part in (number.real, number.imag))
     elif dtype is dtypes.bool_:
         number = bool(value)

@@ -267,7 +267,7 @@ def promoted(x, *, to_complex=False) -> Tensor:
     d = x.dtype
     if not (d.is_floating_point or d.is_complex):
         d = dtypes.get_default_dtype()
-    if d.itemsize < 4:
+    if d.to_real().itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {d.char.removesuffix('Tensor')}")
     d = d.to_complex() if to_complex else d
     return x if d is x.dtype else xp.astype(x, dtype=d.numpy)

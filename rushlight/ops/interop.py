@@ -12,7 +12,7 @@ from ..autograd.overriding import unasked
 from ..autograd.tape import AccumulateGrad
 from ..config import epoch
 from ..device import device as _device
-from ..engine import meta, namespace_of
+from ..engine import WIDER, meta, namespace_of
 from ..storage import lend, memory_of
 from ..tensor import Mirror, Tensor, wrap
 from .creation import on_device
@@ -28,7 +28,7 @@ _HAS_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach(
 def tolist(self):
     """The values as nested lists of Python numbers."""
     array = _host(self)
-    return array.astype(np.float32).tolist() if self.dtype is dtypes.bfloat16 else array.tolist()
+    return (array if array.dtype.kind in "biufc" else array.astype(WIDER[array.dtype])).tolist()
 
 
 def _iterate(self):
@@ -64,8 +64,8 @@ def numpy(self, *, force=False):
     """The values as a NumPy array that shares this tensor's memory (a copy from other devices, with ``force=True``)."""
     if self.requires_grad and not force:
         raise RuntimeError(_HAS_GRAD)
-    if self.dtype is dtypes.bfloat16:
-        raise TypeError("Got unsupported ScalarType BFloat16")
+    if self.dtype in (dtypes.bfloat16, dtypes.complex32):
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.word}")
     if self._view.__class__ is Mirror and not force:
         word = "conj" if self.is_conj() else "neg"
         raise RuntimeError(

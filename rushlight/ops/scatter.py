@@ -477,7 +477,7 @@ def index_fill(input, dim, index, value):
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "
             "dimension(s)."
         )
-    if dtype_of(value).is_complex and input._array.dtype.kind != "c":
+    if dtype_of(value).is_complex and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
     if isinstance(value, Tensor):

@@ -424,7 +424,7 @@ def _m_t(self):
 
 
 def _conjugated(swapped):
-    return swapped.conj() if swapped._array.dtype.kind == "c" else swapped
+    return swapped.conj() if swapped._array.dtype.kind in "cW" else swapped
 
 
 def _m_h(self):

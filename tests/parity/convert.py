@@ -163,7 +163,7 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
     if t.dtype is torch.bfloat16:
         return t.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     if t.dtype is torch.complex32:
-        return t.to(torch.complex64).numpy()
+        return t.view(torch.int32).numpy().view(ml_dtypes.complex32)
     return t.numpy()
 
 

@@ -59,7 +59,6 @@ KEPT = (
     ("accepted", "stft", "MKL FFT error"),
     ("accepted", "linalg.lstsq", "INTERNAL ASSERT"),  # NaN
     ("refused", "__r", "must be Tensor"),  # operators called by name on what is no tensor
-    ("refused", "chalf", ""),  # there is no complex32
     ("refused", "max_pool2d_with_indices_backward", "only a name here"),
     ("refused", "_softmax_backward_data", "input_dtype"),  # a number for a dtype
     ("refused", "native_batch_norm", "should contain"),  # PyTorch reads beyond the end there

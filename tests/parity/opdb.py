@@ -282,7 +282,7 @@ class _Comparison:
         if isinstance(theirs, torch.Tensor):
             if not isinstance(ours, Tensor):
                 self._fail(stage, f"returned {type(ours).__name__}, not Tensor")
-            if str(ours.dtype) != str(theirs.dtype) and theirs.dtype is not torch.complex32:
+            if str(ours.dtype) != str(theirs.dtype):
                 self._fail("dtype", f"{ours.dtype} instead of {theirs.dtype}")
             if tuple(ours.shape) != tuple(theirs.shape):
                 self._fail("shape", f"{list(ours.shape)} instead of {list(theirs.shape)}")

@@ -65,6 +65,8 @@ def once(name, function, constants, *args):
 def astype(x, dtype):
     if dtype is _E4M3FN:
         x = np.clip(x, -448, 448)  # PyTorch's conversion stops at its limits; NumPy's gives nan beyond
+    elif getattr(x, "dtype", _E4M3FN).kind == "W" and np.dtype(dtype).kind == "b":
+        x = x != 0  # the cast would look at the real part only
     return np.asarray(x).astype(dtype, copy=False)
 
 
@@ -91,7 +93,7 @@ def swapaxes(x, axis1, axis2):
 
 def conj(x):
     if hasattr(x, "dtype"):
-        return x.conj() if x.dtype.kind == "c" else x
+        return np.conj(x) if x.dtype.kind in "cW" else x
     return x.conjugate()
 
 
@@ -306,10 +308,6 @@ BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_back
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward
 
 
-def real(x):
-    return np.real(x)
-
-
 def getitem(x, index):
     """What is picked by arrays lies in plain order, as in PyTorch; NumPy lays the dimensions of the index outermost."""
     if index.__class__ is not tuple or not index or index[-1].__class__ is not np.ndarray:
@@ -357,8 +355,10 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 
 def windows(x, axis, size, step):
     """All windows of ``size`` along ``axis``, ``step`` apart, as a last axis."""
-    every = np.lib.stride_tricks.sliding_window_view(x, size, axis=axis, writeable=x.flags.writeable)
-    return every[(slice(None),) * axis + (slice(None, None, step),)]
+    plain = x.view(np.int32) if x.dtype.kind == "W" else x  # of which NumPy makes no windows
+    every = np.lib.stride_tricks.sliding_window_view(plain, size, axis=axis, writeable=x.flags.writeable)
+    every = every[(slice(None),) * axis + (slice(None, None, step),)]
+    return every if plain is x else every.view(x.dtype)
 
 
 def strided(x, shape, strides, offset):
@@ -525,13 +525,28 @@ def make_complex(x, w):
     return out
 
 
+_PARTS = {
+    np.dtype(ml_dtypes.complex32): np.dtype(np.float16),
+    np.dtype(np.complex64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.float64),
+}
+_WHOLES = {part: whole for whole, part in _PARTS.items()}
+
+
+def real(x):
+    return np.real(x) if getattr(x, "dtype", _E4M3FN).kind != "W" else view_as_real(x)[..., 0]
+
+
+def imag(x):
+    return np.imag(x) if getattr(x, "dtype", _E4M3FN).kind != "W" else view_as_real(x)[..., 1]
+
+
 def view_as_real(x):
-    real = np.float32 if x.dtype == np.complex64 else np.float64
-    return x[..., None].view(real)
+    return x[..., None].view(_PARTS[x.dtype])
 
 
 def view_as_complex(x):
-    kind = np.complex64 if x.dtype == np.float32 else np.complex128
+    kind = _WHOLES[x.dtype]
     if x.strides[-1] != x.itemsize:
         x = np.ascontiguousarray(x)
     return x.view(kind)[..., 0]
