@@ -278,6 +278,7 @@ def celu_(input: _Tensor, alpha: _Number = 1.0) -> _Tensor:
 cfloat: _dtype
 def chain_matmul(*matrices: _Tensor) -> _Tensor:
     """The product of several matrices, in the cheapest order."""
+chalf: _dtype
 def channel_shuffle(input: _Tensor, groups: _int) -> _Tensor:
     """Channels (dimension 1) dealt out anew: the first of each group, then the second of each, …"""
 channels_last: _memory_format
@@ -325,6 +326,7 @@ from rushlight import compiler as compiler
 def complex(real: Any, imag: Any, *, out: _Tensor | None = None) -> _Tensor:
     """A complex tensor from its parts."""
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 def concat(tensors: Sequence[_Tensor], dim: _int | Sequence[_int] = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Tensors one after the other along `dim`."""

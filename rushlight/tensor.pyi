@@ -350,6 +350,8 @@ class Tensor:
         """In-place version of ceil."""
     def cfloat(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.complex64."""
+    def chalf(self, memory_format: _memory_format = ...) -> _Tensor:
+        """This tensor as torch.complex32."""
     def char(self, memory_format: _memory_format = ...) -> _Tensor:
         """This tensor as torch.int8."""
     def cholesky(self, upper: _bool = False) -> _Tensor:

@@ -103,7 +103,7 @@ def _words(text: str) -> frozenset:
 
 def asking(plain):
     """``plain`` as a public function: whoever overrides it answers."""
-    if getattr(plain, "asks", False) or plain.__name__ in NEVER_ASKED:
+    if getattr(plain, "asks", None) is plain or plain.__name__ in NEVER_ASKED:  # not what only wraps one that asks
         return plain
 
     @functools.wraps(plain)
@@ -115,7 +115,7 @@ def asking(plain):
         except Exception:
             return ask_strangers(called, args, kwargs)
 
-    called.asks = True
+    called.asks = called
     return called
 
 
@@ -510,17 +510,19 @@ _FORWARD = {
     "__eq__": "__eq__",
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__rsub__": "sub", "__isub__": "sub_",
     "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__rtruediv__": "div",
-    "__itruediv__": "div_", "__pow__": "pow", "__rpow__": "pow", "__matmul__": "matmul", "__rmatmul__": "matmul",
-    "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
-    "__mod__": "remainder", "__rmod__": "remainder", "__floordiv__": "floor_divide", "__rfloordiv__": "floor_divide",
+    "__itruediv__": "div_", "__pow__": "__pow__", "__rpow__": "__pow__", "__matmul__": "matmul",
+    "__rmatmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
+    "__ge__": "ge", "__ne__": "ne", "__mod__": "remainder", "__rmod__": "remainder", "__floordiv__": "__floordiv__",
+    "__rfloordiv__": "__floordiv__",
 }  # fmt: skip
 _SPECIAL = _words(
     "__and__ __rand__ __or__ __ror__ __xor__ __rxor__ __lshift__ __rlshift__ __rshift__ __rrshift__ __invert__ "
     "__pos__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imod__ __ifloordiv__ __ipow__ __eq__ __getitem__ "
     "__setitem__ __len__ __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __format__ "
-    "__deepcopy__ __array__ __reversed__ __dlpack__ __dlpack_device__ _version _base"
+    "__deepcopy__ __array__ __array_wrap__ __reduce_ex__ __reversed__ __setstate__ __dlpack__ __dlpack_device__ "
+    "_version _base _backward_hooks _is_view"
 ) | set(_FORWARD)
-_UNASKED = frozenset({"as_subclass", "new", "dim_order"})
+_UNASKED = frozenset({"as_subclass", "new"})
 
 
 def _asked_names() -> list[str]:

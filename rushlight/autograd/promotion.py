@@ -9,12 +9,13 @@ from ..engine import LOW_PRECISION, WIDER
 from ..tensor import Tensor
 
 _F32, _F16 = np.dtype(np.float32), np.dtype(np.float16)
-# The operators that PyTorch's CPU code computes in complex32, beside those that only move elements.
+# The operators that PyTorch's CPU code computes in complex32, beside those that only move elements; and those that
+# refuse all complex numbers by themselves.
 IN_COMPLEX_HALF = frozenset({
-    "abs", "add", "add_at", "addcmul", "all", "any", "astype", "clone", "conj", "conv", "conv_input", "conv_weight",
-    "copied", "dist", "equal", "index_add", "isclose", "isfinite", "isinf", "isnan", "isreal", "masked_fill",
-    "multiply", "negative", "not_equal", "resample", "rsub", "sign", "std", "std_mean", "subtract", "var", "var_mean",
-    "vector_norm", "where",
+    "abs", "add", "add_at", "add_scaled", "addcmul", "all", "any", "astype", "clone", "conj", "conv", "conv_input",
+    "conv_weight", "copied", "dist", "equal", "fmax", "fmin", "index_add", "isclose", "isfinite", "isinf", "isnan",
+    "isreal", "masked_fill", "maximum", "minimum", "multiply", "negative", "not_equal", "resample", "rsub", "sign",
+    "std", "std_mean", "subtract", "subtract_scaled", "var", "var_mean", "vector_norm", "where",
 })  # fmt: skip
 _C64, COMPLEX_HALF = np.dtype(np.complex64), dtypes.complex32.numpy
 

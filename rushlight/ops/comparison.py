@@ -97,19 +97,25 @@ def isreal(xp, x):
     return xp.imag(x) == 0 if is_complex(x) else xp.ones_like(x, dtype=bool)
 
 
-@op
+def _not_of_complex_half(x, w):
+    given = [(a.ndim, dtypes.of_numpy(a.dtype)) for a in (x, w) if hasattr(a, "dtype")]
+    if dtypes.result_dtype([d for n, d in given if n], [d for n, d in given if not n], ()) is dtypes.complex32:
+        raise NotImplementedError("\"logical_cpu\" not implemented for 'ComplexHalf'")
+
+
+@op(check=_not_of_complex_half)
 def logical_and(xp, x, w):
     """Where both are not zero."""
     return xp.logical_and(x, w)
 
 
-@op
+@op(check=_not_of_complex_half)
 def logical_or(xp, x, w):
     """Where one of them is not zero."""
     return xp.logical_or(x, w)
 
 
-@op
+@op(check=_not_of_complex_half)
 def logical_xor(xp, x, w):
     """Where exactly one of them is not zero."""
     return xp.logical_xor(x, w)
