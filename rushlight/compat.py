@@ -120,6 +120,8 @@ def missing(module_name: str, find=None):
     """The ``__getattr__`` of a module that tells the nearest names; ``find(name)`` may know it, or return ``None``."""
 
     def __getattr__(name: str):
+        if (file := sys.modules.get(f"{module_name}.{name}")) is not None:
+            return file  # loaded in an import that Ctrl-C ended: Python names it in its package only when it loads it
         if find is not None and (found := find(name)) is not None:
             return found
         caller = sys._getframe(1)

@@ -178,7 +178,9 @@ def ifftshift(input, dim=None):
 
 
 def _shifted(input, dim, by):
-    dims = range(input.ndim) if dim is None else (dim,) if is_int(dim) else dim
+    dims = range(input.ndim) if dim is None else (dim,) if is_int(dim) else as_ints(dim, "dim")
+    if dim is not None and not dims:
+        raise RuntimeError("`shifts` required")
     total: dict[int, int] = {}  # a dimension may be named twice
     for d in dims:
         axis = wrap_dim(d, input.ndim)

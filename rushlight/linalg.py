@@ -25,9 +25,10 @@ from .ops.decompositions import (
     permutation,
     singular,
 )
-from .ops.dims import as_int, wrap_dim, wrap_dims
+from .ops.dims import as_int, as_ints, wrap_dim, wrap_dims
 from .ops.linalg import matmul
 from .ops.public import public
+from .ops.shape import broadcast_shapes
 from .storage import affordable
 from .tensor import Tensor, wrap
 
@@ -155,6 +156,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
             f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
             f"{type_word(A.dtype)} and other's dtype {type_word(B.dtype)}"
         )
+    if A.ndim > B.ndim and not vector:  # the rows of B count as a batch then, as PyTorch has it
+        batch = broadcast_shapes(A._array.shape[:-2], B._array.shape[:-1])
+        A, B = A.expand(*batch, *A._array.shape[-2:]), B.expand(*batch, *B._array.shape[-2:])
     B = xp.expand_dims(B, axis=-1) if vector else B
     m, n = A._array.shape[-2:]
     if B._array.shape[-2] != m:
@@ -166,7 +170,10 @@ def lstsq(A, B, rcond=None, *, driver=None):
     driver = driver or "gelsy"
     rcond = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
     values = svdvals(A.detach())
-    rank = xp.sum(values > rcond * xp.max(values, axis=-1, keepdims=True), axis=-1) if min(m, n) else None
+    if min(m, n):
+        rank = xp.sum(values > rcond * xp.max(values, axis=-1, keepdims=True), axis=-1)
+    else:
+        rank = _empty(A, A._array.shape[:-2], np.int64)
     with_residuals = m > n and (driver == "gels" or (driver != "gelsy" and _full_rank(rank, n)))
     cut = 0.0 if driver == "gels" else float(rcond)
     solution, residuals = xp.lstsq(A, B, rcond=cut, residuals=with_residuals)
@@ -174,25 +181,32 @@ def lstsq(A, B, rcond=None, *, driver=None):
         (
             xp.squeeze(solution, axis=-1) if vector else solution,
             residuals,
-            _empty(A, (0,), np.int64) if driver == "gels" or rank is None else rank,
+            _empty(A, (0,), np.int64) if driver == "gels" else rank,
             values if driver in ("gelsd", "gelss") else xp.real(_empty(A, (0,))),
         )
     )
 
 
 def _full_rank(rank, n) -> bool:
-    return rank is not None and (not namespace_of(rank._array).is_known(rank._array) or bool((rank._array == n).all()))
+    return not namespace_of(rank._array).is_known(rank._array) or bool((rank._array == n).all())
 
 
 @_function
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudo-inverse, from the singular values above ``max(atol, rtol * the largest)``."""
-    check_matrices("linalg.pinv", A, square=hermitian)
-    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
-    return xp.pinv(A, atol, rtol, hermitian=hermitian)
+    check_matrices("linalg.pinv", A, square=hermitian and A.numel() > 0)
+    atol, rtol = _tolerances("pinv", A, atol, rcond if rtol is None else rtol)
+    return xp.pinv(A, atol, rtol, hermitian=hermitian and A.numel() > 0)
 
 
-def _tolerances(A, atol, rtol):
+def _tolerances(name, A, atol, rtol):
+    for word, given in (("atol", atol), ("rtol", rtol)):
+        if isinstance(given, Tensor) and given.dtype.is_complex:
+            raise RuntimeError(
+                f"torch.linalg.{name}: {word} tensor of complex type is not supported. Got {type_word(given.dtype)}"
+            )
+        if given is not None and not isinstance(given, (Tensor, int, float, np.number)):
+            raise TypeError(f"linalg_{name}(): argument '{word}' must be float or Tensor, not {type(given).__name__}")
     if rtol is None:
         default = dtypes.finfo(A.dtype).eps * max(A._array.shape[-2:])
         if atol is None:
@@ -201,6 +215,8 @@ def _tolerances(A, atol, rtol):
             rtol = xp.where(atol > 0, 0.0, default)
         else:
             rtol = 0.0 if atol > 0 else default
+    real = A.dtype.to_real() if A.dtype.is_complex else A.dtype
+    atol, rtol = (t.to(real) if isinstance(t, Tensor) else t for t in (atol, rtol))
     return 0.0 if atol is None else atol, rtol
 
 
@@ -209,17 +225,18 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values are above ``max(atol, rtol * the largest)``."""
     if state.casting is not None:
         (A,) = state.casting.raise_(A)
-    check_matrices("linalg.matrix_rank", A, square=hermitian)
-    if atol is not None and rtol is not None and isinstance(atol, Tensor) is not isinstance(rtol, Tensor):
+    check_matrices("linalg.matrix_rank", A, square=hermitian and A.numel() > 0)
+    one_number = isinstance(atol, (int, float)) or isinstance(rtol, (int, float))
+    if one_number and any(isinstance(t, Tensor) and t.ndim for t in (atol, rtol)):
         raise TypeError(
             "linalg_matrix_rank() received an invalid combination of arguments: atol and rtol must both be numbers or "
             "both Tensors"
         )
     if tol is not None:
         atol, rtol = tol, 0.0
-    atol, rtol = _tolerances(A, atol, rtol)
+    atol, rtol = _tolerances("matrix_rank", A, atol, rtol)
     A = A.detach()
-    values = xp.abs(eigvalsh(A)) if hermitian else svdvals(A)
+    values = xp.abs(eigvalsh(A)) if hermitian and A.numel() else svdvals(A)
     if not values._array.size:
         return _empty(A, A._array.shape[:-2], np.int64)
     largest = xp.max(values, axis=-1, keepdims=True)
@@ -400,6 +417,19 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
             f"Expected b and A to have the same dtype, but found b of type {type_word(B.dtype)} and A of type "
             f"{type_word(LD.dtype)} instead."
         )
+    if pivots._array.dtype.kind not in "iu":
+        raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {type_word(pivots.dtype)}")
+    if pivots._array.shape != LD._array.shape[:-1]:
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    n, (rows, columns) = LD._array.shape[-1], B._array.shape[-2:]
+    if rows != n:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {n} by {n} but each b matrix is "
+            f"{rows} by {columns}"
+        )
     return xp.ldl_solve(LD, pivots, B, hermitian=hermitian)
 
 
@@ -426,7 +456,7 @@ def householder_product(A, tau):
 @_function
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The ``ord``-norm of all elements or over ``dim``."""
-    from .ops.reduce import check_norm_not_empty
+    from .ops.reduce import check_norm_not_empty, count_of
 
     x = _norm_input("linalg.vector_norm", x, dtype)
     axis = (
@@ -434,6 +464,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     )
     if ord < 0 or math.isinf(ord):
         check_norm_not_empty(x, axis, ord)
+    if ord and count_of(x._array.shape, axis if x.ndim else None) == 1:
+        ord = 1  # the size of one number, whatever its powers are
     return xp.vector_norm(x, ord=ord, axis=axis if x.ndim else None, keepdims=keepdim)
 
 
@@ -445,7 +477,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple. Got " + " ".join(map(str, dim)))
-    rows, columns = wrap_dim(dim[0], A.ndim), wrap_dim(dim[1], A.ndim)
+    rows, columns = (wrap_dim(d, A.ndim) for d in as_ints(dim, "dim"))
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({rows}, {columns})")
     if ord == "fro":
@@ -466,6 +498,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = xp.vector_norm(A, ord=1, axis=summed, keepdims=keepdim)
     other -= not keepdim and summed < other
+    if ord > 0 and not sums._array.shape[other]:
+        return xp.sum(sums, axis=other, keepdims=keepdim)  # the largest of none is 0
     return (xp.max if ord > 0 else xp.min)(sums, axis=other, keepdims=keepdim)
 
 

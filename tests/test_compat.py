@@ -196,6 +196,34 @@ def test_annotations():
     assert (None | rushlight.LongTensor) and (rushlight.SymInt | int) and rushlight.jit.Final[int]
 
 
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+try:
+    import rushlight.nn
+except KeyboardInterrupt:
+    import rushlight as torch
+    import rushlight.distributed
+    import rushlight.nn as nn
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    model(torch.ones(1, 2)).sum().backward()
+    print(nn.modules.activation.MultiheadAttention is nn.MultiheadAttention, model[0].weight.grad is not None)
+"""
+
+
+@pytest.mark.parametrize("where", ["rushlight.nn.layers.conv", "rushlight.distributed.world", "rushlight.nn.utils"])
+def test_an_interrupted_import_can_be_made_again(where):
+    assert python("-c", INTERRUPTED, where) == "True True\n"
+
+
 def test_import_stays_light():
     out = python("-c", "import sys, rushlight; print('rushlight.absent.table' in sys.modules, 'enum' in sys.modules)")
     assert out.startswith("False")

@@ -40,7 +40,7 @@ def prod(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=Non
     if dtype is None and not input.dtype.is_floating_point:
         dtype = _whole(input, dtype)
     for d in sorted(_dims(input, dim), reverse=True):
-        result = result.prod(d, keepdim=keepdim, dtype=dtype)
+        result = result.prod(d, keepdim=bool(keepdim), dtype=dtype)
     return result if dtype is None else result.to(dtype)
 
 
@@ -55,30 +55,31 @@ def mean(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=Non
 def amax(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The largest; the smallest number of the dtype where there is nothing."""
     input = _as(input, dtype)
-    return _filled(input, mask, _lowest(input, "amax")).amax(_dims(input, dim), keepdim)
+    return _filled(input, mask, _lowest, "amax").amax(_dims(input, dim), bool(keepdim))
 
 
 def amin(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The smallest; the largest number of the dtype where there is nothing."""
     input = _as(input, dtype)
-    return _filled(input, mask, _highest(input, "amin")).amin(_dims(input, dim), keepdim)
+    return _filled(input, mask, _highest, "amin").amin(_dims(input, dim), bool(keepdim))
 
 
 def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """Where the largest is, in the dtype of the input."""
     input = _as(input, dtype)
-    return _filled(input, mask, _lowest(input, "argmax")).argmax(dim, keepdim).to(input.dtype)
+    return _filled(input, mask, _lowest, "argmax").argmax(dim, bool(keepdim)).to(input.dtype)
 
 
 def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """Where the smallest is, in the dtype of the input."""
     input = _as(input, dtype)
-    return _filled(input, mask, _highest(input, "argmin")).argmin(dim, keepdim).to(input.dtype)
+    return _filled(input, mask, _highest, "argmin").argmin(dim, bool(keepdim)).to(input.dtype)
 
 
 def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The middle one, of an even number the lower; nan where there is nothing."""
     input = _as(input, dtype)
+    dim, keepdim = _one_dim(input, dim), bool(keepdim)
     if input.is_floating_point():
         return _filled(input, mask, math.nan).nanmedian(dim, keepdim).values
     found = _filled(input.to(dtypes.float64), mask, math.nan).nanmedian(dim, keepdim).values
@@ -89,14 +90,16 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype=None, m
 
 def logsumexp(input: Tensor, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
     """The logarithm of the sum of exponentials; -inf where there is nothing."""
-    dtype = dtype or (input.dtype if input.is_floating_point() or input.is_complex() else dtypes.get_default_dtype())
-    return _filled(input.to(dtype), mask, -math.inf).logsumexp(_dims(input, dim), keepdim)
+    dtype = dtype or input.dtype
+    wide = dtype if dtype.is_floating_point or dtype.is_complex else dtypes.get_default_dtype()
+    return _filled(input.to(wide), mask, -math.inf).logsumexp(_dims(input, dim), keepdim).to(dtype)
 
 
 def logaddexp(input: Tensor, other: Tensor, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
-    """The logarithm of the sum of two exponentials; what is masked counts as 0."""
-    both = _filled(_as(input, dtype), input_mask, -math.inf), _filled(_as(other, dtype), other_mask, -math.inf)
-    return PUBLIC["logaddexp"](*both)
+    """The logarithm of the sum of two exponentials, in the dtype of the first; what is masked counts as 0."""
+    input, other = _as(input, dtype), _as(other, dtype)
+    both = (_filled(t, mask, _lowest, "logaddexp") for t, mask in ((input, input_mask), (other, other_mask)))
+    return PUBLIC["logaddexp"](*both).to(input.dtype)
 
 
 def norm(input: Tensor, ord: float = 2.0, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
@@ -104,7 +107,7 @@ def norm(input: Tensor, ord: float = 2.0, dim=None, *, keepdim: bool = False, dt
     from ..linalg import vector_norm
 
     neutral = math.inf if ord == -math.inf else 0
-    return vector_norm(_filled(input, mask, neutral), ord, _dims(input, dim), keepdim, dtype=dtype)
+    return vector_norm(_filled(input, mask, neutral), ord, _dims(input, dim), bool(keepdim), dtype=dtype)
 
 
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype=None, mask=None) -> Tensor:
@@ -120,12 +123,15 @@ def var(
     """The mean squared distance from the mean; nan where there is nothing."""
     if unbiased is not None and correction is not None:
         raise ValueError("Only one of unbiased and correction may be given")
-    less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
+    less = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    less = int(less) if isinstance(less, bool) else less
+    if input.dtype is dtypes.bool_ and dtype is None:
+        PUBLIC["sub"](input, input)  # has the error
     dtype = dtype or (input.dtype if input.is_floating_point() or input.is_complex() else dtypes.get_default_dtype())
     input = input.to(dtype)
     middle = mean(input, dim, keepdim=True, mask=mask)
     distance = _filled(input - middle, mask, 0)
-    squares = (distance * distance.conj()).real if input.is_complex() else distance * distance
+    squares = distance * distance.conj()
     count = _count(input, dim, keepdim, mask)
     return _sum(squares, dim, keepdim, squares.dtype) / (count - less).clamp(min=0)
 
@@ -139,36 +145,37 @@ def std(
 
 def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Exponentials that add up to 1; 0 where masked, nan where there is nothing."""
-    return _filled(_as(input, dtype), mask, -math.inf).softmax(dim)
+    return _filled(_as(input, dtype), mask, _lowest, "softmax").softmax(_one_dim(input, dim))
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """The logarithm of ``softmax``."""
-    return _filled(_as(input, dtype), mask, -math.inf).log_softmax(dim)
+    return _filled(_as(input, dtype), mask, _lowest, "log_softmax").log_softmax(_one_dim(input, dim))
 
 
 def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """``softmax`` of the negative."""
-    return (-_filled(_as(input, dtype), mask, math.inf)).softmax(dim)
+    return (-_filled(_as(input, dtype), mask, _highest, "softmin")).softmax(_one_dim(input, dim))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Sums of all up to each; what is masked counts as 0."""
-    return _filled(input, mask, 0).cumsum(dim, dtype=_whole(input, dtype))
+    return _filled(input, mask, 0).cumsum(_one_dim(input, dim), dtype=_running("cumsum", input, dtype))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Products of all up to each; what is masked counts as 1."""
-    return _filled(input, mask, 1).cumprod(dim, dtype=_whole(input, dtype))
+    return _filled(input, mask, 1).cumprod(_one_dim(input, dim), dtype=_running("cumprod", input, dtype))
 
 
 # -- helpers ---------------------------------------------------------------------------------------------------------
 
 
-def _filled(input: Tensor, mask, value) -> Tensor:
-    """The input with ``value`` where the mask says no."""
+def _filled(input: Tensor, mask, value, name: str = "") -> Tensor:
+    """The input with ``value`` where the mask says no: a number, or a function of the input and ``name``."""
     if mask is None:
         return input
+    value = value(input, name) if callable(value) else value
     return PUBLIC["where"](
         _input_mask(input, mask=mask), input, PUBLIC["full"]((), value, dtype=input.dtype, device=input.device)
     )
@@ -185,7 +192,7 @@ def _output_mask(op, input: Tensor, *args, **kwargs) -> Tensor:
         return mask
     rest = args[1:] if name == "norm" else args
     dim = rest[0] if rest else kwargs.get("dim", -1 if name == "median" else None)
-    return _sum(mask, dim, bool(kwargs.get("keepdim")), dtypes.int64) > 0
+    return _sum(mask, dim, kwargs.get("keepdim"), dtypes.int64) > 0
 
 
 def _input_mask(input: Tensor, *args, mask=None, **kwargs) -> Tensor:
@@ -197,30 +204,36 @@ def _input_mask(input: Tensor, *args, mask=None, **kwargs) -> Tensor:
     return mask.to(dtypes.bool_).expand(input.shape)
 
 
-def _count(input: Tensor, dim, keepdim: bool, mask) -> Tensor:
+def _count(input: Tensor, dim, keepdim, mask) -> Tensor:
     return _sum(_input_mask(input, mask=mask), dim, keepdim, dtypes.int64)
 
 
-def _sum(input: Tensor, dim, keepdim: bool, dtype) -> Tensor:
+def _sum(input: Tensor, dim, keepdim, dtype) -> Tensor:
     dims = _dims(input, dim)
-    return input.sum(dims, keepdim=keepdim, dtype=dtype) if dims else input.to(dtype)
+    return input.sum(dims, keepdim=bool(keepdim), dtype=dtype) if dims else input.to(dtype)
+
+
+def _one_dim(input: Tensor, dim) -> int:
+    """The dimension of what goes along one; of several the first, as in PyTorch."""
+    return min(_dims(input, dim), default=dim)
 
 
 def _dims(input: Tensor, dim) -> tuple[int, ...]:
-    """The dimensions of a reduction, each once; all for None and ()."""
+    """The dimensions of a reduction; all for None and ()."""
     if dim is None or dim == ():
         return tuple(range(input.ndim))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     limit = max(input.ndim, 1)
+    found: list[int] = []
     for d in dims:
+        if d in found:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         if not -limit <= d < limit:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
             )
-    found = tuple(d % limit for d in dims)
-    if len({*found}) != len(found):
-        raise RuntimeError(f"dim={dim}: a dimension appears more than once")
-    return found if input.ndim else ()
+        found.append(d % limit)
+    return tuple(found) if input.ndim else ()
 
 
 def _as(input: Tensor, dtype) -> Tensor:
@@ -232,6 +245,13 @@ def _whole(input: Tensor, dtype):
     if dtype is not None:
         return dtype
     return input.dtype if input.is_floating_point() or input.is_complex() else dtypes.int64
+
+
+def _running(name: str, input: Tensor, dtype):
+    """The dtype of running sums and products: that of the input."""
+    if dtype is None and input.dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return dtype or input.dtype
 
 
 def _check_float(name: str, dtype) -> None:

@@ -53,8 +53,8 @@ def _logit_rule(xp, g, x, eps):
 
 @op(promote="float", takes="real", x=_logit_rule)
 def logit_(xp, x, *, eps):
-    if eps is not None:
-        x = xp.minimum(xp.maximum(x, eps), 1 - eps)
+    if eps is not None:  # the lower bound first, also where it is the larger one
+        x = xp.where(x < eps, eps, xp.where(x > 1 - eps, 1 - eps, x))
     return xp.log(x / (1 - x))
 
 

@@ -16,6 +16,7 @@ from .common import (
     integral_dtype,
     is_integral,
     is_number,
+    of_number,
     refuse,
     require_number,
     unary,
@@ -224,6 +225,7 @@ def add(input, other, *, alpha=1):
     """
     if not isinstance(other, Tensor):
         require_number("add", "other", 2, other)
+        input = of_number(input)
     if alpha.__class__ is not int:
         _check_alpha(alpha, input, other)
     if alpha == 1:
@@ -239,6 +241,7 @@ def sub(input, other, *, alpha=1):
     """``input - alpha * other``."""
     if not isinstance(other, Tensor):
         require_number("sub", "other", 2, other)
+        input = of_number(input)
         _check_subtract(input, other)
     if alpha.__class__ is not int:
         _check_alpha(alpha, input, other)
@@ -280,6 +283,7 @@ def div(input, other, *, rounding_mode=None):
     """
     if not isinstance(other, Tensor):
         require_number("div", "other", 2, other)
+        input = of_number(input)
     if rounding_mode is None:
         return xp_.divide(input, other)
     if rounding_mode not in ("trunc", "floor"):

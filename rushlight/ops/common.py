@@ -12,7 +12,7 @@ from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
 from . import kinds
-from .public import public
+from .public import PUBLIC, public
 
 
 def unary(call, name=None, *, aliases=(), inplace=True):
@@ -35,6 +35,8 @@ def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_on
             check_tensor(name, input)
         if not isinstance(other, Tensor):
             require_number(name, "other", 2, other, tensors_only)
+            if input.__class__ is not Tensor and name in _OF_NUMBERS:
+                input = of_number(input)
             return (scalar or call)(input, other)
         return call(input, other)
 
@@ -47,6 +49,14 @@ _NUMBER_FIRST = {
     "mul", "remainder", "floor_divide", "true_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
     "bitwise_right_shift",
 }  # fmt: skip
+
+
+_OF_NUMBERS = {"mul", "floor_divide", "true_divide"}  # which take two Python numbers as well
+
+
+def of_number(value):
+    """A Python number as a tensor, where two may be given; what is one stays."""
+    return PUBLIC["tensor"](value) if isinstance(value, (int, float, complex)) else value
 
 
 def _named(function, call, name):

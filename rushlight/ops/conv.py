@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
@@ -114,6 +115,7 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     _check_tensors(name, input, weight, bias)
     batched = _batched(name, dims, input)
     count = weight._array.ndim - 2
+    _check_weight_dims(input, weight, dims)
     stride, dilation = _per_dim(stride, "stride", dims, count), _per_dim(dilation, "dilation", dims, count)
     before = None
     if isinstance(padding, str):
@@ -126,8 +128,8 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     if before is not None:
         x = PUBLIC["constant_pad_nd"](x, before)
     _check_sizes(x._array.shape[2:], weight._array.shape[2:], padding, dilation)
-    if max(stride, default=0) >> 31:  # further than any input reaches
-        stride = tuple(min(s, 1 << 31) for s in stride)
+    if max(*stride, *dilation) >> 31:  # further than any input reaches
+        stride, dilation = (tuple(min(n, 1 << 31) for n in numbers) for numbers in (stride, dilation))
     if weight._array.shape[1] == 0:
         return _of_nothing(x, weight, stride, padding, dilation)
     y = conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -141,6 +143,7 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
         raise TypeError(f"{name}(): argument 'padding' must be tuple of ints, not str")
     batched = _batched(name, dims, input)
     count = weight._array.ndim - 2
+    _check_weight_dims(input, weight, dims)
     stride, padding = _per_dim(stride, "stride", dims, count), _per_dim(padding, "padding", dims, count)
     dilation = _per_dim(dilation, "dilation", dims, count)
     extra = _per_dim(output_padding, "output_padding", dims, count)
@@ -148,6 +151,8 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
     x = input if batched else input.unsqueeze(0)
     shape, w_shape = x._array.shape, weight._array.shape
     _check_transposed_channels(shape, w_shape, bias, groups)
+    if 0 in w_shape[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_named('kernel', w_shape[2:])}")
     size = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, s, p, d, k, e in zip(shape[2:], stride, padding, dilation, w_shape[2:], extra)
@@ -157,6 +162,8 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
         # More than a stride: the input goes on with zeros, so that a convolution of the output has the input's size.
         pad = [n for e, s in zip(extra[::-1], stride[::-1]) for n in (0, e // s)]
         x = PUBLIC["constant_pad_nd"](x, pad)
+    if bias is not None and dims < 3 and not bias.dtype.is_complex and state.casting is None:
+        bias = bias.to(x.dtype)  # added after the product in PyTorch, which does not look at its dtype
     y = conv_input(x, weight, bias, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups)
     return y if batched else y.squeeze(0)
 
@@ -221,6 +228,17 @@ def _batched(name, dims, input) -> bool:
             f"{list(input.shape)}"
         )
     return False
+
+
+def _check_weight_dims(input, weight, dims) -> None:
+    ndim = weight._array.ndim
+    if ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if ndim != dims + 2:
+        raise RuntimeError(
+            f"Expected {ndim}-dimensional input for {ndim}-dimensional weight {list(weight.shape)}, but got "
+            f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead"
+        )
 
 
 def _per_dim(value, name, dims, count) -> tuple:

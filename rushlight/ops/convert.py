@@ -41,6 +41,8 @@ def to(self, *args, **kwargs):
 
 def _to_arguments(args, kwargs):
     names = ["non_blocking", "copy"]
+    if args and _is_number_for_a_tensor(args):
+        args = (wrap(np.asarray(args[0])), *args[1:])
     first = args[0] if args else kwargs.get("tensor", kwargs.get("other"))
     if isinstance(first, Tensor) and "other" not in kwargs:
         given, names = {"device": first.device, "dtype": first.dtype}, ["tensor", *names]
@@ -67,6 +69,12 @@ def _to_arguments(args, kwargs):
     device = None if given.get("device") is None else resolve(given["device"], "to")
     dtype = dtypes.argument(given.get("dtype"), "to")
     return device, dtype, given.get("copy", False), given.get("memory_format")
+
+
+def _is_number_for_a_tensor(args) -> bool:
+    """A number has a dtype to follow, as a tensor has; an int is the number of a device, unless flags come next."""
+    first = args[0].__class__
+    return first in (float, complex, bool) or (first is int and len(args) > 1 and args[1].__class__ is bool)
 
 
 def _type_word(value) -> str:

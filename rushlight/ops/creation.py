@@ -439,11 +439,12 @@ def linspace(start, end, steps, *, dtype, device):
 def logspace(start, end, steps, base=10.0, *, dtype, device):
     """``steps`` powers of ``base``, whose exponents go evenly from ``start`` to ``end``."""
     start, end, steps, dtype = _spaced("logspace", start, end, steps, dtype)
+    base = number("logspace", "base", 4, base)
     if not (dtype.is_floating_point or dtype.is_complex):
         return on_device(_integer_powers(start, end, steps, base, dtype), device)
-    wide = np.complex128 if dtype.is_complex else np.float64
-    exponents = np.linspace(start, end, steps, dtype=wide)
-    return on_device(np.power(np.asarray(base, wide), exponents).astype(dtype.numpy), device)
+    wide = dtypes.complex128 if dtype.is_complex else dtypes.float64
+    exponents = _linspace(start, end, steps, wide)
+    return on_device(np.power(np.asarray(base, wide.numpy), exponents).astype(dtype.numpy), device)
 
 
 def _integer_powers(start, end, steps, base, dtype) -> np.ndarray:
@@ -465,10 +466,11 @@ def _spaced(name, start, end, steps, dtype):
     steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if dtype is None:
-        dtype = dtypes.get_default_dtype()
-        if isinstance(start, complex) or isinstance(end, complex):
-            dtype = dtype.to_complex()
+        dtype = dtypes.get_default_dtype().to_complex() if complex_ends else dtypes.get_default_dtype()
+    elif complex_ends and not dtype.is_complex:
+        raise RuntimeError(f"torch.{name}(): inferred dtype complex can't be safely cast to passed dtype {dtype.word}")
     if dtype is dtypes.bool_ or (dtype is dtypes.complex32 and name == "linspace" and steps > 1):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype.word}'")
     return start, end, steps, dtype

@@ -573,8 +573,16 @@ def check_matrices(name, a, *, square=False, argument="A", low_precision=False):
     if not (d.is_floating_point or d.is_complex):
         word = d.char.removesuffix("Tensor")
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word}")
+    low_precision = low_precision or (not a._array.size and name not in _LOOKS_AT_NOTHING)
     if d.itemsize < 4 and not low_precision and state.casting is None:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.char.removesuffix('Tensor')}")
+
+
+# What PyTorch refuses in half precision even where there are no elements.
+_LOOKS_AT_NOTHING = {
+    "linalg.qr", "linalg.eig", "linalg.eigvals", "linalg.inv", "linalg.inv_ex", "linalg.slogdet", "linalg.pinv",
+    "cholesky_inverse", "torch.geqrf", "linalg.matrix_rank", "qr",
+}  # fmt: skip
 
 
 def check_info(name, info, reason, error=LinAlgError) -> None:
@@ -605,7 +613,7 @@ def not_positive(code) -> str:
 @public
 def cholesky(input, upper=False):
     """The triangular factor of positive-definite matrices."""
-    if isinstance(input, Tensor) and input.ndim >= 2 and not input.numel():
+    if isinstance(input, Tensor) and not input.numel():
         return input.clone()  # before PyTorch looks at its sizes
     check_matrices("cholesky", input, square=True)
     factor, info = _old_cholesky(input, upper=upper)
@@ -726,6 +734,8 @@ def ormqr(input, tau, other, left=True, transpose=False):
             f"{other.ndim} and input.ndim is equal to {input.ndim}"
         )
     side = other._array.shape[-2 if left else -1]
+    if side != input._array.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
     if tau._array.shape[-1] != min(side, input._array.shape[-1]):
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])"
@@ -801,6 +811,10 @@ def _check_pivots(shape, pivots) -> None:
             f"torch.lu_unpack: Expected LU_pivots of the shape {[*shape[:-2], min(shape[-2:])]}, for LU_data of "
             f"{list(shape)}, but got {list(pivots.shape)}"
         )
+    values, rows = pivots._array, shape[-2]
+    expect(values, lambda p: (p >= 1) & (p <= rows))
+    if hasattr(values, "flags") and ((values < 1) | (values > rows)).any():
+        raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.")
 
 
 @public(out=False)

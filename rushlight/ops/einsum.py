@@ -46,7 +46,7 @@ def einsum(*args):
         raise RuntimeError("einsum(): must provide at least one operand")
     inputs, output = _parse(equation, operands)
     _check_sizes(inputs, operands)
-    terms = [_without_repeats(labels, t) for labels, t in zip(inputs, operands)]
+    terms = [_without_repeats(labels, t, i) for i, (labels, t) in enumerate(zip(inputs, operands))]
     labels, result = terms[0]
     for i, (other_labels, other) in enumerate(terms[1:], 1):
         later = set(output).union(*(names for names, _ in terms[i + 1 :]))
@@ -135,13 +135,19 @@ def _check_sizes(inputs, operands) -> None:
                 )
 
 
-def _without_repeats(labels, t):
+def _without_repeats(labels, t, operand):
     """A label twice in one operand means its diagonal."""
     labels = list(labels)
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             i = labels.index(label)
             j = labels.index(label, i + 1)
+            m, n = t.shape[i], t.shape[j]
+            if m != n:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {operand} but the sizes don't match, "
+                    f"{n} != {m}"
+                )
             t = xp.diagonal(t, offset=0, axis1=i, axis2=j)  # the diagonal becomes the last axis
             del labels[j], labels[i]
             labels.append(label)

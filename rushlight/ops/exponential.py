@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from . import returns
 from .common import (
     binary,
+    bool_dtype,
     complex_dtype,
     dtype_of,
     integral_dtype,
@@ -164,7 +165,12 @@ def _log_of(xp, w):
     return _log(w) if is_number(w) else xp.log(w)
 
 
-@op(promote="float", x=lambda xp, g, w: g * xp.conj(xp.exp2(w)), w=lambda xp, g, y: g * xp.conj(y) * math.log(2))
+@op(
+    promote="float",
+    check=lambda x, w: refuse("ldexp_cpu_exp", bool_dtype, w),
+    x=lambda xp, g, w: g * xp.conj(xp.exp2(w)),
+    w=lambda xp, g, y: g * xp.conj(y) * math.log(2),
+)
 def ldexp(xp, x, w):
     """x 2ʸ."""
     return x * xp.exp2(w)
@@ -196,6 +202,8 @@ def pow(input, exponent):
     tensor([1., 4., 9.])
     """
     if not isinstance(input, Tensor):
+        if not is_number(input):
+            raise TypeError(f"pow(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         return _number_power(input, exponent)
     if exponent is True or exponent is False:  # the only power of truth values that PyTorch knows
         return xp_.clone(input) if exponent else PUBLIC["ones_like"](input)

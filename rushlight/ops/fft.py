@@ -190,6 +190,9 @@ def istft(
     spectrum = xp.matrix_transpose(spectrum)
     count, bins = spectrum._array.shape[-2:]
     onesided = bins != n_fft if onesided is None else onesided
+    _check_bins(input, n_fft, bins, onesided)
+    if window is not None and window.dtype.is_complex and not return_complex:
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
     scale = n_fft**-0.5 if normalized else 1.0 / n_fft
     last = (spectrum.ndim - 1,)
     if return_complex:
@@ -197,6 +200,8 @@ def istft(
     else:
         spectrum = spectrum if onesided else spectrum[..., : n_fft // 2 + 1]
         frames = xp.fft_c2r(spectrum, axes=last, size=n_fft, scale=scale)
+    if window is not None and not window.dtype.is_complex:
+        window = window.to(frames.dtype.to_real())
     weights = _centered(window, size, n_fft, frames)
     total = n_fft + hop * (count - 1)
     signal = xp.overlap_add(xp.multiply(frames, weights), step=hop, length=total)
@@ -214,6 +219,15 @@ def istft(
     if end > total:
         signal = xp.resize_ends(signal, axes=(signal.ndim - 1,), sizes=(end - start,))
     return xp.squeeze(signal, axis=0) if input.ndim == 2 else signal
+
+
+def _check_bins(input, n_fft, bins, onesided) -> None:
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if bins != expected:
+        raise RuntimeError(
+            f"istft({_described(input)}, n_fft={n_fft}): expected the frequency dimension (3rd to the last) of the "
+            f"input tensor to have {expected} entries with onesided={onesided} and n_fft={n_fft}, but got {bins}"
+        )
 
 
 def _has_gaps(weights) -> bool:
@@ -239,6 +253,11 @@ def _centered(window, size, n_fft, like):
 
 def _padded(x, width, mode):
     n = x._array.shape[-1]
+    if mode == "reflect" and width >= n:
+        raise RuntimeError(
+            f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({width}, {width}) at dimension 2 of input {[1, *x.shape]}"
+        )
     if mode == "constant":
         x = xp.resize_ends(x, axes=(x.ndim - 1,), sizes=(n + 2 * width,))
         return xp.roll(x, shift=(width,), axis=(x.ndim - 1,))

@@ -424,6 +424,11 @@ def index_put(input, indices, values, accumulate=False):
     check_tensor("index_put", values, "values", 2)
     _check_same_dtype(input, values)
     x, dims, indices = _basic(input, tuple(slice(None) if i is None else i for i in indices))
+    if dims and values._array.ndim > len(shape := _result_shape(x, dims, indices)):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        )
     return _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
 
 
@@ -619,21 +624,28 @@ def unravel_index(indices, shape):
 def _unsafe_masked_index(input, mask, indices, fill):
     """``where(mask, input[indices], fill)``, for indices that are out of range where the mask is false."""
     indices = _clamped(input, indices)
+    if not input._array.size:  # nothing can be looked up
+        shape = PUBLIC["broadcast_shapes"](*(i.shape for i in indices))
+        return input.new_full(shape, fill).masked_fill(mask.logical_not(), fill)
     return input[tuple(indices)].masked_fill(mask.logical_not(), fill)
 
 
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
     """``input`` with ``values`` added at indices where the mask is true."""
     values = values.masked_fill(mask.logical_not(), 0)
+    if not input._array.size:
+        return input.clone()
     return index_put(input, _clamped(input, indices), values, accumulate=True)
 
 
 def _clamped(input, indices):
     limits = input._array.shape
-    for i in indices:
-        if i is not None and i._array.dtype.kind not in "iu":
+    for place, i in enumerate(indices):
+        if not isinstance(i, Tensor):
+            raise TypeError(f"expected Tensor as element {place} in argument 2, but got {type(i).__name__}")
+        if i._array.dtype.kind not in "iu":
             raise RuntimeError(f"_unsafe_masked_index found unexpected index type {type_word(i.dtype)}")
-    return [slice(None) if i is None else i.clamp(-limits[d], limits[d] - 1) for d, i in enumerate(indices)]
+    return [i.clamp(-limits[d], limits[d] - 1) for d, i in enumerate(indices)]
 
 
 PUBLIC["_unsafe_masked_index"] = _unsafe_masked_index

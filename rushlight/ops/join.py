@@ -499,6 +499,8 @@ def block_diag(*tensors):
 
 def _chunk_cat(tensors, dim, num_chunks):
     """Each tensor cut into ``num_chunks`` (zero-padded) parts along ``dim``; the parts of a number joined together."""
+    if any(t.dtype is not tensors[0].dtype for t in tensors):
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
     rows, dim = [], wrap_dim(dim, min(t._array.ndim for t in tensors))
     for t in tensors:
         shape = t._array.shape

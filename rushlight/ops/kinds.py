@@ -15,8 +15,14 @@ from ..errors import type_name
 from ..tensor import Tensor
 
 # "function.parameter" -> "int", "bool", "float", "Number", "Tensor", "Number or Tensor", "str", "tuple of ints",
-# "int or ints" (one, or several) or "int, ints or Tensor", with a ? where None may stand too; "" checks nothing.
+# "int or ints" (one, or several), "int or Tensor" or "int, ints or Tensor", with a ? where None may stand too; ""
+# checks nothing. After = it is checked only where the argument is given by name.
 KINDS = {
+    **{f"{f}.dim": "=int or ints?" for f in ("std", "var", "std_mean", "var_mean")},
+    "prod.dim": "int", "scatter.reduce": "str", "xlogy.input": "Number or Tensor", "xlogy.other": "Number or Tensor",
+    "one_hot.num_classes": "int", "pow.exponent": "Number or Tensor",
+    "max.dim": "int or Tensor", "max.other": "Tensor", "min.dim": "int or Tensor", "min.other": "Tensor",
+    "zeta.input": "Number or Tensor", "zeta.other": "Number or Tensor", "flip.dims": "tuple of ints",
     "avg_pool2d.divisor_override": "int?", "avg_pool3d.divisor_override": "int?",
     "cov.aweights": "Tensor?", "cov.correction": "int", "cov.fweights": "Tensor?",
     "diff.append": "Tensor?", "diff.n": "int", "diff.prepend": "Tensor?", "polygamma.n": "int",
@@ -39,7 +45,7 @@ KINDS = {
     "as_strided.size": "tuple of ints", "as_strided.stride": "tuple of ints", "chunk.chunks": "int",
     "as_strided_copy.size": "tuple of ints", "as_strided_copy.stride": "tuple of ints", "unsafe_chunk.chunks": "int",
     "constant_pad_nd.value": "Number", "clamp_min.min": "Number or Tensor", "clamp_max.max": "Number or Tensor",
-    "istft.hop_length": "int?", "stft.onesided": "bool?", "gradient.edge_order": "int", "logspace.base": "Number",
+    "istft.hop_length": "int?", "stft.onesided": "bool?", "gradient.edge_order": "int",
     "isin.elements": "Number or Tensor", "isin.test_elements": "Number or Tensor", "inner.other": "Tensor",
     "round.decimals": "int", "squeeze.dim": "int or ints", "median.dim": "int", "nanmedian.dim": "int",
     "unfold.size": "int", "unfold.step": "int",
@@ -68,7 +74,8 @@ KINDS = {
     "roll.dims": "int or ints?", "scatter_add.src": "Tensor", "slice_scatter.step": "int",
     "nll_loss.ignore_index": "int", "ldl_solve.pivots": "Tensor", "poisson_nll_loss.target": "Tensor",
     "poisson_nll_loss.eps": "float",
-    "embedding.sparse": "bool", "embedding_bag.sparse": "bool", "local_response_norm.size": "int",
+    "embedding.sparse": "bool", "embedding.padding_idx": "int?", "embedding_bag.sparse": "bool",
+    "local_response_norm.size": "int",
     "rms_norm.eps": "float?",
     "layer_norm.normalized_shape": "int or ints", "rms_norm.normalized_shape": "int or ints",
     "native_layer_norm.normalized_shape": "tuple of ints", "vecdot.dim": "int",
@@ -104,7 +111,9 @@ def checked(f, free=frozenset()):
         return f
     positional = enumerate(parameters[: code.co_argcount])
     places = [
-        (place - skipped, name, _AT_ONCE[kinds[name].removesuffix("?")]) for place, name in positional if name in kinds
+        (place - skipped, name, _AT_ONCE[kinds[name].removesuffix("?")])
+        for place, name in positional
+        if name in kinds and kinds[name][0] != "="
     ]
     first = min((place for place, *_ in places), default=1000)
 
@@ -131,7 +140,7 @@ _BOOLS = frozenset({"bool", "bool?"})
 _AT_ONCE = {
     "bool": (bool,), "int": (int,), "float": (float, int), "Number": (float, int), "Tensor": (Tensor,),
     "Number or Tensor": (float, int, Tensor), "str": (str,), "tuple of ints": (), "int or ints": (int,),
-    "int, ints or Tensor": (int, Tensor),
+    "int or Tensor": (int, Tensor), "int, ints or Tensor": (int, Tensor),
 }  # fmt: skip
 
 
@@ -146,7 +155,7 @@ def _kinds(f, title, parameters, free) -> dict[str, str]:
 def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
     if value is None and kind[-1] == "?":
         return
-    kind = kind.removesuffix("?")
+    kind = kind.removesuffix("?").removeprefix("=")
     if not _FITS[kind](value):
         where = "" if place is None else f" (position {place + 1})"
         kind = _WORDS.get(kind, kind)
@@ -180,6 +189,7 @@ _FITS = {
     "str": lambda value: isinstance(value, str),
     "tuple of ints": _are_ints,
     "int or ints": lambda value: _is_whole(value) or is_open(value) or _are_ints(value),
+    "int or Tensor": lambda value: _is_whole(value) or is_open(value) or _is_tensor(value),
     "int, ints or Tensor": lambda value: _is_whole(value) or is_open(value) or _are_ints(value) or _is_tensor(value),
     "Number or Tensor": lambda value: _is_number(value) or _is_tensor(value),
     "int": _is_whole,
@@ -191,6 +201,7 @@ _FITS = {
 _WORDS = {
     "int or ints": "tuple of ints",
     "Number or Tensor": "Tensor",
+    "int or Tensor": "int",
     "int, ints or Tensor": "Tensor",
 }  # how PyTorch's messages call them
 

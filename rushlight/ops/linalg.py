@@ -104,7 +104,13 @@ def _times(g, scale):
     b=lambda xp, g, a, alpha: _times(xp.matmul(adjoint(xp, a), g), alpha),
 )
 def add_matmul(xp, x, a, b, *, beta=1, alpha=1):
-    return _added(x, xp.matmul(a, b), beta, alpha)
+    return _added(x, _product(xp, a, b, alpha), beta, alpha if a.shape[-1] else 0)
+
+
+def _product(xp, a, b, alpha):
+    """The product; zeros where 0 times it is wanted, as BLAS has it: nan in it does not count then."""
+    y = xp.matmul(a, b)
+    return y if alpha != 0 else xp.zeros_like(y)
 
 
 @op(
@@ -114,7 +120,7 @@ def add_matmul(xp, x, a, b, *, beta=1, alpha=1):
     b=lambda xp, g, a, alpha: _times(xp.matvec(adjoint(xp, a), g), alpha),
 )
 def add_matvec(xp, x, a, b, *, beta=1, alpha=1):
-    return _added(x, xp.matmul(a, b), beta, alpha)
+    return _added(x, _product(xp, a, b, alpha), beta, alpha if a.shape[-1] else 0)
 
 
 @op(
@@ -124,7 +130,8 @@ def add_matvec(xp, x, a, b, *, beta=1, alpha=1):
     b=lambda xp, g, a, alpha: _times(xp.matmul(adjoint(xp, a), g), alpha),
 )
 def add_matmul_sum(xp, x, a, b, *, beta=1, alpha=1):
-    return _added(x, xp.sum(xp.matmul(a, b), axis=0, dtype=a.dtype if a.dtype.kind in "biu" else None), beta, alpha)
+    total = xp.sum(_product(xp, a, b, alpha), axis=0, dtype=a.dtype if a.dtype.kind in "biu" else None)
+    return _added(x, total, beta, alpha if a.shape[0] and a.shape[-1] else 0)
 
 
 @op(
@@ -335,10 +342,8 @@ def linear(input, weight, bias=None):
     """``input @ weight.T + bias``: one matrix product however many leading dimensions the input has."""
     try:
         x, w = input._array, weight._array
-    except AttributeError:
-        check_tensor("linear", input)
-        check_tensor("linear", weight, "weight", 2)
-        raise
+    except AttributeError as error:
+        raise _not_a_tensor(input, weight) or error from None
     if (x.dtype is not w.dtype or (bias is not None and bias._array.dtype is not w.dtype)) and w.ndim <= 2:
         check_linear_dtypes(x, w, bias)
     ndim = x.ndim
@@ -355,10 +360,21 @@ def linear(input, weight, bias=None):
         raise
 
 
+def _not_a_tensor(input, weight):
+    try:
+        check_tensor("linear", input)
+        check_tensor("linear", weight, "weight", 2)
+    except TypeError as error:
+        return error
+    return None
+
+
 def _linear_vector(input, weight, bias):
     """``linear`` with a weight of one output, given as a vector."""
     if not input.ndim or not weight.ndim:
         _explain_linear(input.shape, weight.shape, bias)
+    if bias is not None and input.ndim == 2 and weight.ndim == 1:
+        raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     y = matmul(input, weight)

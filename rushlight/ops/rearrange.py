@@ -164,6 +164,8 @@ def flip(input, *dims_, dims=None):
     >>> rushlight.arange(3).flip(0)
     tensor([2, 1, 0])
     """
+    if not dims_ and dims is None:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     given = sizes(dims_ if dims is None else (dims,), "dims")
     axes = wrap_dims(given, input._array.ndim or 1)
     return flip_(input, axis=axes if input._array.ndim else ())
@@ -421,6 +423,8 @@ def _strided(input, size, stride, storage_offset):
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     check_layout(size, stride, offset)
     itemsize, reach = base._array.dtype.itemsize, extent(size, stride)
+    # A dimension of one element may have any stride, also one whose bytes NumPy cannot count.
+    stride = tuple([1 if n == 1 and s * itemsize >= 1 << 63 else s for n, s in zip(size, stride)])
     have = memory_of(base._owner()).size if base._array.__class__ is np.ndarray else base._array.nbytes
     if reach and (offset + reach) * itemsize > have:
         raise RuntimeError(
@@ -614,7 +618,14 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 @public(out=False)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """``input`` with ``src`` in place of a strided part; a copy."""
-    return _as_strided_scatter(input, src, size, stride, storage_offset)
+    if input._array.__class__ is not np.ndarray or input.is_contiguous():
+        return _as_strided_scatter(input, src, size, stride, storage_offset)
+    # Strides and offset are those of a clone, which lies in memory as the input does.
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    copied = input.clone()
+    order = sorted(range(input.ndim), key=lambda d: -copied.stride(d))
+    flat = copied.permute(order).contiguous().clone()
+    return _as_strided_scatter(flat, src, size, stride, offset).permute([order.index(d) for d in range(input.ndim)])
 
 
 # -- views taken in place --------------------------------------------------------------------------------------------

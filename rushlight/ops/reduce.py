@@ -13,6 +13,7 @@ from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
 from .common import refuse_complex_gradient
+from .creation import sizes
 from .dims import wrap_dim, wrap_dims
 from .public import PUBLIC, public
 
@@ -170,15 +171,13 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
         )
     axis = axes_of(input, dim)
     present = xp.sum(xp.logical_not(xp.isnan(input.detach())), axis=axis, keepdims=keepdim)
-    if input._array.dtype.kind == "c":
-        return xp.divide(sum_(input, dim, keepdim, dtype=dtype), present)
     return xp.divide(nansum(input, dim, keepdim, dtype=dtype), present)
 
 
 @public(function=False, out=False)
 def sum_to_size(self, *size):
     """The sum over the dimensions that broadcasting ``size`` to this shape would repeat."""
-    size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    size = sizes("sum_to_size", size)
     shape = self._array.shape
     if not size:
         return sum_(self)
@@ -514,6 +513,10 @@ def _reduced(shape, axis):
 @public
 def logsumexp(input, dim, keepdim=False):
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    if not keepdim and isinstance(dim, (tuple, list)) and not dim and tensor_argument(input, "logsumexp")._array.ndim:
+        raise RuntimeError(
+            f"output with shape [] doesn't match the broadcast shape {[1] * input._array.ndim}: name the dimensions"
+        )
     return xp.logsumexp(tensor_argument(input, "logsumexp"), axis=axes_of(input, dim), keepdims=keepdim)
 
 
@@ -576,6 +579,11 @@ def _normalized(function, input, dim, dtype, name):
 
 
 def _public_softmax_backward_data(grad_output, output, dim, input_dtype):
+    if grad_output._array.shape != output._array.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{list(grad_output.shape)} does not equal {list(output.shape)}"
+        )
     return cast(xp.softmax_backward_data(grad_output, output, axis=axis_of(output, dim)), input_dtype)
 
 
@@ -654,7 +662,8 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     if p == "nuc":
         import rushlight
 
-        return rushlight.linalg.matrix_norm(cast(input, dtype), "nuc", (-2, -1) if dim is None else dim, keepdim)
+        axes = tuple(range(input._array.ndim)) if dim is None else dim
+        return rushlight.linalg.matrix_norm(cast(input, dtype), "nuc", axes, keepdim)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"only valid p-norm, 'fro' or 'nuc' are supported. Got {p}")
     if input._array.dtype.kind in "biu":

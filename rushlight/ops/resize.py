@@ -229,7 +229,8 @@ def grid_sampler(xp, x, grid, *, mode, padding, align):
     """x (N, C, *size) at the points ``grid`` (N, *out, dims): from -1 to 1, the coordinate of the last axis first."""
     dims = x.ndim - 2
     size = x.shape[2:]
-    rows = xp.reshape(xp.transpose(x, axes=(0, *range(2, x.ndim), 1)), shape=(-1, x.shape[1]))
+    count = x.shape[0] * math.prod(x.shape[2:])
+    rows = xp.reshape(xp.transpose(x, axes=(0, *range(2, x.ndim), 1)), shape=(count, x.shape[1]))
     points = xp.reshape(grid, shape=(grid.shape[0], math.prod(grid.shape[1:-1]), dims))
     at = [_pixel(xp, xp.select_part(points, axis=2, index=dims - 1 - d), size[d], align) for d in range(dims)]
     choices = [_neighbours(xp, c, n, mode, padding, align, dims) for c, n in zip(at, size)]

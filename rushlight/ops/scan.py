@@ -10,6 +10,7 @@ from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
 from .common import own
+from .dims import wrap_dims
 from .public import PUBLIC, public
 from .reduce import accumulation_dtype, axis_of, cast, check_ordered, sum_, tensor_argument, type_word
 from .shape import slice_of
@@ -200,7 +201,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     if input.dtype is dtypes.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
     dims = range(input._array.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-    axes = [axis_of(input, d) for d in dims]
+    axes = wrap_dims(tuple(dims), input._array.ndim)
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
     if len(steps) != len(axes):
@@ -253,16 +254,26 @@ def _slope_at(x, axis, places, edge_order):
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of ``y`` along ``dim`` by the trapezoidal rule, at places ``x`` or ``dx`` apart."""
     if x is None:
+        _check_step("trapezoid", dx)
         axis = axis_of(y, dim)
         total = sum_(y, axis) - (part(y, axis, 0, 1) + part(y, axis, -1, None)).sum(axis) * 0.5
         return total * (1 if dx is None else dx)
-    return sum_(_strips(y, x, dx, dim), dim) / 2.0
+    axis = axis_of(y, dim)
+    if y._array.ndim and not y._array.shape[axis]:
+        return sum_(y, axis)
+    return sum_(_strips(y, x, dx, dim), axis) / 2.0
 
 
 @public(method=False, out=False)
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The running integral of ``y`` along ``dim`` by the trapezoidal rule."""
-    return cumsum(_strips(y, x, dx, dim) / 2.0, dim)
+    _check_step("cumulative_trapezoid", dx)
+    return cumsum(_strips(y, x, dx, dim) / 2.0, axis_of(y, dim))
+
+
+def _check_step(name, dx) -> None:
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
 
 
 def _strips(y, x, dx, dim):
@@ -277,5 +288,6 @@ def _strips(y, x, dx, dim):
         if x._array.size != y._array.shape[axis]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         x = xp.reshape(x, shape=[-1 if i == axis else 1 for i in range(y._array.ndim)])
-        return heights * diff(x, dim=axis)
-    return heights * diff(x, dim=dim)
+    elif x._array.ndim < y._array.ndim:
+        x = xp.reshape(x, shape=[1] * (y._array.ndim - x._array.ndim) + list(x._array.shape))
+    return heights * diff(x, dim=axis)

@@ -176,7 +176,7 @@ def _check_long(index, name):
 def _checked(input, axis, index, message):
     """Index and input of equal rank, with index within bounds and no larger than the input elsewhere."""
     have, want = index._array.shape, input._array.shape
-    if len(have) != len(want) and index._array.size:
+    if max(len(have), 1) != max(len(want), 1) and index._array.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if index._array.size:
         for d, (a, b) in enumerate(zip(have, want)):
@@ -496,6 +496,11 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
         raise RuntimeError(
             f"index_reduce_(): self ({type_word(input.dtype)}) and source ({type_word(source.dtype)}) must have the "
             "same scalar type"
+        )
+    if source._array.ndim != input._array.ndim:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input._array.shape)} source.shape = {list(source._array.shape)}"
         )
     index, source = _slices(input, axis, index, source, "index_reduce_")
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)

@@ -52,6 +52,9 @@ def where(condition, input=None, other=None):
     """
     if input is None and other is None:
         return PUBLIC["nonzero"](condition, as_tuple=True)
+    if not hasattr(condition, "dtype"):
+        got = ", ".join(type_name(a) for a in (condition, input, other))
+        raise TypeError(f"where() received an invalid combination of arguments - got ({got})")
     _check_condition(condition)
     if not (isinstance(input, Tensor) or isinstance(other, Tensor)):
         dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))

@@ -12,7 +12,7 @@ from ..autograd.op import op, variant
 from ..engine import accelerated
 from ..engine.open_size import example, has_open
 from ..tensor import Mirror, Tensor, wrap
-from .dims import as_int, is_int, numel, sizes, wrap_dim, wrap_dims
+from .dims import as_int, as_ints, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import public
 
 _ndarray = np.ndarray
@@ -211,7 +211,7 @@ def unflatten(input, dim, sizes):
     if len(sizes) == 0:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        inner = _inferred(tuple(as_int(n, "sizes") for n in sizes), shape[dim])
+        inner = _inferred(as_ints(sizes, "sizes"), shape[dim])
     except RuntimeError as error:
         if "is invalid for input" not in str(error):
             raise
@@ -525,7 +525,9 @@ def broadcast_shapes(*shapes):
 
     result: list = []
     for which, shape in enumerate(shapes):
-        shape = (shape,) if is_int(shape) else tuple(shape)
+        if shape is None:  # as PyTorch has it: it says nothing
+            continue
+        shape = (int(shape),) if is_int(shape) else tuple(shape)
         result = [1] * (len(shape) - len(result)) + result
         for i in range(1, len(shape) + 1):
             n = shape[-i]
@@ -645,6 +647,8 @@ def narrow(input, dim, start, length):
     if input._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     dim, size = wrap_dim(dim, input._array.ndim), input._array.shape[dim]
+    if isinstance(start, Tensor) and start._array.ndim:
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start, length = as_int(start, "start"), as_int(length, "length")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")

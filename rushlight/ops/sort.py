@@ -198,7 +198,8 @@ def _ranked(input, dim, name):
 def kthvalue(input, k, dim=-1, keepdim=False):
     """The ``k``-th smallest element along ``dim`` and its index."""
     axis = _ranked(input, dim, "kthvalue")
-    _check_kernel(input, "kthvalue")
+    if axis is not None:
+        _check_kernel(input, "kthvalue")
     if not 1 <= k <= (1 if axis is None else input._array.shape[axis]):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis or 0}")
     return returns.kthvalue(_one_of(xp.kthvalue, input, axis, keepdim, k=int(k)))
@@ -231,7 +232,8 @@ def _median(input, dim, keepdim, name, of_all, and_index):
 def mode(input, dim=-1, keepdim=False):
     """The most frequent element along ``dim`` (the smallest of several) and the index of its last occurrence."""
     axis = _ranked(input, dim, "mode")
-    check_ordered(input, "mode", "mode_cpu")
+    if axis is not None:  # one number is its own mode, complex ones too
+        check_ordered(input, "mode", "mode_cpu")
     return returns.mode(_one_of(xp.mode, input, axis, keepdim))
 
 
@@ -336,6 +338,8 @@ def _check_quantile(input, q, interpolation, name):
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if q._array.__class__ is np.ndarray and not ((q._array >= 0) & (q._array <= 1)).all():
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 
 
@@ -371,7 +375,7 @@ def searchsorted(sorted_sequence, self=None, *, input=None, out_int32=False, rig
     if not isinstance(values, Tensor):
         values = PUBLIC["tensor"](values, device=sequence.device)
     common = dtypes.promote_types(sequence.dtype, values.dtype)
-    if common.is_complex or common is dtypes.bool_:
+    if values._array.size and (common.is_complex or common is dtypes.bool_):
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(values)}'")
     if sequence._array.ndim != 1 and sequence._array.shape[:-1] != values._array.shape[:-1]:
         raise RuntimeError(

@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from . import returns
 from .common import refuse
 from .dims import as_ints
+from .kinds import c_name
 from .public import PUBLIC, public
 from .reduce import axes_of, count_of, kept, tensor_argument, type_word
 
@@ -130,7 +131,11 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
+    elif correction != correction:
+        correction = math.inf  # no degree of freedom is left, as PyTorch has it
     axis = axes_of(input, dim)
+    if correction < 0 and not count_of(input._array.shape, axis):
+        correction = 0  # nothing has no variance
     if count_of(input._array.shape, axis) - correction <= 0:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
@@ -154,6 +159,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     ):
         if t is not None and t._array.dtype.kind not in kinds and not (kinds == "f" and t.dtype.is_floating_point):
             raise RuntimeError(f"cov(): expected {name} to have {word} dtype but got {name} with {type_word(t)} dtype")
+        _check_weights(name, t)
     w = _observation_weights(x, fweights, aweights)
     if w is None:
         total = count = x._array.shape[1]
@@ -187,6 +193,17 @@ def corrcoef(input):
     if c._array.dtype.kind == "c":
         return PUBLIC["complex"](clamp(xp.real(c), -1, 1), clamp(xp.imag(c), -1, 1))
     return clamp(c, -1, 1)
+
+
+def _check_weights(name, t) -> None:
+    if t is None:
+        return
+    if t._array.ndim > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {t._array.ndim} dimensions"
+        )
+    if t._array.__class__ is np.ndarray and (t._array < 0).any():  # values on other devices are not looked at
+        raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
 def _observations(input, name):
@@ -274,7 +291,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     refuse("histogramdd", _not_counted, tensor_argument(input, "histogram"))
     x = xp.reshape(input.detach(), shape=(input._array.size, 1))
     edges = [bins.clone()] if isinstance(bins, Tensor) else _even_edges(x, [bins], range)
-    hist = _histogram(x, edges, weight, density)
+    hist = _histogram(x, x, edges, None if weight is None else weight.reshape(-1), density)
     return returns.histogram((hist, edges[0]))
 
 
@@ -294,7 +311,22 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         )
     x = xp.reshape(input.detach(), shape=(math.prod(shape[:-1]), size))
     edges = bins if bins and isinstance(bins[0], Tensor) else _even_edges(x, bins, range)
-    return returns.histogramdd((_histogram(x, edges, weight, density), tuple(edges)))
+    return returns.histogramdd((_histogram(input, x, edges, weight, density), tuple(edges)))
+
+
+def _check_histogram_weight(input, x, weight) -> None:
+    """``input`` has points along its last dimension; each has one weight of its dtype."""
+    if weight.dtype is not x.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({c_name(x.dtype)}), and weight({c_name(weight.dtype)})"
+        )
+    if weight._array.shape != input._array.shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with shape "
+            f"{list(weight.shape)}"
+        )
 
 
 def _not_counted(d):
@@ -337,7 +369,15 @@ def _check_finite(what: str, low, high) -> None:
         raise RuntimeError(f"{what} [{first:g}, {last:g}] is not finite")
 
 
-def _histogram(x, edges, weight, density):
+def _histogram(input, x, edges, weight, density):
+    for i, edge in enumerate(edges):
+        if edge.dtype is not x.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{c_name(x.dtype)} and bins for dimension {i} with dtype {c_name(edge.dtype)}"
+            )
+    if weight is not None:
+        _check_histogram_weight(input, x, weight)
     size = [e._array.shape[0] - 1 for e in edges]
     place, inside = 0, None
     for i, (edge, n) in enumerate(zip(edges, size)):

@@ -37,21 +37,29 @@ def _window(make):
 
     @functools.wraps(make)
     def create(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False, **parameters):
+        if M is True and name in _MEASURED:
+            raise TypeError(f"{name}(): argument 'M' must be int, not bool")
         M = int(M) if M.__class__ is bool else M
         dtype = dtypes.argument(dtype, name) or dtypes.get_default_dtype()
         _check(name, M, dtype, layout)
+        if requires_grad is None and name == "general_cosine" and M > 1:
+            raise TypeError("tensor(): argument 'requires_grad' must be bool, not NoneType")
         if requires_grad.__class__ is not bool and requires_grad is not None:
             raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         place = torch["empty"](0, device=device).device  # a bad one is refused before the work
         with no_grad():
             line = functools.partial(_line, M, dtype)
-            values = make(M, max(M - bool(sym), 1), line, **parameters)
-            made = values if M > 1 else torch["ones"](M, dtype=dtype, device="cpu")
+            span = 0 if M == 1 and name in _MEASURED else max(M - bool(sym), 1)
+            values = make(M, span, line, **parameters)
+            made = values if M > 1 or (M and name in _MEASURED) else torch["ones"](M, dtype=dtype, device="cpu")
         return made.to(place).requires_grad_(bool(requires_grad))
 
     shared = list(inspect.signature(create, follow_wrapped=False).parameters.values())
     create.__signature__ = inspect.Signature([shared[0], *own, *shared[1:-1]])
     return create
+
+
+_MEASURED = ("cosine", "exponential", "gaussian")  # computed for a single point too; others are 1 there
 
 
 def _line(M, dtype, start, end):
@@ -87,7 +95,7 @@ def exponential(M, span, line, *, center=None, tau=1.0):
     """exp(-\\|n - center\\| / tau)."""
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
-    if center is not None and span < M:
+    if center is not None and span < M and M > 1:
         raise ValueError("Center must be None for symmetric windows")
     center = span / 2 if center is None else center
     return (-line(-center / tau, (M - 1 - center) / tau).abs()).exp()

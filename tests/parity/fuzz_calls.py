@@ -22,6 +22,7 @@ import mmap
 import os
 import pickle
 import random
+import re
 import resource
 import signal
 import sys
@@ -59,6 +60,13 @@ KEPT = (
     ("accepted", "stft", "MKL FFT error"),
     ("accepted", "linalg.lstsq", "INTERNAL ASSERT"),  # NaN
     ("refused", "__r", "must be Tensor"),  # operators called by name on what is no tensor
+    ("refused", "__rpow__", "unsupported operand type(s)"),
+    ("refused", "__rpow__", "expected a number or a Tensor"),
+    ("refused", "linalg.", "Expected a floating point or complex tensor"),  # whole numbers, where there are none
+    ("refused", "nn.functional.conv", "9223372036854775809"),  # a kernel whose size overflows in PyTorch
+    ("accepted", "index_put", "INTERNAL ASSERT"),  # a mask of no dimensions
+    ("accepted", "linalg.eig", "failed to converge"),  # NaN; here its eigenvalues are NaN
+    ("refused", "bmm", "expected scalar type"),  # a product of nothing
     ("refused", "max_pool2d_with_indices_backward", "only a name here"),
     ("refused", "_softmax_backward_data", "input_dtype"),  # a number for a dtype
     ("refused", "native_batch_norm", "should contain"),  # PyTorch reads beyond the end there
@@ -72,15 +80,34 @@ KEPT = (
     ("different", "kthvalue", "output 1"),
     ("different", "topk", "output 1"),
     ("different", "resize_", ""),  # memory that nobody has set
+    # float32 overflows in PyTorch's recursion, here it is computed in float64; and an order may be NaN
     *(
-        ("different", f"special.{family}_polynomial", "instead of np.float64(nan)")
+        ("different", f"special.{family}_polynomial", text)
         for family in ("chebyshev", "shifted_chebyshev", "hermite", "laguerre", "legendre")
-    ),  # float32 overflows in PyTorch's recursion; here it is computed in float64
+        for text in ("instead of np.float64(nan)", "np.float64(nan) instead of")
+    ),
     ("different", "polygamma", "inf)"),  # at poles, and where the factorial overflows
     ("different", "special.polygamma", "inf)"),
-    ("different", "fft.", "inf)"),  # which of the sums meet inf - inf depends on the order of additions
-    ("different", "fft.", "nan"),
+    ("different", "sort", "output 1"),
+    ("different", "argsort", "output 0"),
+    ("different", "searchsorted", "output 0"),  # boundaries that are not sorted
+    ("different", "bucketize", "output 0"),
+    ("different", "nn.functional.conv", "np.float64(nan) instead of"),  # padding times a weight that is not finite
+    ("different", "matrix_exp", "instead of np.float64(nan)"),  # half precision overflows in between
+    ("different", "nn.functional.soft_margin_loss", "instead of np.float64(inf)"),
 )
+
+_DECOMPOSED = (
+    "cholesky", "geqrf", "linalg.", "logdet", "lu", "ormqr", "pca_lowrank", "pinverse", "qr", "svd", "triangular_solve",
+)  # fmt: skip
+
+# Sums, in which infinities may meet their negatives: which of them do depends on the order of additions.
+_ADDED_UP = (
+    "add", "baddbmm", "bmm", "cov", "cum", "einsum", "fft.", "inner", "istft", "matmul", "matrix_exp",
+    "mean", "mm", "mv", "nn.functional.bilinear", "nn.functional.conv", "nn.functional.grid_sample",
+    "nn.functional.group_norm", "nn.functional.interpolate", "nn.functional.layer_norm", "nn.functional.linear",
+    "nn.functional.scaled_dot", "outer", "std", "stft", "sum", "tensordot", "trapezoid", "var", "vdot",
+)  # fmt: skip
 
 
 class TooSlow(BaseException):
@@ -170,9 +197,39 @@ def compare(op, args, kwargs, note=lambda who: None) -> tuple[str, str]:
     """(kind, what happened) of one call; kind "same" where both agree."""
     kind, text = _compare(op, args, kwargs, note)
     name = op.name + ("|" + op.variant_test_name if op.variant_test_name else "")
-    if any(kind == k and name.startswith(n) and t in text for k, n, t in KEPT):
+    if any(kind == k and name.startswith(n) and t in text for k, n, t in KEPT) or (
+        kind == "different"
+        and (_not_finite(name, text, (args, kwargs)) or _rounded_in_half(args, kwargs, text) or _far(name, args))
+    ):
         return "kept", f"{kind}: {text}"
     return kind, text
+
+
+def _not_finite(name: str, text: str, arguments) -> bool:
+    """In a sum: is it infinite here and NaN there? In a decomposition of what is not finite: is one of them not?"""
+    finite = np.isfinite(_numbers(text))
+    if len(finite) == 2 and name.startswith(_DECOMPOSED):
+        small = []
+        convert.like(arguments, lambda t: small.append(not t.is_floating_point() or bool((t.abs() < 1e29).all())))
+        return not finite.all() and not all(small)
+    return len(finite) == 2 and name.startswith(_ADDED_UP) and not finite.any()
+
+
+def _far(name: str, args) -> bool:
+    """A polynomial of an order so high that its angle has no digits left."""
+    return "_polynomial_" in name and any(isinstance(a, (int, float)) and abs(a) >= 2**31 for a in args)
+
+
+def _rounded_in_half(args, kwargs, text: str) -> bool:
+    """Do numbers differ by a rounding of float16, which PyTorch keeps some of what lies in between in?"""
+    halves = []
+    convert.like((args, kwargs), lambda t: halves.append(t.dtype is torch.float16))
+    numbers = _numbers(text)
+    return any(halves) and len(numbers) == 2 and bool(np.isclose(*numbers, rtol=2e-3, atol=2e-3))
+
+
+def _numbers(text: str) -> list[complex]:
+    return [complex(n) for n in re.findall(r"np\.(?:float|complex)\d+\(([^ ]*)\)", text.partition(" at (")[0])]
 
 
 def _compare(op, args, kwargs, note) -> tuple[str, str]:
@@ -301,6 +358,8 @@ def _run_in_child(place, results, arguments) -> None:
         call = f"{i} {name}({_shown(args, kwargs)})"
 
         def note(who, call=call):
+            # What never comes back to Python ends the process, after three times the seconds it has.
+            signal.setitimer(signal.ITIMER_VIRTUAL, 3 * SECONDS)
             place[:] = f"{who} {call}".encode()[:4096].ljust(4096, b"\0")
 
         kind, text = compare(op, args, kwargs, note)

@@ -10,6 +10,7 @@ from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops import activation as _ops
 from ...ops.common import as_number, check_tensor, refuse_complex_gradient
+from ...ops.data import fill_value
 from ...ops.dims import wrap_dim
 from ...ops.public import PUBLIC
 from ...ops.random import rrelu_noise
@@ -111,7 +112,7 @@ def hardswish(input, inplace=False):
 
 def softshrink(input, lambd=0.5):
     """x moved by ``lambd`` towards 0."""
-    if not lambd >= 0:
+    if not 0 <= lambd <= _largest(input):
         word = input.dtype.char.removesuffix("Tensor")
         raise RuntimeError(
             f"lambda must be in range [0, {_largest(input):g}] for input dtype {word}, but found {lambd:g}"
@@ -128,6 +129,9 @@ def _largest(t):
 def threshold(input, threshold, value, inplace=False):
     """x where it is above ``threshold``, ``value`` elsewhere."""
     limit, value = as_number("threshold", "threshold", 2, threshold), as_number("threshold", "value", 3, value)
+    check_tensor("threshold", input)
+    if input._array.dtype.kind in "iu":
+        limit, value = (int(fill_value(v, input.dtype)) for v in (limit, value))
     return _apply(xp.threshold, inplace, input, limit=limit, value=value)
 
 

@@ -48,6 +48,8 @@ def scaled_dot_product_attention(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
+    if 0 in value._array.shape[:-2]:
+        return query.new_zeros((*query._array.shape[:-1], value._array.shape[-1]))
     for other in (key, value):
         _check_broadcast(query._array.shape[:-2], other._array.shape[:-2])
     if attn_mask is not None:
@@ -55,7 +57,7 @@ def scaled_dot_product_attention(
     if scale is None:
         scale = 1 / math.sqrt(width) if (width := query._array.shape[-1]) else 1.0
     noise = None
-    if dropout_p:
+    if dropout_p > 0:
         shape = PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2])
         noise = dropout(query.new_ones((*shape, query.shape[-2], key.shape[-2])), dropout_p)
     call = xp.attention if fused else _composition(query, key)
@@ -85,7 +87,7 @@ def _is_fused(query, key, value, mask, dropout_p, grouped) -> bool:
     q, k, v = query._array.shape, key._array.shape, value._array.shape
     return (
         len(q) == len(k) == len(v) == 4
-        and not dropout_p
+        and not dropout_p > 0
         and not (mask is not None and mask.requires_grad)
         and q[-1] == v[-1]
         and q[0] == k[0] == v[0]
@@ -123,7 +125,7 @@ def _check_attention(query, key, value, attn_mask, dropout_p) -> None:
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
-    if not 0 <= dropout_p <= 1:
+    if dropout_p > 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     for name, a, b in (("query", q[-1], k[-1]), ("value", v[-2], k[-2])):
         if a != b:

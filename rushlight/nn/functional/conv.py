@@ -95,11 +95,10 @@ def _blocks(kernel_size, dilation, padding, stride):
 
 
 def _two(value, name) -> tuple:
-    values = (value,) if is_int(value) else tuple(value)
-    if len(values) not in (1, 2):
+    values = (value,) * 2 if is_int(value) else tuple(value)
+    if len(values) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
-    values = as_ints(values, name)
-    return values * 2 if len(values) == 1 else values
+    return as_ints(values, name)
 
 
 def _windows(full, kernel, dilation, padding, stride) -> tuple:

@@ -15,8 +15,10 @@ def bilinear(input1, input2, weight, bias=None):
     """``y[o] = x1 · weight[o] · x2 + bias[o]``."""
     check_tensor("bilinear", input1, "input1")
     _check_bilinear(input1, input2, weight, bias)
-    if not (input1.dtype is input2.dtype is weight.dtype) and not state.casting:
+    dtypes_agree = input1.dtype is input2.dtype is weight.dtype and (bias is None or bias.dtype is weight.dtype)
+    if not dtypes_agree and not state.casting:
         names = f"input1: {c_name(input1)}, input2: {c_name(input2)}, weight: {c_name(weight)}"
+        names += "" if bias is None else f", bias: {c_name(bias)}"
         raise RuntimeError(f"All tensors must have the same dtype, got {names}")
     if state.casting is not None:
         return state.casting.without(_bilinear, input1, input2, weight, bias)

@@ -183,7 +183,8 @@ def binary_cross_entropy_with_logits(
         raise RuntimeError(
             f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(weight.shape)}"
         )
-    return xp.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction=reduction)
+    loss = xp.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction=reduction)
+    return _held(loss, target)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -199,7 +200,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def _held(loss, input):
-    """The loss in the input's dtype, unless autocast chooses another."""
+    """The loss in the dtype of ``input``, in whose memory PyTorch computes it, unless autocast chooses another."""
     return loss if state.casting is not None or loss.dtype is input.dtype else loss.to(input.dtype)
 
 
@@ -226,7 +227,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """input where target is 1, max(0, margin - input) where it is -1."""
     check_tensor("hinge_embedding_loss", input)
     reduction = reduction_of(reduction, size_average, reduce)
-    apart = PUBLIC["where"](target != 1, (margin - input).clamp_min(0), 0)
+    apart = PUBLIC["where"](target != 1, (float(margin) - input).clamp_min(0).to(input.dtype), 0)
     near = PUBLIC["where"](target != -1, input, 0)
     return _reduce(apart + near, reduction)
 
@@ -239,6 +240,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     check_tensor("nll_loss_nd", input)
     check_tensor("nll_loss_nd", target, "target", 2)
     reduction = reduction_of(reduction, size_average, reduce)
+    weight = _spatial_weight(input, weight)
     target = _checked_classes(input, target, weight, ignore_index)
     _check_scores(input)
     function = xp.nll_loss if input.ndim <= 2 else _nll_2d
@@ -275,6 +277,7 @@ def cross_entropy(
         input, weight = state.casting.raise_(input, weight)
     if input.shape == target.shape:
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
+    weight = _spatial_weight(input, weight)
     target = _checked_classes(input, target, weight, ignore_index)
     scores = PUBLIC["log_softmax"](input, axis)
     _check_scores(scores)
@@ -386,6 +389,8 @@ def _checked_classes(input, target, weight, ignore_index):
         target, wanted = target.reshape(()), ()
     if wanted != shape[:1] * (len(shape) > 1) + shape[2:]:
         raise RuntimeError(_wrong_target_shape(shape, wanted))
+    if target.dtype is dtypes.uint8 and len(shape) > 2:
+        raise RuntimeError("expected scalar type Long but found Byte")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_type_word(target)}")
     classes = shape[1] if len(shape) > 1 else shape[0]
@@ -399,6 +404,11 @@ def _checked_classes(input, target, weight, ignore_index):
             if wrong.size:
                 raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
     return target
+
+
+def _spatial_weight(input, weight):
+    """For images only the number of a weight's elements counts, not its shape."""
+    return weight.reshape(-1) if weight is not None and input.ndim > 2 and weight.ndim > 1 else weight
 
 
 def _wrong_target_shape(shape, wanted) -> str:
@@ -485,7 +495,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     each = -(target * xp.log_sigmoid(input) + (1 - target) * xp.log_sigmoid(-input))
     if weight is not None:
         each = each * weight
-    return _reduce(each.sum(-1) / input.shape[-1], reduction)
+    return _reduce(each.sum(input.ndim - 1) / input.shape[-1], reduction)
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------
@@ -625,9 +635,8 @@ def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
 ):
     """``triplet_margin_loss`` with a distance of one's own."""
-    return _triplet(
-        anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction_of(reduction)
-    )
+    distance = pairwise_distance if distance_function is None else distance_function
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction_of(reduction))
 
 
 def _triplet(anchor, positive, negative, distance, margin, swap, reduction):

@@ -71,7 +71,8 @@ def _write(running_mean, running_var, mean, variance, momentum, scale):
     new_mean, new_var = xp.followed(running_mean, running_var, mean, variance, by, scale=scale)
     for running, new in ((running_mean, new_mean), (running_var, new_var)):
         check_writable(running)
-        put(running, new._array)
+        array = new._array
+        put(running, array if array.dtype == running._array.dtype else array.astype(running._array.dtype))
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):
@@ -137,8 +138,12 @@ def instance_norm(
         if t is not None and t.ndim > 1:
             raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
-    _check_dtypes(input, weight, bias, running_mean, running_var)
+    _check_dtypes(input, weight, bias)
     _check_both(running_mean, running_var)
+    if running_var is not None and not running_var.dtype.is_floating_point:
+        raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(running_var.dtype)}")
+    if not input.shape[0] and weight is not None:
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     y, mean, _, variance = _ops.instance_norm_stats(input, weight, bias, eps)
     if running_mean is not None:
         _follow(running_mean, running_var, mean.detach().mean(0), variance.detach().mean(0), momentum, size)
@@ -233,13 +238,16 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha · the mean of x² over ``size`` neighbouring channels) ** beta."""
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
-    if size < 1:
-        raise RuntimeError(f"kernel size should be greater than zero, but got size {size}")
     if not input._array.size:
         return input
-    refuse("avg_pool2d", lambda d: d.name == "bool", input)
+    if size < 1:
+        raise RuntimeError(f"kernel size should be greater than zero, but got size {size}")
+    refuse("avg_pool2d", lambda d: not d.is_floating_point and d.name != "int64", input)
     affordable((input._array.size // input.shape[1]) * (input.shape[1] + size) * input._array.dtype.itemsize)
-    return input / (xp.channel_means(input * input, size=size) * alpha + k) ** beta
+    means = xp.channel_means(input * input, size=size)
+    if input.dtype is dtypes.int64:
+        means = means.long()  # PyTorch pools whole numbers as such
+    return input / (means * alpha + k) ** beta
 
 
 # -- PyTorch's functions that return the statistics --------------------------------------------------------------------
@@ -277,6 +285,9 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(y, mean, 1 / standard deviation); the last two of shape (N, groups)."""
+    if input.shape[:2] != (N, C) and (input.numel() == N * C * HxW or not N):
+        y, *rest = native_group_norm(input.reshape(N, C, HxW), weight, bias, N, C, HxW, group, eps)
+        return y.reshape(input.shape), *rest
     _check_groups(input, group, weight, bias)
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != C:

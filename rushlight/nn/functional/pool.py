@@ -10,6 +10,8 @@ import math
 
 import numpy as np
 
+from ... import dtypes
+from ...autograd.mode import state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import expect, namespace_of
@@ -119,8 +121,8 @@ max_pool2d_with_indices, max_pool3d_with_indices = map(_with_indices, (max_pool2
 
 
 def _max_unpool(dims, input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    kernel = _expanded(kernel_size, dims)
-    stride, padding = kernel if stride is None else _expanded(stride, dims), _expanded(padding, dims)
+    kernel = _repeated(kernel_size, dims)
+    stride, padding = kernel if stride is None else _repeated(stride, dims), _repeated(padding, dims)
     size = _unpooled_size(dims, input, kernel, stride, padding, output_size)
     refuse("max_unpool3d" if dims == 3 else "max_unpool2d", not_floating_dtype, input)
     if dims == 1:
@@ -156,11 +158,13 @@ def _unpool(dims, input, indices, size):
 
 def _unpooled_size(dims, input, kernel, stride, padding, output_size):
     given = input._array.shape[-dims:]
-    if len(given) < dims:
+    if len(given) < dims or any(len(numbers) < dims for numbers in (kernel, stride, padding)):
         raise IndexError("tuple index out of range")
+    if len(kernel) != dims:
+        raise IndexError(f"max_unpool{dims}d(): argument 'kernel_size' must have {dims} entries, not {len(kernel)}")
     default = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(given, stride, kernel, padding))
     if output_size is None:
-        return default
+        return as_ints(default, "output_size")
     if len(output_size) == dims + 2:
         output_size = output_size[2:]
     if len(output_size) != dims:
@@ -199,6 +203,8 @@ def _avg_pool(
     dtype = dtype_of(input)
     if not dtype.is_floating_point and dtype.name != "int64":
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(dtype)}'")
+    if dims == 3 and dtype.itemsize < 4 and input._array.__class__ is np.ndarray and state.casting is None:
+        raise NotImplementedError(f"\"avg_pool3d_out_frame\" not implemented for '{type_word(dtype)}'")
     divisor = divisor_override or _window_sizes(
         input._array.shape[-dims:], kernel, stride, padding, size, count_include_pad
     )
@@ -255,7 +261,7 @@ def _adaptive_avg_pool(dims, input, output_size):
     if size == (1,) * dims:
         return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
     _check_adaptive(name, dims, input, "")
-    if not dtype_of(input).is_floating_point:
+    if not dtype_of(input).is_floating_point and ((input._array.size and 0 not in size) or dims == 3):
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(dtype_of(input))}'")
     full = input._array.shape[-dims:]
     maps = tuple(None if n == out else Map("area", n, out) for n, out in zip(full, size))
@@ -333,7 +339,14 @@ def _fractional_max_pool(
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
         output_size = tuple(int(n * r) for n, r in zip(shape[-dims:], ratio))
     size = _expanded(output_size, dims)
+    if len(size) != dims:
+        raise RuntimeError(f"{name}: output_size must either be a single Int or tuple of Ints")
+    if kernel_size.__class__ is bool:
+        raise TypeError(f"{name}(): argument 'kernel_size' (position 2) must be tuple of ints, not bool")
     _check_fractional(name, dims, shape, kernel, size)
+    if 0 in size:
+        values = input.new_empty((*shape[:-dims], *size))
+        return (values, values.to(dtypes.int64)) if return_indices else values
     batch = 1 if len(shape) == dims + 1 else shape[0]
     samples = _random_samples
     if samples is None:
@@ -383,6 +396,11 @@ def _expanded(value, dims) -> tuple:
     if any(v.__class__ is int and v >> 31 > 0 for v in values):
         raise RuntimeError("value cannot be converted to type int without overflow")
     return values * dims if len(values) == 1 else values
+
+
+def _repeated(value, dims) -> tuple:
+    """One number for each dimension, as it is: ``max_unpool`` only reckons with them, in Python."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
 
 
 def _one(name, argument, value) -> int:
@@ -524,7 +542,7 @@ def _check_adaptive(name, dims, input, colon) -> None:
     shape = input._array.shape
     if len(shape) not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} {list(shape)}")
-    for d in range(1 if len(shape) == dims + 2 else 0, len(shape)):
+    for d in range(1, len(shape)):
         if shape[d] == 0:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "

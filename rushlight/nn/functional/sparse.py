@@ -71,6 +71,8 @@ def embedding_bag(
         input, offsets = input.to(common), offsets.to(common)
     _check_bag_arguments(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, padding_idx)
     index, bag, bags = _bags(input, offsets, include_last_offset)
+    if not bags:
+        return weight.narrow(0, 0, 0).clone()
     if max_norm is not None:
         _shorten_rows(weight, index, max_norm, norm_type)
     counts = None
@@ -227,7 +229,7 @@ def _by_rows(name, weight, input, padding_idx, by_freq):
     """Rows of a table whose gradient is a sparse tensor."""
     from ... import sparse  # noqa: F401  (the tape learns what such gradients are)
 
-    if by_freq:
+    if by_freq and weight.requires_grad:
         raise RuntimeError(f"{name}_backward: scale_grad_by_freq not supported with sparse gradients")
     return xp.embedding_by_rows(weight, input, padding_idx=padding_idx)
 

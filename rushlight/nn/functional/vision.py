@@ -9,7 +9,7 @@ import warnings
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...ops.common import check_tensor, dtype_of, type_word
-from ...ops.dims import as_int, is_int
+from ...ops.dims import as_int, as_ints, is_int
 from ...ops.public import public
 from ...ops.resize import Map
 from ...tensor import Tensor
@@ -234,7 +234,7 @@ def _sizes(full, size, dims) -> tuple:
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
                 f"with types {[type(n) for n in size]}"
             )
-        return tuple(as_int(n, "size") for n in size)
+        return as_ints(size, "size")
     if not is_int(size):
         raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, not {type(size).__name__}")
     return (as_int(size, "size"),) * dims

@@ -43,7 +43,7 @@ def _link_layers() -> None:
     for full in [m for m in sys.modules if m.startswith(prefix)]:
         _link(full.removeprefix(prefix), "." + full.removeprefix(layers.__name__.removesuffix("layers")))
     _link("utils", ".modules.utils")  # not nn.utils
-    globals()["activation"].MultiheadAttention = layers.attention.MultiheadAttention  # where PyTorch has it
+    globals()["activation"].MultiheadAttention = layers.MultiheadAttention  # where PyTorch has it
 
 
 _link_layers()
