@@ -1057,14 +1057,14 @@ def polygamma(n: _int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor
     """The `n`-th derivative of the digamma function."""
 def positive(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input` itself."""
-def pow(input: _Tensor, exponent: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+def pow(input: _Tensor, exponent: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input ** exponent`; either may be a Python number."""
 def prelu(input: _Tensor, weight: Any) -> _Tensor:
     """`leaky_relu` with a learned slope: one for all, or one for each channel (dimension 1)."""
 def prepare_multiprocessing_environment(path: Any) -> Any:
     """Nothing to prepare."""
 preserve_format: _memory_format
-def prod(input: _Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
+def prod(input: _Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: _Tensor | None = None) -> _Tensor:
     """The product of all elements, or over one `dim`."""
 from rushlight import profiler as profiler
 def promote_types(type1: Any, type2: Any) -> _dtype:
@@ -1182,7 +1182,7 @@ def save(obj: object, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 
     """Write an object to a file that PyTorch opens too. A path is replaced only when the new file is whole."""
 def scalar_tensor(s: Any, *, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, pin_memory: _bool=False, requires_grad: _bool=False) -> _Tensor:
     """A number as a tensor of no dimensions."""
-def scatter(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: Any = None, out: _Tensor | None = None) -> _Tensor:
+def scatter(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: _str | None = None, out: _Tensor | None = None) -> _Tensor:
     """`out[index[i][j]][j] = src[i][j]` (for dim 0): elements placed along a dimension."""
 def scatter_add(input: _Tensor, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`out[index[i][j]][j] += src[i][j]` (for dim 0)."""
@@ -1506,9 +1506,9 @@ def where(condition: _Tensor, input: _Tensor | _Number, other: _Tensor | _Number
     """`input` where `condition` holds, `other` elsewhere; with a condition only, the indices where it holds."""
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
     """`body_fn` again and again, while `cond_fn` of what it carries is true."""
-def xlogy(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+def xlogy(input: _Number | _Tensor, other: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input * log(other)`, 0 where input is 0."""
-def xlogy_(input: _Tensor, other: _Tensor | _Scalar) -> _Tensor:
+def xlogy_(input: _Tensor, other: _Number | _Tensor) -> _Tensor:
     """In-place version of xlogy."""
 def zero_(self: _Tensor) -> _Tensor:
     """Write zeros everywhere."""

@@ -133,7 +133,7 @@ def spherical_bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tenso
     """`sin(x) / x`, 1 at 0."""
 def xlog1py(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
     """`input * log1p(other)`, 0 where input is 0."""
-def xlogy(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+def xlogy(input: _Number | _Tensor, other: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """`input * log(other)`, 0 where input is 0."""
-def zeta(input: _Tensor, other: _Tensor | _Scalar, *, out: _Tensor | None = None) -> _Tensor:
+def zeta(input: _Number | _Tensor, other: _Number | _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Hurwitz's zeta function: the sum of `(other + k) ** -input` over k = 0, 1, …"""

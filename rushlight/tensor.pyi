@@ -988,13 +988,13 @@ class Tensor:
         """`polygamma`, in place."""
     def positive(self) -> _Tensor:
         """`input` itself."""
-    def pow(self, exponent: _Tensor | _Scalar) -> _Tensor:
+    def pow(self, exponent: _Number | _Tensor) -> _Tensor:
         """`input ** exponent`; either may be a Python number."""
-    def pow_(self, exponent: _Tensor | _Scalar) -> Self:
+    def pow_(self, exponent: _Number | _Tensor) -> Self:
         """In-place version of pow."""
     def prelu(self, weight: Any) -> _Tensor:
         """`leaky_relu` with a learned slope: one for all, or one for each channel (dimension 1)."""
-    def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> _Tensor:
+    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> _Tensor:
         """The product of all elements, or over one `dim`."""
     def put(self, index: _Tensor, source: Any, accumulate: _bool = False) -> _Tensor:
         """`source` placed (or added) at positions of the flattened tensor."""
@@ -1077,9 +1077,9 @@ class Tensor:
         """1 / √x."""
     def rsqrt_(self) -> Self:
         """In-place version of rsqrt."""
-    def scatter(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: Any = None) -> _Tensor:
+    def scatter(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: _str | None = None) -> _Tensor:
         """`out[index[i][j]][j] = src[i][j]` (for dim 0): elements placed along a dimension."""
-    def scatter_(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: Any = None) -> Self:
+    def scatter_(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor | None = None, *, value: Any = None, reduce: _str | None = None) -> Self:
         """In-place version of scatter."""
     def scatter_add(self, dim: _int | Sequence[_int], index: _Tensor, src: _Tensor) -> _Tensor:
         """`out[index[i][j]][j] += src[i][j]` (for dim 0)."""
@@ -1298,9 +1298,9 @@ class Tensor:
         """False: `no_grad` took its place."""
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[_Tensor, ...]:
         """`tensor_split` along dimension 0."""
-    def xlogy(self, other: _Tensor | _Scalar) -> _Tensor:
+    def xlogy(self, other: _Number | _Tensor) -> _Tensor:
         """`input * log(other)`, 0 where input is 0."""
-    def xlogy_(self, other: _Tensor | _Scalar) -> Self:
+    def xlogy_(self, other: _Number | _Tensor) -> Self:
         """In-place version of xlogy."""
     def xpu(self, device: _Device = None, non_blocking: _bool = False, **kwargs: Any) -> _Tensor:
         """A copy on a device of type xpu, which is not here."""

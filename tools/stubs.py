@@ -198,7 +198,7 @@ def parameter(p: inspect.Parameter, f, is_self: bool) -> str:
 def kind_of(p: inspect.Parameter, f) -> str:
     """A parameter's type: what ``ops.kinds`` says, what its name says, or what its default says."""
     said = kinds.KINDS.get(f"{f.__name__.rstrip('_')}.{p.name}")
-    if said:
+    if said and said[0] != "=":
         return KIND[said.rstrip("?")] + (" | None" if said.endswith("?") else "")
     if p.name in NAMED and fits(p.default, NAMED[p.name]):
         return NAMED[p.name]
@@ -327,7 +327,8 @@ MADE = (
 KIND = {
     "int": "_int", "bool": "_bool", "float": "_float", "str": "_str", "Number": "_Number", "Tensor": "_Tensor",
     "Number or Tensor": "_Number | _Tensor", "tuple of ints": "Sequence[_int]",
-    "int or ints": "_int | Sequence[_int]", "int, ints or Tensor": "_int | Sequence[_int] | _Tensor", "": "Any",
+    "int or ints": "_int | Sequence[_int]", "int or Tensor": "_int | _Tensor",
+    "int, ints or Tensor": "_int | Sequence[_int] | _Tensor", "": "Any",
 }  # fmt: skip
 
 # What parameters of these names take, unless a default says otherwise.
