@@ -114,9 +114,9 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     name = f"conv{dims}d"
     _check_tensors(name, input, weight, bias)
     batched = _batched(name, dims, input)
-    count = weight._array.ndim - 2
-    _check_weight_dims(input, weight, dims)
+    count = _spatial(weight)
     stride, dilation = _per_dim(stride, "stride", dims, count), _per_dim(dilation, "dilation", dims, count)
+    _check_weight_dims(input, weight, dims)
     before = None
     if isinstance(padding, str):
         padding, before = _named_padding(padding, stride, dilation, weight._array.shape[2:])
@@ -142,10 +142,10 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
     if isinstance(padding, str):
         raise TypeError(f"{name}(): argument 'padding' must be tuple of ints, not str")
     batched = _batched(name, dims, input)
-    count = weight._array.ndim - 2
-    _check_weight_dims(input, weight, dims)
+    count = _spatial(weight)
     stride, padding = _per_dim(stride, "stride", dims, count), _per_dim(padding, "padding", dims, count)
     dilation = _per_dim(dilation, "dilation", dims, count)
+    _check_weight_dims(input, weight, dims)
     extra = _per_dim(output_padding, "output_padding", dims, count)
     _check_numbers(stride, padding, dilation, groups, extra)
     x = input if batched else input.unsqueeze(0)
@@ -230,10 +230,15 @@ def _batched(name, dims, input) -> bool:
     return False
 
 
+def _spatial(weight) -> int:
+    """How many dimensions the kernel has."""
+    if weight._array.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    return weight._array.ndim - 2
+
+
 def _check_weight_dims(input, weight, dims) -> None:
     ndim = weight._array.ndim
-    if ndim < 3:
-        raise RuntimeError("weight should have at least three dimensions")
     if ndim != dims + 2:
         raise RuntimeError(
             f"Expected {ndim}-dimensional input for {ndim}-dimensional weight {list(weight.shape)}, but got "

@@ -112,7 +112,8 @@ def hardswish(input, inplace=False):
 
 def softshrink(input, lambd=0.5):
     """x moved by ``lambd`` towards 0."""
-    if not 0 <= lambd <= _largest(input):
+    check_tensor("softshrink", input)
+    if input.dtype.is_floating_point and not 0 <= lambd <= _largest(input):
         word = input.dtype.char.removesuffix("Tensor")
         raise RuntimeError(
             f"lambda must be in range [0, {_largest(input):g}] for input dtype {word}, but found {lambd:g}"
