@@ -158,7 +158,7 @@ _POINTWISE = _words(
     pow rad2deg reciprocal remainder round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square sub subtract tan
     tanh true_divide trunc
     float double half bfloat16 int long short char byte bool to clone contiguous detach ones_like zeros_like empty_like
-    copy fill cpu cuda __and__ __or__ __xor__ __invert__ __eq__ __pos__
+    copy fill cpu cuda __and__ __or__ __xor__ __invert__ __eq__ __pos__ __pow__ __floordiv__
     """
 )
 _MOVES = _words(  # data and mask go the same way

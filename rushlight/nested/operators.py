@@ -43,7 +43,8 @@ _POINTWISE = _words(
 )
 # Python's operators, by their methods' names.
 _POINTWISE |= {
-    f"__{name}__" for name in _words("and or xor invert rand ror rxor eq pos rpow rsub rtruediv rfloordiv rmod")
+    f"__{name}__"
+    for name in _words("and or xor invert rand ror rxor eq pos pow rpow rsub rtruediv floordiv rfloordiv rmod")
 }
 # What is asked of the values as of any tensor.
 _ASKED = _words(

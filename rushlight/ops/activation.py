@@ -109,7 +109,7 @@ def _check_hardtanh(x):
 
 @op(
     check=_check_hardtanh,
-    x=lambda xp, g, x, low, high: xp.where((x > low) & (x < high), g, 0.0),
+    x=lambda xp, g, x, low, high: xp.where((x <= low) | (x >= high), 0.0, g),
 )
 def hardtanh(xp, x, *, low, high):
     return xp.minimum(xp.maximum(x, low), high)
@@ -125,7 +125,7 @@ def hardsigmoid(xp, x):
 
 @op(
     check=floats_only("hardswish_cpu"),
-    x=lambda xp, g, x: xp.where(x >= 3, g, xp.where(x <= -3, 0.0, g * (x / 3 + 0.5))),
+    x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x < 3, g * (x / 3 + 0.5), g)),
 )
 def hardswish(xp, x):
     return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6

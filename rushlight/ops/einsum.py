@@ -28,7 +28,7 @@ def _asked_without_a_list(f):
         except Exception:
             return overriding.ask_strangers(called, args, {})
 
-    called.asks = True
+    called.asks = called
     return called
 
 

@@ -99,7 +99,7 @@ def _with_out(f, numpy_names):
         result = f(*args, **kwargs)
         return result if out is None else write_out(out, result, f.__name__.rstrip("_"))
 
-    called.asks = called.takes_out = True
+    called.asks, called.takes_out = called, True
     return called
 
 

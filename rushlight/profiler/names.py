@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset:
 
 
 # Functions whose operator PyTorch calls otherwise.
-_FUNCTIONS = {"cross_entropy": "cross_entropy_loss"}
+_FUNCTIONS = {"cross_entropy": "cross_entropy_loss", "__pow__": "pow", "__floordiv__": "floor_divide"}
 # Nodes whose operator PyTorch calls otherwise.
 _NODES = {
     "log_softmax": "_log_softmax", "softmax": "_softmax", "nll_loss": "nll_loss_forward",

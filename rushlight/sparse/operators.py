@@ -364,7 +364,7 @@ for _name in _CASTS.split():
     TABLE[_name] = _on_values(_name, True)
 
 
-@entry("pow", "float_power")
+@entry("pow", "__pow__", "float_power")
 def power(s, exponent):
     if not isinstance(s, SparseTensor) or isinstance(exponent, Tensor) or exponent <= 0:
         raise NotImplementedError("pow of a sparse tensor takes a number greater than zero: others fill the zeros")
@@ -609,7 +609,7 @@ def div(self, other, *, rounding_mode=None):
     return s._like(s._values_.div(other, rounding_mode=rounding_mode))
 
 
-@entry("floor_divide")
+@entry("floor_divide", "__floordiv__")
 def floor_divide(self, other):
     return div(self, other, rounding_mode="floor")
 

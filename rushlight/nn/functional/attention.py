@@ -48,7 +48,7 @@ def scaled_dot_product_attention(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
-    if 0 in value._array.shape[:-2]:
+    if 0 in value._array.shape[:-2] and 0 not in query._array.shape[:-2]:
         return query.new_zeros((*query._array.shape[:-1], value._array.shape[-1]))
     for other in (key, value):
         _check_broadcast(query._array.shape[:-2], other._array.shape[:-2])

@@ -131,11 +131,11 @@ OF_ONE(exp_, rl_exp(x))
 OF_ONE(leaky_relu, leaky(x, x, FIRST))
 OF_TWO(leaky_relu_slope, leaky(x, g, FIRST))
 OF_ONE(hardtanh, between(x, FIRST, SECOND))
-OF_TWO(hardtanh_slope, x > FIRST && x < SECOND ? g : 0)
+OF_TWO(hardtanh_slope, x <= FIRST || x >= SECOND ? 0 : g)
 OF_ONE(hardsigmoid, between(x + 3, 0, 6) / 6)
 OF_TWO(hardsigmoid_slope, x > -3 && x < 3 ? g / 6 : 0)
 OF_ONE(hardswish, x * between(x + 3, 0, 6) / 6)
-OF_TWO(hardswish_slope, x >= 3 ? g : x <= -3 ? 0 : g * (x / 3 + HALF))
+OF_TWO(hardswish_slope, x <= -3 ? 0 : x < 3 ? g * (x / 3 + HALF) : g)
 
 RL_FAMILY(activations) = {
     {"relu", "xy", relu},
