@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
 import threading
 from typing import Any
@@ -494,6 +495,20 @@ def _asking_operator(name: str, forward: str):
 
     method.__name__ = method.__qualname__ = name
     return method
+
+
+def functions_called(names, *spaces: str) -> dict:
+    """{a function as ``__torch_function__`` is given it: its name}, of Tensor's methods, the package and ``spaces``."""
+    package = sys.modules[__name__.split(".")[0]]
+    found: dict = {}
+    for name in names:
+        if name in vars(Tensor):
+            method = _method(name)
+            found[method.__get__ if isinstance(method, property) else method] = name
+        for space in (package, *(operator.attrgetter(space)(package) for space in spaces)):
+            if callable(vars(space).get(name)):
+                found[vars(space)[name]] = name
+    return found
 
 
 def _method(name: str):

@@ -8,13 +8,12 @@ MaskedTensor(  4.0000, True)
 from __future__ import annotations
 
 import functools
-import sys
 
 from .. import dtypes
 from ..autograd import carried
 from ..autograd.carried import Carrier
 from ..autograd.grad import grad as _plain_grad
-from ..autograd.overriding import _method, _words
+from ..autograd.overriding import _words, functions_called
 from ..ops.public import PUBLIC
 from ..tensor import Tensor
 
@@ -200,18 +199,8 @@ def call(func, args, kwargs):
 @functools.cache
 def _names() -> dict:
     """function -> PyTorch's name of it."""
-    package = sys.modules[__name__.split(".")[0]]
-    found = {}
-    words = {*TABLE, *_POINTWISE, *_MOVES, *_REDUCTIONS, *_ASKED}
-    for name in {*words, *(word + "_" for word in _POINTWISE)}:
-        if name in vars(Tensor):
-            method = _method(name)
-            found[method.__get__ if isinstance(method, property) else method] = name
-        for space in (package, package.nn.functional):
-            if name in vars(space) and callable(vars(space)[name]):
-                found[vars(space)[name]] = name
-    found[_plain_grad] = "grad"
-    return found
+    names = {*TABLE, *_POINTWISE, *_MOVES, *_REDUCTIONS, *_ASKED, *(word + "_" for word in _POINTWISE)}
+    return {**functions_called(names, "nn.functional"), _plain_grad: "grad"}
 
 
 def _pointwise(func, args, kwargs, writes: bool):

@@ -15,7 +15,7 @@ from ..autograd import carried
 from ..autograd.grad import grad as _plain_grad
 from ..autograd.op import differentiable as xp
 from ..autograd.op import variant
-from ..autograd.overriding import _method, _words
+from ..autograd.overriding import _words, functions_called
 from ..ops.common import known_values
 from ..ops.public import PUBLIC
 from ..tensor import Tensor
@@ -81,17 +81,8 @@ def _own_name(func) -> str:
 @functools.cache
 def _names() -> dict:
     """function -> PyTorch's name of it."""
-    package = sys.modules[__name__.split(".")[0]]
-    found = {}
-    for name in {*TABLE, *_POINTWISE, *_ASKED, *(n + "_" for n in _POINTWISE)}:
-        if name in vars(Tensor):
-            method = _method(name)
-            found[method.__get__ if isinstance(method, property) else method] = name
-        for space in (package, package.nn.functional):
-            if name in vars(space) and callable(vars(space)[name]):
-                found[vars(space)[name]] = name
-    found[_plain_grad] = "grad"
-    return found
+    names = {*TABLE, *_POINTWISE, *_ASKED, *(n + "_" for n in _POINTWISE)}
+    return {**functions_called(names, "nn.functional"), _plain_grad: "grad"}
 
 
 def entry(*names):

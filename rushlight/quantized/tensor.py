@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from ..autograd.overriding import DisableTorchFunctionSubclass
+from ..autograd.overriding import DisableTorchFunctionSubclass, functions_called
 from ..layout import per_channel_affine, per_tensor_affine
 from ..ops.public import PUBLIC
 from ..ops.quantize import along, codes
@@ -138,18 +138,7 @@ def _find(func):
 
 @functools.cache
 def _by_function() -> dict:
-    from ..autograd.overriding import _method
-
-    package = sys.modules[__name__.split(".")[0]]
-    found = {}
-    for name, function in _TABLE.items():
-        if name in vars(Tensor):
-            method = _method(name)
-            found[method.__get__ if isinstance(method, property) else method] = function
-        for space in (package, package.nn.functional):
-            if name in vars(space) and callable(vars(space)[name]):
-                found[vars(space)[name]] = function
-    return found
+    return {function: _TABLE[name] for function, name in functions_called(_TABLE, "nn.functional").items()}
 
 
 def _entry(function):

@@ -14,6 +14,7 @@ import numpy as np
 from ..autograd.mode import no_grad
 from ..autograd.op import differentiable as xp
 from ..autograd.op import variant
+from ..autograd.overriding import functions_called
 from ..layout import sparse_coo, sparse_csc, sparse_csr, strided
 from ..ops.common import known_values
 from ..ops.public import PUBLIC
@@ -39,19 +40,8 @@ def find(func, args):
 
 @functools.cache
 def _by_function() -> dict:
-    from ..autograd.overriding import _method
-
-    package = sys.modules[__name__.split(".")[0]]
-    spaces = (package, package.nn.functional, package.linalg, package.special)
-    found = {}
-    for name, function in TABLE.items():
-        if name in vars(Tensor):
-            method = _method(name)
-            found[method.__get__ if isinstance(method, property) else method] = function
-        for space in spaces:
-            if name in vars(space) and callable(vars(space)[name]):
-                found[vars(space)[name]] = function
-    return found
+    called = functions_called(TABLE, "nn.functional", "linalg", "special")
+    return {function: TABLE[name] for function, name in called.items()}
 
 
 def _missing(name: str, args):
