@@ -582,6 +582,22 @@ def test_two_savers_at_once(tmp_path):
     assert path.read_bytes() == b"first, but ended last" and os.listdir(tmp_path) == ["a.pt"]
 
 
+def test_who_deletes_abandoned_files_spares_a_new_one_of_the_same_name(tmp_path, monkeypatch):
+    """Another deleted the old one first, and its writer began again."""
+    stem, lock = str(tmp_path / ".a.pt."), atomic._lock
+    partial = tmp_path / ".a.pt.0123abcd.partial"
+    partial.write_bytes(b"old")
+
+    def late(file, wait):
+        partial.unlink()
+        partial.write_bytes(b"new")
+        return lock(file, wait)
+
+    monkeypatch.setattr(atomic, "_lock", late)
+    atomic._delete_abandoned(stem)
+    assert partial.read_bytes() == b"new"
+
+
 def test_many_savers_at_once(tmp_path):
     path = tmp_path / "a.pt"
 

@@ -117,7 +117,7 @@ def _delete_abandoned(stem: str) -> None:
             if fcntl is None:
                 file.close()  # Windows does not delete what is open, here or elsewhere
                 os.unlink(partial)
-            elif _lock(file, wait=False):
+            elif _lock(file, wait=False) and os.fstat(file.fileno()).st_nlink:  # else the name is a new file's by now
                 os.unlink(partial)
 
 
