@@ -155,3 +155,14 @@ def test_small_linear_layers_keep_nan_and_infinity():
     assert np.isnan(y[0]).all() and np.isposinf(y[1]).all()
     gx, gw, gb = products.linear_backward(np.zeros((2, 3), np.float32), (1, 1, 1), {"x": x, "w": w})
     assert not gx.any() and np.isnan(gw).all() and not gb.any()
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 9), (1, 1)])
+def test_a_weight_of_another_shape_than_in_forward_is_not_read_beyond_its_end(shape):
+    w, x = rushlight.randn(4, 5, requires_grad=True), rushlight.randn(2, 5, requires_grad=True)
+    y = rushlight.nn.functional.linear(x, w)
+    w.data = rushlight.randn(shape)
+    g = np.ones((2, 4), np.float32)
+    assert products._thin_slopes(g, (1, 1, None), {"x": x._array, "w": w._array}) is None
+    with pytest.raises((RuntimeError, ValueError)):
+        y.sum().backward()

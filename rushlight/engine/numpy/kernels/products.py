@@ -87,8 +87,14 @@ def _thin_slopes(g, edges, saved):
     """All gradients of a small linear layer by one call; None where the kernel is not for them."""
     to_x, to_w, to_b = edges
     x, w = (None if to_w is None else saved["x"]), (None if to_x is None else saved["w"])
-    known = w if x is None else x
-    if known is None or known.ndim != 2 or g.size * known.shape[1] >= _THIN or len(g) > _FEW_SUMS:
+    if x is None and w is None:
+        return None
+    rows, outer = g.shape
+    inner = (w if x is None else x).shape[-1]
+    # ``.data`` may have another shape by now; NumPy says so, where the kernel would not look.
+    if not (x is None or x.shape == (rows, inner)) or not (w is None or w.shape == (outer, inner)):
+        return None
+    if g.size * inner >= _THIN or rows > _FEW_SUMS:
         return None
     gx = None if w is None else np.empty((len(g), w.shape[1]), g.dtype)
     gw = None if x is None else np.empty((g.shape[1], x.shape[1]), g.dtype)
