@@ -7,10 +7,16 @@ A file of ``bench/`` takes part by one function, written once for both:
 
 Rows are matched by name; a case that only rushlight yields has an empty column for PyTorch. ``torch.__name__`` tells
 the two apart where they need different calls.
+
+``apart`` measures the same way with each library in a process of its own: ``python bench/steps.py [words]``.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import subprocess
+import sys
 import time
 
 BLOCK = 0.05  # seconds that one timed block should take at least
@@ -73,3 +79,53 @@ def _time(seconds: float) -> str:
         if seconds * factor >= 1 or unit == "µs":
             return f"{seconds * factor:.3g} {unit}" if seconds * factor < 1000 else f"{seconds * factor:.0f} {unit}"
     raise AssertionError
+
+
+# -- each library in a process of its own: threads of one do not disturb the other -------------------------------------
+
+
+def apart(file: str, cases, rounds: int = 7) -> None:
+    """What ``file`` does when it is run as a script; as ``file --serve NAME`` it is one of the two processes."""
+    if sys.argv[1:2] == ["--serve"]:
+        _serve(sys.argv[2], cases)
+        return
+    sides = {name: _start(file, name) for name in ("rushlight", "torch")}
+    print(header(rounds))
+    for name in _ask(sides["rushlight"], "names"):
+        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+            continue
+        for side in sides.values():
+            _ask(side, ["prepare", name])
+        best = {side: float("inf") for side in sides}
+        for _ in range(rounds):
+            for side, process in sides.items():
+                best[side] = min(best[side], _ask(process, ["time"]))
+        print(line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}), flush=True)
+
+
+def _start(file, name):
+    command = [sys.executable, file, "--serve", name]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+
+def _ask(process, question):
+    process.stdin.write(json.dumps(question) + "\n")
+    return json.loads(process.stdout.readline())
+
+
+def _serve(name, cases) -> None:
+    """Answer questions, a line each: the names of the cases, prepare one, time what was prepared."""
+    torch = importlib.import_module(name)
+    torch.set_num_threads(2)
+    known, function, number = dict(cases(torch)), None, 1
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for question in map(json.loads, sys.stdin):
+        answer = None
+        if question == "names":
+            answer = list(known)
+        elif question[0] == "prepare":
+            function = known[question[1]]()
+            number = calls_per_block(function)
+        else:
+            answer = block(function, number)
+        print(json.dumps(answer), file=answers, flush=True)

@@ -8,9 +8,6 @@ and ``torch.compile`` of the forward on a GPU.
 
 from __future__ import annotations
 
-import importlib
-import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -95,51 +92,5 @@ def inference(torch, model, x, compile):
     return infer
 
 
-# -- each library in a process of its own ------------------------------------------------------------------------------
-
-
-def main(words, rounds=7) -> None:
-    sides = {name: _start(name) for name in ("rushlight", "torch")}
-    print(harness.header(rounds))
-    for name in _ask(sides["rushlight"], "names"):
-        if words and not any(word in name for word in words):
-            continue
-        for side in sides.values():
-            _ask(side, ["prepare", name])
-        best = {side: float("inf") for side in sides}
-        for _ in range(rounds):
-            for side, process in sides.items():
-                best[side] = min(best[side], _ask(process, ["time"]))
-        print(harness.line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}), flush=True)
-
-
-def _start(name):
-    command = [sys.executable, __file__, "--serve", name]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-
-
-def _ask(process, question):
-    process.stdin.write(json.dumps(question) + "\n")
-    return json.loads(process.stdout.readline())
-
-
-def serve(name) -> None:
-    """Answer questions, a line each: the names of the cases, prepare one, time what was prepared."""
-    torch = importlib.import_module(name)
-    torch.set_num_threads(2)
-    known, function, number = dict(cases(torch)), None, 1
-    answers, sys.stdout = sys.stdout, sys.stderr
-    for line in sys.stdin:
-        question, answer = json.loads(line), None
-        if question == "names":
-            answer = list(known)
-        elif question[0] == "prepare":
-            function = known[question[1]]()
-            number = harness.calls_per_block(function)
-        else:
-            answer = harness.block(function, number)
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    serve(sys.argv[2]) if sys.argv[1:2] == ["--serve"] else main(sys.argv[1:])
+    harness.apart(__file__, cases)

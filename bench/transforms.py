@@ -1,6 +1,15 @@
-"""Function transforms: gradients of each example, Jacobians, Hessians, ensembles."""
+"""Function transforms: gradients of each example, Jacobians, Hessians, ensembles.
+
+python bench/transforms.py [words]    each library in a process of its own, in turn
+"""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness
 
 
 def cases(torch, gpu=False):
@@ -28,6 +37,15 @@ def cases(torch, gpu=False):
     yield "vmap of jacfwd, 256 rows", lambda: lambda: vmap(func.jacfwd(net))(rows)
     yield "jvp, MLP", lambda: lambda: func.jvp(net, (rows[0],), (rows[1],))
     yield "hessian, MLP", lambda: lambda: func.hessian(lambda x: net(x).sum())(rows[0])
+    yield "ensemble of 10 MLPs, a batch of 64", lambda: _ensemble(torch)
+    yield "gradients of an ensemble of 10 MLPs", lambda: _ensemble(torch, gradients=True)
+    weight, bias = torch.randn(16, 16), torch.randn(16)
+    layer = lambda x: torch.nn.functional.linear(x, weight, bias).tanh()
+    many = torch.randn(64, 16)
+    yield "jacrev, one layer of 16", lambda: lambda: func.jacrev(layer)(many[0])
+    yield "jacfwd, one layer of 16", lambda: lambda: func.jacfwd(layer)(many[0])
+    yield "hessian, one layer of 16", lambda: lambda: func.hessian(layer)(many[0])
+    yield "hessians of 64 rows, one layer of 16", lambda: lambda: vmap(func.hessian(layer))(many)
 
 
 def _images(torch):
@@ -45,3 +63,25 @@ def _images(torch):
 
     each = func.vmap(func.grad(loss), (None, 0, 0))
     return lambda: each(parameters, images, labels)
+
+
+def _ensemble(torch, gradients=False):
+    func, nn = torch.func, torch.nn
+    models = [nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+              for _ in range(10)]  # fmt: skip
+    parameters, buffers = func.stack_module_state(models)
+    parameters = {name: p.detach() for name, p in parameters.items()}
+    images, labels = torch.randn(64, 784), torch.randint(0, 10, (64,))
+
+    def call(parameters, buffers):
+        return func.functional_call(models[0], (parameters, buffers), (images,))
+
+    def loss(parameters, buffers):
+        return nn.functional.cross_entropy(call(parameters, buffers), labels)
+
+    each = func.vmap(func.grad(loss) if gradients else call)
+    return lambda: each(parameters, buffers)
+
+
+if __name__ == "__main__":
+    harness.apart(__file__, cases)

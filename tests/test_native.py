@@ -329,6 +329,16 @@ def test_normal_doubles_are_those_of_the_c_library(threads):
             assert (found[block, 0, i], found[block, 1, i]) == (radius * math.cos(angle), radius * math.sin(angle))
 
 
+# -- products ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch, m, n", [((256,), 64, 20), ((3, 700), 5, 64), ((2,), 0, 3), ((2,), 3000, 17)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_columns_times_rows(batch, m, n, dtype, threads):
+    x, w = numbers(*batch, m, 1).astype(dtype), numbers(*batch, 1, n, seed=1).astype(dtype)
+    np.testing.assert_array_equal((rushlight.tensor(x) @ rushlight.tensor(w)).numpy(), x * w)
+
+
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 

@@ -326,8 +326,7 @@ def _matmul(function, xp, many, /, x, w):
     if w.ndim == 1:
         return xp.squeeze(_matmul(function, xp, many, x, _widened(xp, w, -1)), axis=-1)
     ndim = max(x.ndim, w.ndim)
-    x, w = _aligned(xp, x, ndim), _aligned(xp, w, ndim)
-    return xp.multiply(x, w) if x.shape[-1] == w.shape[-2] == 1 else function(x, w)  # columns times rows
+    return function(_aligned(xp, x, ndim), _aligned(xp, w, ndim))
 
 
 def _widened(xp, a, axis):
@@ -358,10 +357,13 @@ def _linear(function, xp, many, /, x, w, b=None):
 
 
 def _with_all_weights(function, xp, many, x, w, b):
-    """One input for all examples: their weights are rows of one matrix."""
-    rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-    made = function(rows, xp.reshape(w.whole, (many * w.shape[0], w.shape[1])), None)
-    made = xp.moveaxis(xp.reshape(made, (*x.shape[:-1], many, w.shape[0])), -2, 0)
+    """One input for all examples, which have weights of their own: for a vector these are rows of one matrix."""
+    if x.ndim == 1:
+        made = function(xp.reshape(x, (1, x.shape[0])), xp.reshape(w.whole, (many * w.shape[0], w.shape[1])), None)
+    else:
+        rows = xp.reshape(x, (1, math.prod(x.shape[:-1]), x.shape[-1]))
+        made = xp.matmul(rows, xp.swapaxes(w.whole, -1, -2))
+    made = xp.reshape(made, (many, *x.shape[:-1], w.shape[0]))
     if b is None:
         return made
     return made + (_aligned(xp, b, x.ndim) if b.__class__ is Mapped else b)

@@ -308,9 +308,38 @@ static int thin_slopes(const rl_call *c)
     return RL_OK;
 }
 
+/* -- columns times rows: nothing is added up ------------------------------------------------------------------------- */
+
+typedef struct {
+    const real *x, *w;
+    real *y;
+    long m, n;
+} outer_products;
+
+static void outer_rows(void *context, long begin, long end)
+{
+    const outer_products *o = context;
+    for (long row = begin; row < end; row++) {
+        const real by = o->x[row], *from = o->w + row / o->m * o->n;
+        real *to = o->y + row * o->n;
+        RL_SIMD
+        for (long j = 0; j < o->n; j++)
+            to[j] = by * from[j];
+    }
+}
+
+/* outer(x, w, y): x is (batch, m, 1), w (batch, 1, n), y (batch, m, n). */
+static int outer(const rl_call *c)
+{
+    outer_products o = {c->array[0], c->array[1], c->array[2], c->integer[0], c->integer[1]};
+    rl_parallel(outer_rows, &o, c->size[0], rl_rows(o.n));
+    return RL_OK;
+}
+
 RL_FAMILY(matmul) = {
     {"matmul", "ssx?S", matmul},
     {"product", "ssx?S", single},
+    {"outer", "xxy ii", outer},
     {"thin", "xxx?y", thin},
     {"thin_slopes", "xx?x?y?y?y?", thin_slopes},
     RL_END,

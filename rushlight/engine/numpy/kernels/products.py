@@ -20,6 +20,8 @@ def matmul(x, w):
     """Products of the last two dimensions; the others are those of a batch, and broadcast."""
     if w.ndim == 2 and x.ndim >= 2:  # one product, where np.matmul would loop over the batch
         return product(x, w) if x.ndim == 2 else product(_rows(x), w).reshape(*x.shape[:-1], w.shape[1])
+    if x.ndim > 2 and x.shape[-1] == 1 and x.size > FEW:
+        return _outer(x, w)
     if x.ndim > 2 and w.ndim > 2 and x.size * w.shape[-1] > WORTH and _serves(x, w):
         return _batch(x, w)
     return np.matmul(x, w)
@@ -118,6 +120,18 @@ def _batch(x, w):
     y = np.empty((*batch, x.shape[-2], w.shape[-1]), x.dtype)
     library.matmul(*[four(a, batch) for a in (x, w)], None, four(y, batch))
     return y
+
+
+def _outer(x, w):
+    """Columns times rows, where BLAS would be called for each of them."""
+    if library is not None and w.shape == (*x.shape[:-2], 1, w.shape[-1]) and x.dtype is w.dtype:
+        try:
+            y = np.empty((*x.shape[:-1], w.shape[-1]), x.dtype)
+            library.outer(x, w, y, x.shape[-2], w.shape[-1])
+            return y
+        except TypeError:  # of another dtype, or not in plain order
+            pass
+    return np.matmul(x, w) if x.dtype.kind == "b" or w.ndim < 2 or w.shape[-2] != 1 else np.multiply(x, w)
 
 
 def four(x, batch):
