@@ -25,7 +25,7 @@ import pytest
 import rushlight
 from rushlight.engine import native
 from rushlight.engine.numpy import box_muller
-from rushlight.engine.numpy.kernels import windows
+from rushlight.engine.numpy.kernels import slopes, windows
 from rushlight.nn import functional as F
 from rushlight.ops.pool import offsets_of
 
@@ -337,6 +337,23 @@ def test_normal_doubles_are_those_of_the_c_library(threads):
 def test_columns_times_rows(batch, m, n, dtype, threads):
     x, w = numbers(*batch, m, 1).astype(dtype), numbers(*batch, 1, n, seed=1).astype(dtype)
     np.testing.assert_array_equal((rushlight.tensor(x) @ rushlight.tensor(w)).numpy(), x * w)
+
+
+# -- how random numbers move with their parameters ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 3e-7), (np.float64, 1e-11)])
+@pytest.mark.parametrize("name", ["dirichlet_slope", "gamma_slope"])
+def test_slopes_are_those_of_the_plain_series(name, dtype, rtol, threads, monkeypatch):
+    draw = np.random.default_rng(0)
+    a, b = (draw.gamma(0.7, 30.0, (50, 21)).astype(dtype) + dtype(0.05) for _ in range(2))
+    three = draw.beta(a, b).astype(dtype).clip(1e-6, 1 - 1e-6), a, a + b
+    arguments = three if name == "dirichlet_slope" else (a, draw.gamma(a).astype(dtype).clip(1e-6))
+    if name == "dirichlet_slope":
+        three[0][0, :3] = 0.0, 1.0, np.nan
+    found = getattr(slopes, name)(*arguments)
+    monkeypatch.setattr(slopes, "library", None)
+    np.testing.assert_allclose(found, getattr(slopes, name)(*arguments), rtol=rtol, atol=rtol)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from ..special import (
     erf,
     erfc,
     erfinv,
-    gamma_slope,
     igamma,
     igammac,
     lgamma,
@@ -37,6 +36,7 @@ from .kernels.conv import conv, conv_input, conv_weight
 from .kernels.conv import conv_backward as _conv_backward
 from .kernels.products import matmul
 from .kernels.select import where
+from .kernels.slopes import dirichlet_slope, gamma_slope
 from .kernels.softmax import log_softmax, log_softmax_backward_data, softmax, softmax_backward_data
 from .kernels.windows import (
     add_columns,
@@ -512,11 +512,6 @@ def iterate(step, unfinished, state, most):
             break
         state = step(n, state)
     return state
-
-
-@special.blocked
-def dirichlet_slope(x, a, total):
-    return special.dirichlet_slope(sys.modules[__name__], x, a, total)
 
 
 def make_complex(x, w):
