@@ -470,7 +470,8 @@ def put(t: Tensor, array) -> None:
         if mode.active:
             check_levels(t._array, array)
         xp = namespace_of(array) if t._array.__class__ is _ndarray else namespace_of(t._array)
-        array = xp.astype(array, dtype=t._array.dtype)
+        if array.dtype != t._array.dtype or array.__class__ is not t._array.__class__:
+            array = xp.astype(array, dtype=t._array.dtype)
         if t._array.__class__ is SPREAD.array:
             array = xp.kept(array, t._array)
         replaced([(t, array)])

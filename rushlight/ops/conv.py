@@ -248,6 +248,8 @@ def _check_weight_dims(input, weight, dims) -> None:
 
 def _per_dim(value, name, dims, count) -> tuple:
     """``value`` for each of ``dims`` dimensions, which should be the ``count`` that the weight has."""
+    if value.__class__ is tuple and len(value) == count and {*map(type, value)} == {int}:
+        return value
     if is_int(value):
         value = (as_int(value, name),) * dims
     elif not isinstance(value, (tuple, list)):
@@ -289,13 +291,13 @@ def _warn_uneven() -> None:  # once, as PyTorch does
 
 
 def _check_numbers(stride, padding, dilation, groups, output_padding=()) -> None:
-    if any(p < 0 for p in padding):
+    if min(padding, default=0) < 0:
         raise RuntimeError("negative padding is not supported")
-    if any(p < 0 for p in output_padding):
+    if min(output_padding, default=0) < 0:
         raise RuntimeError("negative output_padding is not supported")
-    if any(s <= 0 for s in stride):
+    if min(stride, default=1) <= 0:
         raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
+    if min(dilation, default=1) <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
@@ -343,7 +345,7 @@ def _check_transposed_channels(shape, w_shape, bias, groups) -> None:
 
 
 def _check_sizes(size, kernel, padding, dilation) -> None:
-    if any(k <= 0 for k in kernel):
+    if 0 in kernel:
         raise RuntimeError(f"kernel size should be greater than zero, but got {_named('kernel', kernel)}")
     padded = [n + 2 * p for n, p in zip(size, padding)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]

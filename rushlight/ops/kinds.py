@@ -10,6 +10,7 @@ import inspect
 
 import numpy as np
 
+from ..autograd.overriding import PLAIN
 from ..engine.open_size import is_open
 from ..errors import type_name
 from ..tensor import Tensor
@@ -138,7 +139,7 @@ _BOOLS = frozenset({"bool", "bool?"})
 
 # Classes whose values all fit, so that the usual ones are looked at no further.
 _AT_ONCE = {
-    "bool": (bool,), "int": (int,), "float": (float, int), "Number": (float, int), "Tensor": (Tensor,),
+    "bool": (bool,), "int": (int,), "float": (float, int), "Number": (float, int), "Tensor": PLAIN,
     "Number or Tensor": (float, int, Tensor), "str": (str,), "tuple of ints": (), "int or ints": (int,),
     "int or Tensor": (int, Tensor), "int, ints or Tensor": (int, Tensor),
 }  # fmt: skip

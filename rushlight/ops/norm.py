@@ -141,7 +141,7 @@ def channel_first(shape):
 
 def batch_norm_stats(x, w, b, eps):
     """(y, mean, 1 / standard deviation, variance), the last three with 1 for every axis but the channels'."""
-    shape = tuple(x.shape)
+    shape = tuple(x._array.shape)
     return xp.normalized(x, w, b, view=shape, axes=(0, *range(2, len(shape))), affine=channel_first(shape), eps=eps)
 
 

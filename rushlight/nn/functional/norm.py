@@ -28,10 +28,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if input.ndim < 2 and not input.numel():
         return input.clone()
-    if training:
-        size = input.shape[0] * math.prod(input.shape[2:])
-        if size == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if training and _values_per_channel(input) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if eps < 0 or (training and eps == 0):
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
@@ -39,6 +37,11 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not training:
         return _ops_by(input, weight, bias, running_mean, running_var, eps)
     return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)[0]
+
+
+def _values_per_channel(input) -> int:
+    shape = input._array.shape
+    return shape[0] * math.prod(shape[2:])
 
 
 def _ops_by(input, weight, bias, mean, variance, eps):
@@ -50,8 +53,7 @@ def _batch_norm_training(input, weight, bias, running_mean, running_var, momentu
     """(y, mean, 1 / standard deviation), the running statistics updated."""
     _check_both(running_mean, running_var)
     y, mean, scale, variance = _ops.batch_norm_stats(input, weight, bias, eps)
-    size = input.shape[0] * math.prod(input.shape[2:])
-    _follow(running_mean, running_var, mean, variance, momentum, size)
+    _follow(running_mean, running_var, mean, variance, momentum, _values_per_channel(input))
     return y, mean, scale
 
 
@@ -81,17 +83,20 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
             f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
             "but got 1)"
         )
-    channels = input.shape[1]
+    channels = input._array.shape[1]
     named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, t in named:
         if t is None:
             if not training and name.startswith("running"):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif t._array.shape == (channels,):
+            continue
         elif t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
         elif t.ndim != 1 and name.startswith("running"):
             raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
-    refuse("batch_norm", lambda d: not d.is_floating_point, input)
+    if input._array.dtype.kind != "f":  # or of half precision
+        refuse("batch_norm", lambda d: not d.is_floating_point, input)
     _check_dtypes(input, weight, bias, running_mean, running_var)
 
 

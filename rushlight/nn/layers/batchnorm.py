@@ -95,25 +95,17 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     def forward(self, input):
         self._check_input_dim(input)
-        factor = 0.0 if self.momentum is None else self.momentum
-        counted = self.training and self.track_running_stats and self.num_batches_tracked is not None
-        if counted and self.momentum is None:  # the plain average of all batches
-            factor = 1.0 / (self.num_batches_tracked + 1)
+        training, factor, mean, variance = self.training, self.momentum, self.running_mean, self.running_var
+        count = self.num_batches_tracked if training and self.track_running_stats else None
+        if factor is None:  # the plain average of all batches
+            factor = 0.0 if count is None else 1.0 / (count + 1)
         # Without running statistics the batch's own are used in evaluation too.
-        own = self.training or (self.running_mean is None and self.running_var is None)
-        follow = not self.training or self.track_running_stats
-        normalized = F.batch_norm(
-            input,
-            self.running_mean if follow else None,
-            self.running_var if follow else None,
-            self.weight,
-            self.bias,
-            own,
-            factor,
-            self.eps,
-        )
-        if counted:
-            self.num_batches_tracked.add_(1)
+        own = training or (mean is None and variance is None)
+        if training and not self.track_running_stats:
+            mean = variance = None
+        normalized = F.batch_norm(input, mean, variance, self.weight, self.bias, own, factor, self.eps)
+        if count is not None:
+            count.add_(1)
         return normalized
 
 
