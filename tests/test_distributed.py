@@ -12,6 +12,7 @@ import pytest
 
 import rushlight
 import rushlight.distributed as dist
+from rushlight.distributed.rendezvous import by_scheduler
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -99,6 +100,26 @@ def test_a_world_of_one():
     finally:
         dist.destroy_process_group()
     assert not dist.is_initialized()
+
+
+def test_a_world_that_slurm_started(monkeypatch):
+    """What JAX finds out about a scheduler's job stands in the place of a launcher's variables."""
+    job = {"JOB_ID": "7", "STEP_NODELIST": "localhost", "NTASKS": "3", "PROCID": "2", "LOCALID": "1"}
+    for name, value in job.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    found = by_scheduler()
+    assert (found["RANK"], found["WORLD_SIZE"], found["MASTER_ADDR"]) == ("2", "3", "localhost")
+    assert dist.get_node_local_rank() == 1
+    for name, value in (("SLURM_NTASKS", "1"), ("SLURM_PROCID", "0"), ("MASTER_PORT", "0")):
+        monkeypatch.setenv(name, value)
+    dist.init_process_group("gloo")
+    try:
+        assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
+    finally:
+        dist.destroy_process_group()
+    monkeypatch.setenv("RANK", "0")  # a launcher inside the job knows better
+    with pytest.raises(ValueError, match="environment variable WORLD_SIZE expected"):
+        dist.init_process_group("gloo")
 
 
 def test_futures():

@@ -39,6 +39,8 @@ def register_rendezvous_handler(scheme: str, handler: Callable) -> None:
 
 def _by_environment(url, rank, world_size, timeout=datetime.timedelta(minutes=30), **_):
     env, given = os.environ, {"RANK": rank, "WORLD_SIZE": world_size}
+    if "RANK" not in env and rank < 0:
+        env = {**by_scheduler(), **env}
 
     def value(name: str) -> str:
         if given.get(name, -1) >= 0:
@@ -61,6 +63,29 @@ def _by_environment(url, rank, world_size, timeout=datetime.timedelta(minutes=30
         token = f"{env.get('TORCHELASTIC_RUN_ID', '')}/{attempt}/{port}"
         store = _beside(host, port, rank == 0, world_size, token, timeout)
     yield store, rank, world_size
+
+
+_SCHEDULERS = ("slurm", "ompi", "tpu", "gcetpu", "gketpu")  # by JAX's names
+
+
+def by_scheduler() -> dict[str, str]:
+    """What a launcher would have put into the environment, if SLURM, Open MPI or a TPU pod started this process."""
+    try:
+        from jax._src.clusters import ClusterEnv
+    except ImportError:
+        return {}
+    found = next((c for c in ClusterEnv._cluster_types if c.name in _SCHEDULERS and c.is_env_present()), None)
+    if found is None:
+        return {}
+    address, port = found.get_coordinator_address(300, os.environ.get("MASTER_PORT")).rsplit(":", 1)
+    local = found.get_local_process_id()
+    return {
+        "RANK": str(found.get_process_id()),
+        "WORLD_SIZE": str(found.get_process_count()),
+        "LOCAL_RANK": str(local or 0),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": port,
+    }
 
 
 def _beside(host: str, port: int, is_master: bool, world_size: int, token: str, timeout) -> Store:

@@ -435,8 +435,9 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """This process's number on its machine, as the launcher says."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
+    known = os.environ if "LOCAL_RANK" in os.environ else _rendezvous.by_scheduler()
+    if "LOCAL_RANK" in known:
+        return int(known["LOCAL_RANK"])
     if fallback_rank is not None:
         return int(fallback_rank)
     raise RuntimeError(
