@@ -659,10 +659,14 @@ class Size(tuple):
 
     def __getitem__(self, index):
         part = tuple.__getitem__(self, index)
-        return Size(part) if isinstance(index, slice) else part
+        return _plain_tuple(Size, part) if isinstance(index, slice) else part
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        whole = tuple.__add__(self, tuple(other))
+        for size in other:
+            if size.__class__ is not int:
+                return Size(whole)
+        return _plain_tuple(Size, whole)
 
     def __radd__(self, other):
         return Size(tuple(other) + tuple(self))
@@ -679,7 +683,7 @@ class Size(tuple):
 def wrap(array) -> Tensor:
     """A Tensor around an engine's array; shares it, records nothing."""
     t = _new(Tensor)
-    t._array = np.asarray(array) if isinstance(array, np.generic) else array
+    t._array = np.asarray(array) if array.__class__ is not _ndarray and isinstance(array, np.generic) else array
     t._node = t._grad = t._storage = t._view = None
     return t
 

@@ -67,7 +67,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
         for a in args:
             if a.__class__ is Tensor or isinstance(a, Tensor):
-                if a.__class__ not in PLAIN and overriding.meets(a.__class__):
+                if a.__class__ is not Tensor and a.__class__ not in PLAIN and overriding.meets(a.__class__):
                     return _stranger(o, call, args, static, operator)
                 if a._view is not None and a._view.seen != a._storage.version:
                     a._refresh()
@@ -120,7 +120,12 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                     if position is not None:
                         static[position] = operand(xp, static[position])
                 kept = needs if residuals and state.grad else 0
-                out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
+                if xp is numpy_engine and not odd and o.lowered is None:
+                    out, auxiliary = _evaluate(xp, o, kept, arrays, static)
+                elif xp is numpy_engine:
+                    out, auxiliary = evaluate(xp, o, kept, target, final, arrays, static)
+                else:
+                    out, auxiliary = xp.once(name, evaluate, (o, kept, target, final), arrays, static)
         except MemoryError as error:
             raise too_large(error) from None
         except (ValueError, TypeError) as error:
@@ -221,7 +226,7 @@ evaluate.foreseen = foreseen  # type: ignore[attr-defined] # see engine/deferred
 def _evaluate(xp, o: Op, needs: int, arrays, static: dict):
     body = xp.BODIES.get(o.name, o.forward)
     if o.residuals and body is not o.forward:
-        if not any(getattr(a, "size", 1) == 0 for a in arrays):
+        if not [a for a in arrays if a is not None and not getattr(a, "size", 1)]:
             found = body(needs, *arrays, **static)
             if found is not None:  # else it is left to the op's own forward
                 return found

@@ -248,14 +248,19 @@ def overriding(args, kwargs) -> list:
     """Of the arguments, and of lists and tuples among them, one of each class that overrides; subclasses first."""
     found: list = []
     for a in (*args, *kwargs.values()) if kwargs else args:
-        if a.__class__ in PLAIN:
+        kind = a.__class__
+        if kind in PLAIN or kind in _SILENT:
             continue
-        if a.__class__ is tuple or a.__class__ is list:
+        if kind is tuple or kind is list:
             for part in a:
-                _enter(part, found)
+                if part.__class__ not in _SILENT:
+                    _enter(part, found)
         else:
             _enter(a, found)
     return found
+
+
+_SILENT = frozenset({int, float, bool, str, type(None), slice})  # classes that nobody can make answer
 
 
 def _enter(value, found: list) -> None:

@@ -65,8 +65,8 @@ def versions_of(saved) -> tuple:
 def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute):
     """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
     if xp is numpy_engine:
-        outs = tuple(np.asarray(a) for a in outs)
-    tensors = tuple(wrap(a) for a in outs)
+        outs = tuple([a if a.__class__ is _ndarray else np.asarray(a) for a in outs])
+    tensors = tuple([wrap(a) for a in outs])
     if o.view:
         for i, t in enumerate(tensors):
             link_view(o, args[0], t, static, index=i)

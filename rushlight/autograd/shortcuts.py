@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from . import mode
 from .mode import state
 from .overriding import PLAIN
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ndarray = np.ndarray
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_INT, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 _new = object.__new__
 
 
@@ -58,7 +59,29 @@ class _Probe:
 def pair(o: Op, plans: Plans, general):
     """For ops of two arrays, or one and a Python number."""
     compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
+    as_they_are = o.promote == "common" and o.check is None
     layout = layouts.rule_of(o, general.node)
+
+    def whole(x, w, a, dtype):
+        """For integers or truth values on both sides: there is nothing to convert, and nothing is recorded."""
+        if w.__class__ is Tensor:
+            if w._view is not None and w._view.seen != w._storage.version:
+                w._refresh()
+            b = w._array
+        else:
+            b = np.asarray(w) if w.__class__ is int else None  # what does not fit into 64 bits is of another dtype
+        if b.__class__ is not _ndarray or b.dtype is not dtype or not (dtype is _INT or dtype is _BOOL):
+            return general(x, w)
+        try:
+            out = compute(a, b)
+        except (ValueError, TypeError, OverflowError, MemoryError):
+            out = None
+        if out is None or out.__class__ is tuple or out is a or out is b:
+            return general(x, w)
+        out = out if out.__class__ is _ndarray else np.asarray(out)
+        if dtype is _BOOL and out.dtype is not _BOOL:
+            return general(x, w)
+        return wrap(layout(out, (a, b)) if layouts.watched and layout is not None and out.ndim > 1 else out)
 
     def call(x, w):
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
@@ -68,7 +91,7 @@ def pair(o: Op, plans: Plans, general):
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
-            return general(x, w)
+            return whole(x, w, a, dtype) if a.__class__ is _ndarray and as_they_are else general(x, w)
         if w.__class__ is float or w.__class__ is int:
             b, other, storage = w, None, None
         elif w.__class__ is Tensor or w.__class__ in PLAIN:

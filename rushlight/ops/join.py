@@ -63,7 +63,7 @@ def _sequence(tensors, name):
         )
     tensors = tuple(tensors)
     for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor):
+        if t.__class__ is not Tensor and not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     return tensors
 
@@ -79,16 +79,18 @@ def cat(tensors, dim=0):
     tensors = _sequence(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    for i, t in enumerate(tensors):
-        if t._array.ndim == 0:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    shapes = [t._array.shape for t in tensors]
+    if () in shapes:
+        raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
     # PyTorch lets an empty 1-d tensor stand among tensors of any shape; it only counts for the dtype.
-    real = [t for t in tensors if t._array.shape != (0,)] or tensors[:1]
-    first = real[0]._array.shape
+    real = [shape for shape in shapes if shape != (0,)] or shapes[:1]
+    first = real[0]
     dim = 0 if first == (0,) else wrap_dim(dim, len(first))
-    for t in real:
-        _check_cat(first, t._array.shape, dim, next(i for i, other in enumerate(tensors) if other is t))
-    if len(real) < len(tensors):
+    before, after = first[:dim], first[dim + 1 :]
+    for i, shape in enumerate(shapes):
+        if shape[:dim] != before or shape[dim + 1 :] != after or len(shape) != len(first):
+            _check_cat(first, shape, dim, i)
+    if len(real) < len(shapes):
         tensors = tuple(_empty_like(t, first, dim) if t._array.shape == (0,) and len(first) > 1 else t for t in tensors)
     return cat_(*tensors, axis=dim)
 
@@ -98,6 +100,9 @@ def _empty_like(t, shape, dim):
 
 
 def _check_cat(first, shape, dim, i):
+    """Say how a shape does not fit to the first."""
+    if shape == (0,):
+        return
     if len(first) != len(shape):
         raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
     for d, (a, b) in enumerate(zip(first, shape)):

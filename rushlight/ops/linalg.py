@@ -387,13 +387,16 @@ def _linear_vector(input, weight, bias):
 @public(inplace=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
-    _expect_dim(mat1, 2, f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
-    _expect_dim(mat2, 2, f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
-    check_linear_dtypes(mat1._array, mat2._array, input)
-    (n, k), (k2, m) = mat1._array.shape, mat2._array.shape
+    a, b = mat1._array, mat2._array
+    if a.ndim != 2 or b.ndim != 2:
+        _expect_dim(mat1, 2, f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
+        _expect_dim(mat2, 2, f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+    check_linear_dtypes(a, b, input)
+    (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
-    _check_added(input, mat2, (n, m))
+    if input._array.shape != (m,):
+        _check_expands(input, (n, m))
     return xp.add_matmul(input, mat1, mat2, beta=beta, alpha=alpha)
 
 

@@ -7,11 +7,14 @@ format every tensor lies in plain order, and nothing needs to be looked at.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ...layout import channels_last_order, dense_strides, is_dense, looks_channels_last
 
 watched = False  # has a tensor been made whose dimensions lie in memory in another order?
+_ndarray = np.ndarray
 
 
 def watch() -> None:
@@ -25,16 +28,31 @@ def strides_of(array) -> tuple[int, ...]:
     return tuple([s // size for s in array.strides])
 
 
+@functools.lru_cache(4096)  # every result is asked about; most are of a few shapes
+def _plain_strides(shape, itemsize) -> tuple[int, ...]:
+    """The strides, in bytes, of an array in plain order."""
+    return tuple([s * itemsize for s in dense_strides(shape, range(len(shape)))])
+
+
+def _all_plain(arrays) -> bool:
+    """Do all that are arrays lie in plain order, as PyTorch lays out new ones?"""
+    return not [a for a in arrays if a.__class__ is _ndarray and a.strides != _plain_strides(a.shape, a.itemsize)]
+
+
 # -- rules: f(result, operands) -> the result, copied where it lies otherwise ------------------------------------------
 
 
 def each(out, operands):
     """Element by element: as operands of one layout lie, else by their strides, the first operand first."""
+    if out.__class__ is _ndarray and _all_plain(operands):
+        return plain(out)
     return _each(out, operands, all(getattr(a, "shape", ()) == out.shape for a in operands if a is not None))
 
 
 def each_alone(out, operands):
     """The same for what takes its numbers beside its operands: ``power(x, 2)`` has one operand, ``add(x, 2)`` two."""
+    if out.__class__ is _ndarray and _all_plain(operands):
+        return plain(out)
     return _each(out, operands, all(a.shape == out.shape for a in operands if hasattr(a, "shape")))
 
 
@@ -55,7 +73,11 @@ def _each(out, operands, alike):
 
 def plain(out, operands=None):
     """In plain order, whatever the operands."""
-    return out if _in_order(out) and _is_canonical(out) else laid(out, dense_strides(out.shape, range(out.ndim)))
+    if out.__class__ is not _ndarray and hasattr(out, "steps"):
+        lies_so = out.steps is None
+    else:
+        lies_so = out.strides == _plain_strides(out.shape, out.itemsize)
+    return out if lies_so else laid(out, dense_strides(out.shape, range(out.ndim)))
 
 
 def like(out, operands):
@@ -84,6 +106,8 @@ def by_target(out, operands):
 
 def joined(out, operands):
     """Channels last if those of all operands are, else in plain order."""
+    if out.__class__ is _ndarray and _all_plain(operands):
+        return plain(out)
     last = all(looks_channels_last(a.shape, strides_of(a)) for a in operands)
     return channels(out, operands) if last else plain(out)
 
@@ -142,11 +166,6 @@ def _columns(out):
 
 def _in_order(array) -> bool:
     return array.steps is None if hasattr(array, "steps") else array.flags.c_contiguous
-
-
-def _is_canonical(out) -> bool:
-    """Do dimensions of size 1, whose strides mean nothing, have those that PyTorch gives them?"""
-    return 1 not in out.shape or strides_of(out) == dense_strides(out.shape, range(out.ndim))
 
 
 def order_of(shape, strides):

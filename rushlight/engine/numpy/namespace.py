@@ -303,6 +303,7 @@ BACKWARD["max_pool"] = _max_windows_backward
 BODIES["conv"] = lambda xp, x, w, b=None, **static: conv(x, w, b, **static)  # adds the bias while it is in the cache
 BACKWARD["conv"] = _conv_backward
 BODIES["linear"], BACKWARD["linear"] = products.linear, products.linear_backward
+BODIES["add_matmul"] = products.add_matmul
 BODIES["integer_product"] = products.integer_product
 BODIES["recurrent"], BACKWARD["recurrent"] = _rnn.recurrent, _rnn.recurrent_backward
 BODIES["attention"], BACKWARD["attention"] = _attention.attention, _attention.attention_backward

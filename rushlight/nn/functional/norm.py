@@ -103,7 +103,7 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
 def _check_dtypes(input, *parameters):
     """All of one dtype; only of half precision the parameters may be float32."""
     plain = input._array.dtype
-    if all(p is None or p._array.dtype is plain for p in parameters) or state.casting:
+    if not [p for p in parameters if p is not None and p._array.dtype is not plain] or state.casting:
         return
     given = [p.dtype for p in parameters if p is not None]
     if given[0] is input.dtype:
@@ -167,7 +167,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     check_tensor("layer_norm", input)
     normalized_shape = _checked_shape("layer_norm", input, normalized_shape, weight, bias)
     _check_dtypes(input, weight, bias)
-    refuse("LayerNormKernelImpl", lambda d: not d.is_floating_point, input)
+    if input._array.dtype.kind != "f":
+        refuse("LayerNormKernelImpl", lambda d: not d.is_floating_point, input)
     return _ops.layer_norm_stats(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -186,7 +187,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 def _checked_shape(name, input, normalized_shape, weight, bias):
     if isinstance(normalized_shape, tuple) and normalized_shape:  # the usual case, in few steps
         fits = input._array.shape[-len(normalized_shape) :] == normalized_shape
-        if fits and all(t is None or t._array.shape == normalized_shape for t in (weight, bias)):
+        if fits and not [t for t in (weight, bias) if t is not None and t._array.shape != normalized_shape]:
             return tuple(normalized_shape)
     if isinstance(normalized_shape, int):
         raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")

@@ -42,6 +42,12 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
     return result, ((_kept(result), normalizers) if needs else None)
 
 
+def _common(*arrays) -> tuple:
+    """The leading dimensions of all that are given."""
+    shapes = {a.shape[:-2] for a in arrays if a is not None}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+
+
 def _kept(result):
     """As in PyTorch only attention by heads keeps its result, which then may not be written to."""
     return result if result.ndim == 4 else None
@@ -89,11 +95,9 @@ def attention_backward(g, edges, known):
 
 # -- by the library in C -----------------------------------------------------------------------------------------------
 
-WORTH = 1 << 14  # multiplications from which on it is called
-
 
 def _serves(q, k, v, mask, noise) -> bool:
-    if library is None or q.size * k.shape[-2] < WORTH or not (k.size and v.size) or q.dtype.char not in "fd":
+    if library is None or not (q.size and k.size and v.size) or q.dtype.char not in "fd":
         return False
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         return False
@@ -101,7 +105,7 @@ def _serves(q, k, v, mask, noise) -> bool:
 
 
 def _native(needs, q, k, v, mask, noise, scale, causal):
-    batch = np.broadcast_shapes(*[a.shape[:-2] for a in (q, k, v, mask, noise) if a is not None])
+    batch = _common(q, k, v, mask, noise)
     out = _by_query((*batch, q.shape[-2], v.shape[-1]), q.dtype)
     normalizers = np.empty(math.prod(batch) * q.shape[-2], q.dtype)
     arrays, exclude = _arguments(batch, q, k, v, mask, noise)
@@ -166,7 +170,7 @@ class _Heads:
 
     @classmethod
     def common(cls, *arrays):
-        shape = np.broadcast_shapes(*[a.shape[:-2] for a in arrays if a is not None])
+        shape = _common(*arrays)
         return shape, cls(shape)
 
     def __init__(self, shape):

@@ -6,6 +6,7 @@ mean, never differences of squares, so numbers far from 0 lose nothing.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -19,9 +20,8 @@ BACKWARD: dict = {}
 
 def _normalized(needs, x, w, b, *, view, axes, affine, eps):
     """((y, means, 1 / standard deviations, variances), the last three once more as residuals)."""
-    form, y = _form(view, axes, affine), np.empty(x.shape, x.dtype)
+    (form, kept), y = _form(view, axes, affine), np.empty(x.shape, x.dtype)
     seen = [a.reshape(form.shape) for a in (x, y)]
-    kept = [1 if i in axes else n for i, n in enumerate(view)]
     statistics = tuple([t.reshape(kept) for t in form.forward(*seen, form.parameter(w), form.parameter(b), eps)])
     return (y, *statistics), statistics
 
@@ -29,7 +29,7 @@ def _normalized(needs, x, w, b, *, view, axes, affine, eps):
 def _normalized_backward(g, edges, saved):
     g, to_mean, to_scale, _ = g
     x, view, axes, (mean, scale, _) = saved.get("x"), saved["view"], saved["axes"], saved["aux"]
-    form = _form(view, axes, saved["affine"])
+    form, _ = _form(view, axes, saved["affine"])
     if x is None:  # only the bias's gradient is wanted
         return None, None, form.sum(g.reshape(form.shape))
     gx = np.empty(x.shape, x.dtype)
@@ -42,9 +42,11 @@ def _normalized_backward(g, edges, saved):
     return gx, gw, gb
 
 
+@functools.lru_cache(256)
 def _form(view, axes, affine):
+    """How these sizes are gone through, and the shape of their statistics."""
     form = "layer" if len(affine) == len(axes) else "group" if axes[0] else "batch"
-    return FORMS[form](view, axes, affine)
+    return FORMS[form](view, axes, affine), tuple([1 if i in axes else n for i, n in enumerate(view)])
 
 
 def _over(top, bottom):

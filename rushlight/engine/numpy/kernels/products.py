@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...fallback import FORWARDS
 from ...native import library
 from . import sums
 
@@ -58,6 +59,13 @@ def linear(xp, x, w, b):
     if x.ndim == 2:
         return product(x, w.T, b)
     return product(_rows(x), w.T, b).reshape(*x.shape[:-1], w.shape[0])
+
+
+def add_matmul(xp, x, a, b, *, beta, alpha):
+    """``beta * x + alpha * (a @ b)``: see ``ops.linalg.add_matmul``."""
+    if beta == 1 and alpha == 1 and a.ndim == 2 and a.shape[1] and a.dtype.char in "fd":
+        return product(a, b, x)
+    return FORWARDS["add_matmul"](xp, x, a, b, beta=beta, alpha=alpha)
 
 
 def integer_product(xp, x, w):

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...fallback import FORWARDS
-from ...numpy.kernels.attention import WORTH
 from ..devices import device_of
 from . import native
 from .vjp import with_backward
+
+WORTH = 1 << 14  # multiplications from which on the kernel in C is called; XLA fuses what is smaller
 
 
 def attention(needs, q, k, v, mask, noise, *, scale, causal):
