@@ -354,3 +354,38 @@ torch.testing.assert_close(layer(whole), plain(whole))
 print(layer[0].num_batches_tracked.item())
 """
     assert world(tmp_path, 2, body) == ["2\n", "2\n"]
+
+
+def test_compiled_steps(tmp_path):
+    """A compiled DDP model, and a compiled step with one in it, train as they do uncompiled; the latter says why."""
+    body = """
+import warnings
+join()
+def train(compiled):
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(8, 64), torch.nn.BatchNorm1d(64), torch.nn.ReLU(), torch.nn.Linear(64, 1)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    called = torch.compile(model) if compiled == "model" else model
+    def step(x):
+        optimizer.zero_grad()
+        loss = called(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
+        return mean
+    step = torch.compile(step) if compiled == "step" else step
+    data = torch.Generator().manual_seed(rank)
+    return [f"{step(torch.randn(4, 8, generator=data)).item():.4f}" for _ in range(4)]
+expected = train("")
+for what in ("model", "step"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = train(what)
+    print(what, found == expected, [line for w in told for line in str(w.message).splitlines() if "calls" in line])
+"""
+    for said in world(tmp_path, 2, body):
+        model, step = said.splitlines()
+        assert model == "model True []"
+        assert step.startswith("step True ['It calls rushlight.distributed.collectives.")

@@ -51,7 +51,8 @@ class Compiled:
         self._fn, self._fallback, self._options = fn, fallback, options
         self._fullgraph, self._quiet, self._told = fullgraph, quiet, quiet
         self._entries: dict = {}
-        self._cut: Cut | None = None  # it is not one program
+        reason = getattr(getattr(fn, "__self__", fn), "compiled_in_parts", None)
+        self._cut: Cut | None = Cut(fn, self._part, reason) if reason else None  # it is not one program
         self.compilations = 0
         functools.update_wrapper(self, fn, updated=())
         _all.add(self)

@@ -49,6 +49,8 @@ _OUTSIDE = {
     datetime.datetime.utcnow, datetime.date.today, time.time, time.time_ns, time.monotonic, time.monotonic_ns,
     time.perf_counter, time.perf_counter_ns, time.process_time, time.process_time_ns, time.sleep,
 }  # fmt: skip
+# What processes do together, whoever of a user's libraries asks for it.
+_BETWEEN = {f"{__package__.partition('.')[0]}.distributed.{name}" for name in ("collectives", "point_to_point")}
 _SOURCES = (random.Random, io.IOBase.__mro__[1], np.random.Generator, np.random.RandomState)
 _END = object()
 _NONE = repeat(None)
@@ -68,7 +70,7 @@ class Executed:
     """The code that ran inside ``with``: the names that it mentions, and the globals of the user's part of it.
 
     ``outside`` says where the user's code did what has to be done at every call: print, draw from Python's random
-    numbers, look at the clock.
+    numbers, look at the clock, exchange something with other processes.
     """
 
     def __init__(self):
@@ -81,8 +83,11 @@ class Executed:
         def note(frame, event, function):
             if event == "call":
                 codes[frame.f_code] = frame.f_globals
-                if frame.f_globals.get("__name__") in _OUTSIDE:
-                    self._note(frame.f_back, f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
+                module = frame.f_globals.get("__name__")
+                if module in _OUTSIDE:
+                    self._note(frame.f_back, f"{module}.{frame.f_code.co_name}")
+                elif module in _BETWEEN:
+                    self._note(_users(frame), f"{module}.{frame.f_code.co_name}")
             elif event == "c_call" and (
                 function in _OUTSIDE or isinstance(getattr(function, "__self__", None), _SOURCES)
             ):
@@ -111,6 +116,13 @@ class Executed:
         """What the executed code may have read as an attribute."""
         ours = (code for code in self.codes if code.co_filename.startswith(_OURS))
         return {name for code in (*ours, *(code for code, _ in self.users())) for name in code.co_names}
+
+
+def _users(frame):
+    """The innermost frame of the user's that led to this one."""
+    while frame is not None and _made_by_library(frame.f_code, frame.f_globals):
+        frame = frame.f_back
+    return frame
 
 
 def is_library(filename: str) -> bool:

@@ -476,8 +476,8 @@ def flat(tensor: Tensor):
     xp = namespace_of(array)
     if xp.is_traced(array):
         raise NotImplementedError(
-            "a collective inside a compiled function is not here yet: compile the model, and leave the collective "
-            "outside"
+            "a collective cannot be part of a compiled program: a function that calls one is cut there, unless "
+            "fullgraph=True asks for one program"
         )
     return computed(array).reshape(-1)
 

@@ -20,6 +20,7 @@ class DistributedDataParallel(Module, Joinable):
 
     reducer: Reducer
     modules_buffers: list[Tensor]
+    compiled_in_parts = "DistributedDataParallel exchanges gradients while backward runs"  # for ``compile``
 
     def __init__(
         self,
