@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import textwrap
 
 import numpy as np
 
@@ -70,8 +71,14 @@ def tensor_text(t, contents: str | None = None) -> str:
         from .distributed.tensor.dtensor import text
 
         return text(t)
-    if hasattr(t._array, "mapped"):
-        return _batched_text(t)
+    from .autograd.mode import state
+
+    if state.transforms:
+        return _transformed_text(t, contents, state.transforms)
+    return _batched_text(t) if hasattr(t._array, "mapped") else _plain_text(t, contents)
+
+
+def _plain_text(t, contents) -> str:
     prefix = ("tensor" if _prints_as_tensor(type(t)) else type(t).__name__) + "("
     notes = [f"device='{t.device}'"] if _names_device(t.device) else []
     if t.is_meta:
@@ -104,19 +111,56 @@ def tensor_text(t, contents: str | None = None) -> str:
     return _with_notes(prefix + contents, notes, len(prefix))
 
 
+def _transformed_text(t, contents, transforms) -> str:
+    """A tensor inside transforms of ``func``: wrapped, as PyTorch's are, by each that it depends on."""
+    from .tensor import wrap
+
+    around, array = [], t._array
+    for number, transform in reversed(list(enumerate(transforms, 1))):
+        if isinstance(transform, frozenset):
+            if _reaches(t._node, transform):
+                around.append(f"GradTrackingTensor(lvl={number}, value=")
+        elif transform in t.__dict__.get("_tangents", ()):
+            around.append(f"GradTrackingTensor(lvl={number}, value=")
+        elif getattr(array, "level", None) is transform:
+            around += [f"BatchedTensor(lvl={number}, bdim={getattr(array, 'shown', 0)}, value="] * array.mapped
+            array = _as_given(array)
+    value = wrap(array) if around else t
+    text = _batched_text(value) if hasattr(array, "mapped") else _plain_text(value, contents)
+    return _wrapped(around, text)
+
+
+def _reaches(node, goals) -> bool:
+    stack, seen = [node], {None}
+    while stack:
+        node = stack.pop()
+        if node in goals:
+            return True
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.edges)
+    return False
+
+
+def _as_given(array):
+    """What lies under a ``vmap``, with the examples where they were in what it was given."""
+    place = getattr(array, "shown", 0)
+    return namespace_of(array.inner).moveaxis(array.inner, 0, place) if place else array.inner
+
+
 def _batched_text(t) -> str:
-    """A tensor of a ``vmap``: which one, and the values of all examples."""
-    from .autograd import mode
+    """A tensor of a ``vmap`` that is not on here: which one, and the values of all examples."""
     from .tensor import wrap
 
     array = t._array
-    value = tensor_text(wrap(array.inner))
-    if not array.mapped:
-        return value
-    levels = mode.maps()
-    number = levels.index(array.level) + 1 if array.level in levels else array.level.depth
-    value = value.replace("\n", "\n    ")
-    return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {value}\n)"
+    around = [f"BatchedTensor(lvl={array.level.depth}, bdim={getattr(array, 'shown', 0)}, value="] * array.mapped
+    return _wrapped(around, tensor_text(wrap(_as_given(array))))
+
+
+def _wrapped(around, text) -> str:
+    for line in reversed(around):
+        text = f"{line}\n{textwrap.indent(text, '    ')}\n)"
+    return text
 
 
 def _prints_as_tensor(cls) -> bool:

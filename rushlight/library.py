@@ -196,6 +196,8 @@ class CustomOpDef:
         operator = self
 
         class Recorded(Function):
+            _serves_transforms = True
+
             @staticmethod
             def forward(ctx, *args):
                 output = operator._run(*args)

@@ -94,10 +94,13 @@ def test_a_backward_pass_in_a_level_gives_gradients_tangents():
 def test_a_custom_function_says_its_tangent():
     class Scale(rushlight.autograd.Function):
         @staticmethod
-        def forward(ctx, x, by):
-            ctx.by = by
-            ctx.save_for_forward(x)
+        def forward(x, by):
             return x * by, x.sum()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.by = inputs[1]
+            ctx.save_for_forward(inputs[0])
 
         @staticmethod
         def jvp(ctx, t, _):
@@ -111,8 +114,8 @@ def test_a_custom_function_says_its_tangent():
 
     _, (scaled, total) = rushlight.func.jvp(lambda x: Scale.apply(x, 3), (POINT,), (rushlight.ones(2),))
     assert scaled.tolist() == [3.0, 3.0] and total.item() == 2.0
-    with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
-        rushlight.func.jvp(Silent.apply, (POINT,), (WAY,))
+    with pytest.raises(NotImplementedError, match="You must implement the jvp function"), fwAD.dual_level():
+        Silent.apply(fwAD.make_dual(POINT, WAY))
 
 
 def test_linearize_calls_the_function_once():
@@ -446,3 +449,84 @@ def test_mapped_tensors_print():
         "BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n"
         "        tensor([[0, 1]])\n    )\n)",
     ]
+
+
+def test_tensors_inside_transforms_print_as_wrapped():
+    func, texts = rushlight.func, []
+
+    def inside(v):
+        texts.append(repr(v))
+        return v.sum()
+
+    rows = rushlight.arange(6.0).reshape(2, 3)
+    func.vmap(inside, in_dims=1)(rows)
+    func.grad(lambda v: inside(v * 2))(POINT)
+    func.vmap(func.grad(inside))(rows[:, :1])
+    func.hessian(inside)(POINT)
+    plain = "tensor([1., 2.])"
+    assert texts == [  # PyTorch's
+        "BatchedTensor(lvl=1, bdim=1, value=\n    tensor([[0., 1., 2.],\n            [3., 4., 5.]])\n)",
+        "GradTrackingTensor(lvl=1, value=\n    tensor([2., 4.])\n)",
+        "GradTrackingTensor(lvl=2, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n"
+        "        tensor([[0.],\n                [3.]])\n    )\n)",
+        f"GradTrackingTensor(lvl=3, value=\n    GradTrackingTensor(lvl=2, value=\n        {plain}\n    )\n)",
+    ]
+
+
+def test_a_function_says_what_a_transform_lacks():
+    class Square(rushlight.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    class Mapped(Square):
+        generate_vmap_rule = True
+
+    class Old(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+    func = rushlight.func
+    assert func.jacrev(Square.apply)(POINT).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert func.vmap(func.grad(Mapped.apply))(POINT).tolist() == [2.0, 4.0]
+    for transform in (func.vmap(Square.apply), func.vmap(func.grad(Square.apply))):
+        with pytest.raises(RuntimeError, match="You tried to vmap over Square, but it does not have vmap support"):
+            transform(POINT)
+    for transform in (func.vmap(Old.apply), func.grad(Old.apply), func.jacrev(Old.apply)):
+        with pytest.raises(RuntimeError, match="must override the setup_context staticmethod"):
+            transform(POINT)
+    assert Old.apply(POINT).tolist() == [1.0, 4.0]
+
+
+def test_what_does_not_depend_on_the_point_has_a_jacobian_of_zeros():
+    func = rushlight.func
+    first, second = func.jacrev(lambda x: (rushlight.ones(1), x * 2))(POINT)
+    assert first.tolist() == [[0.0, 0.0]] and second.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert func.vjp(lambda x: rushlight.ones(2), POINT)[1](POINT)[0].tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="Expected primal to be floating point or complex"):
+        func.jacfwd(lambda x: x.sum())(rushlight.arange(3))
+
+
+def test_vmap_over_the_ends_of_a_line():
+    line = rushlight.vmap(lambda a: rushlight.linspace(a, 4, 3))(POINT)
+    assert line.tolist() == [[1.0, 2.5, 4.0], [2.0, 3.0, 4.0]]
+    powers = rushlight.vmap(lambda a, b: rushlight.logspace(a, b, 2, base=2, dtype=rushlight.int64))(POINT, POINT + 1)
+    assert powers.tolist() == [[2, 4], [4, 8]]
+
+
+def test_vmap_of_what_counts():
+    found = rushlight.vmap(lambda x: rushlight.nonzero_static(x, size=2, fill_value=7))(rushlight.eye(2))
+    assert found.tolist() == [[[0], [7]], [[1], [7]]]
+    counts = rushlight.tensor([[1, 2], [2, 1]])
+    assert rushlight.vmap(rushlight.repeat_interleave)(counts).tolist() == [[0, 1, 1], [0, 0, 1]]
+    with pytest.raises(RuntimeError, match=r"got \[3\] at entry 0 and \[2\] at entry 1"):
+        rushlight.vmap(rushlight.repeat_interleave)(rushlight.tensor([[1, 2], [1, 1]]))

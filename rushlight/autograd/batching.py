@@ -93,12 +93,12 @@ class Vmap(mode.Mapping):
 
     def outside(self, function, *args):
         """``function(*args)`` as if this level were not on."""
-        before = state.interceptors
-        state.interceptors = tuple(handler for handler in before if handler is not self)
+        before = state.interceptors, state.transforms
+        state.interceptors, state.transforms = (tuple([one for one in stack if one is not self]) for stack in before)
         try:
             return function(*args)
         finally:
-            state.interceptors = before
+            state.interceptors, state.transforms = before
 
     def inside(self, value, dim: int | None):
         """A result made outside, of this level if it has the examples along a dimension; nothing is recorded."""
@@ -115,7 +115,11 @@ class Vmap(mode.Mapping):
         under = self._under(array, self._split, dim)
         if under is not None:
             return under
-        return batched_engine().Batched(namespace_of(array).moveaxis(array, dim, 0) if dim else array, self)
+        if not dim:
+            return batched_engine().Batched(array, self)
+        made = batched_engine().Batched(namespace_of(array).moveaxis(array, dim, 0), self)
+        made.shown = dim
+        return made
 
     def _joined(self, array, dim: int):
         under = self._under(array, self._joined, dim)

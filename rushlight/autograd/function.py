@@ -95,6 +95,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _serves_transforms = False  # without being asked for ``setup_context`` or ``vmap``
     _context_cls: type
     _backward_cls: type
 
@@ -163,6 +164,8 @@ class Function:
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             args = _bound(cls.forward, (None, *args), kwargs, defaults=False)[1:]
+        if mode.state.transforms and not cls._serves_transforms:
+            _check_transforms(cls, separate)
         for a in args:
             if isinstance(a, Tensor):
                 a._sync()
@@ -202,6 +205,32 @@ class Function:
         return result
 
 
+_DETAILS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+def _check_transforms(cls, separate) -> None:
+    """In a transform of ``func``: has the class what that needs?"""
+    if not separate:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+            f"override the setup_context staticmethod. {_DETAILS}"
+        )
+    if not any(isinstance(one, mode.Mapping) for one in mode.state.transforms):
+        return
+    own = cls.vmap is not Function.vmap
+    if own and cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            f"ambiguity. {_DETAILS}"
+        )
+    if not own and not cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            f"the vmap staticmethod or set generate_vmap_rule=True. {_DETAILS}"
+        )
+
+
 class VmapInfo(NamedTuple):
     """What ``Function.vmap`` is told."""
 
@@ -213,12 +242,6 @@ def _mapped_forward(cls, args):
     """How ``forward`` runs in a ``vmap``: as it is, its operators being mapped, or by the ``vmap`` of its class."""
     if cls.vmap is Function.vmap:
         return cls.forward
-    if cls.generate_vmap_rule:
-        raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
-            "ambiguity. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-        )
     arrays = [a._array for a in args if isinstance(a, Tensor)]
     level = next((one for one in reversed(mode.maps()) if any(one.holds(a) for a in arrays)), None)
     return cls.forward if level is None else functools.partial(_by_own_vmap, cls, level)

@@ -22,6 +22,7 @@ class _State(threading.local):
     grad = True  # record gradients?
     inference = False
     interceptors: tuple = ()  # innermost last; see ``intercepting``
+    transforms: tuple = ()  # of ``func``, innermost last: what they begin with; see ``transforming``
     saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
     writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
@@ -295,6 +296,23 @@ class Differentiating:
 
     def give(self, t, tangent) -> None:
         raise NotImplementedError
+
+
+class transforming:
+    """A block inside a transform of ``func``: custom Functions ask for it, and so does who prints a tensor.
+
+    It is a ``vmap``'s level, a level of forward mode, or, of a backward pass, the nodes of the tensors it leads to.
+    """
+
+    def __init__(self, transform):
+        self._transform = transform
+
+    def __enter__(self):
+        self._outer = state.transforms
+        state.transforms = (*self._outer, self._transform)
+
+    def __exit__(self, *_):
+        state.transforms = self._outer
 
 
 class Mapping:

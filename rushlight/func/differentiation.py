@@ -7,7 +7,7 @@ import math
 
 from ..autograd.batching import unit_vectors
 from ..autograd.grad import grad as _grad
-from ..autograd.mode import carry, enable_grad, fresh, levels
+from ..autograd.mode import carry, enable_grad, fresh, levels, transforming
 from ..autograd.registry import differentiable
 from ..autograd.tangents import Tangents, outside, zeros_like
 from ..tensor import Tensor
@@ -39,14 +39,10 @@ def grad_and_value(func, argnums=0, has_aux=False):
     def wrapped(*args, **kwargs):
         with enable_grad():
             chosen, points, args = _fresh(args, argnums)
-            out = func(*args, **kwargs)
+            with _tracking(points):
+                out = func(*args, **kwargs)
             value, aux = out if has_aux else (out, None)
-            if not isinstance(value, Tensor) or value.ndim:
-                raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got "
-                    + (f"tensor with {value.ndim} dims" if isinstance(value, Tensor) else f"{type(value)}")
-                    + ". Maybe you wanted to use the vjp or jacrev APIs instead?"
-                )
+            _check_scalar(value)
             leaves = list(_leaves(points))
             grads = iter(_close(_differentiate(value, leaves), leaves))
             gradient = _rebuild(chosen, grads)
@@ -57,22 +53,37 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapped
 
 
+def _check_scalar(value) -> None:
+    call = "grad_and_value(f)(*args): Expected f(*args) to return a"
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"{call} Tensor, got {type(value)}")
+    if value.ndim:
+        raise RuntimeError(
+            f"{call} scalar Tensor, got tensor with {value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs "
+            "instead?"
+        )
+
+
 def vjp(func, *primals, has_aux=False):
     """``(func(*primals), f)`` where ``f(v)`` is ``vᵀ J`` for each of the primals."""
     with enable_grad():
         chosen, points, args = _fresh(primals, tuple(range(len(primals))))
-        out = func(*args)
+        with _tracking(points):
+            out = func(*args)
         out, aux = _split(out, has_aux, "vjp(f, *primals)")
         _check_outputs(out, "vjp(f, *primals)")
     leaves, outputs = list(_leaves(points)), list(_leaves(out))
 
     def pull(*cotangents):
         v = list(_leaves(cotangents if len(cotangents) > 1 else cotangents[0]))
+        moved = [(y, g) for y, g in zip(outputs, v) if y.requires_grad]  # others are the same whatever the primals are
         with enable_grad():
             graph = _is_recorded([*outputs, *v], leaves)
-            grads = _grad(
-                outputs, leaves, v, retain_graph=True, create_graph=graph, allow_unused=True, materialize_grads=True
-            )
+            grads = [zeros_like(t) for t in leaves]
+            if moved:
+                ys, gs = zip(*moved)
+                grads = _grad(ys, leaves, gs, retain_graph=True, create_graph=graph, allow_unused=True,
+                              materialize_grads=True)  # fmt: skip
         return _rebuild(chosen, iter(_close(list(grads), leaves)))
 
     result = _rebuild(out, iter(_close(outputs, leaves)))
@@ -92,7 +103,8 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
             points = _map(differentiable.alias, primals)
         for point, tangent in zip(_leaves(points), _leaves(tangents)):
             level.give(point, tangent)
-        out = func(*points)
+        with transforming(level):
+            out = func(*points)
         out, aux = _split(out, has_aux, "jvp(f, primals, tangents)")
         _check_outputs(out, "jvp(f, primals, tangents)")
         result = _map(functools.partial(_primal, level), out), _map(functools.partial(_tangent, level, strict), out)
@@ -121,6 +133,9 @@ def _check_pairs(primals, tangents) -> None:
             if not isinstance(t, Tensor):
                 raise RuntimeError(f"{call}: Expected {what} to only contain Tensors, got {type(t)}")
     for point, direction in zip(points, directions):
+        for what, t in (("primal", point), ("tangent", direction)):
+            if not (t.dtype.is_floating_point or t.dtype.is_complex):
+                raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
         if point.shape != direction.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
@@ -301,6 +316,10 @@ def _fresh(args, argnums):
     chosen = tuple(args[i] for i in places)
     structure = chosen if isinstance(argnums, tuple) else chosen[0]
     return structure, chosen, args
+
+
+def _tracking(points):
+    return transforming(frozenset([t._node for t in _leaves(points)]))
 
 
 def _alias(t):

@@ -51,7 +51,7 @@ def sliced() -> dict:
 
 def _run(func, args, kwargs, mapped, size, out_dims, randomness, name):
     level = Vmap(size, randomness)
-    with mode.intercepting(level):
+    with mode.intercepting(level), mode.transforming(level):
         entered = [t if dim is None else level.enter(t, dim) for t, dim in mapped]
         result = func(*_rebuild(args, iter(entered)), **kwargs)
     level.close()

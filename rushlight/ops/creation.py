@@ -432,6 +432,8 @@ def range_(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, r
 def linspace(start, end, steps, *, dtype, device):
     """``steps`` numbers from ``start`` to ``end``, evenly apart."""
     start, end, steps, dtype = _spaced("linspace", start, end, steps, dtype)
+    if xp := _unknown(start, end):
+        return xp.astype(_linspace_of(xp, start, end, steps, dtype), dtype.numpy)
     return on_device(_linspace(start, end, steps, dtype), device)
 
 
@@ -440,6 +442,9 @@ def logspace(start, end, steps, base=10.0, *, dtype, device):
     """``steps`` powers of ``base``, whose exponents go evenly from ``start`` to ``end``."""
     start, end, steps, dtype = _spaced("logspace", start, end, steps, dtype)
     base = number("logspace", "base", 4, base)
+    if xp := _unknown(start, end):
+        exponents = _linspace_of(xp, start, end, steps, dtype)
+        return xp.astype(xp.power(xp.asarray(base, exponents.dtype), exponents), dtype.numpy)
     if not (dtype.is_floating_point or dtype.is_complex):
         return on_device(_integer_powers(start, end, steps, base, dtype), device)
     wide = dtypes.complex128 if dtype.is_complex else dtypes.float64
@@ -459,14 +464,33 @@ def _integer_powers(start, end, steps, base, dtype) -> np.ndarray:
     return np.where(np.abs(powers) < 2.0**63, powers, 0.0).astype(np.int64).astype(dtype.numpy)
 
 
+def _unknown(*ends):
+    """The engine of an end whose value nobody knows: ``vmap`` maps over it, or a program is compiled."""
+    return next((namespace_of(v) for v in ends if hasattr(v, "dtype")), None)
+
+
+def _linspace_of(xp, start, end, steps, dtype):
+    """As ``_linspace``, of ends that are arrays; in double precision."""
+    inexact = dtype.is_floating_point or dtype.is_complex
+    kind = np.dtype(np.complex128 if dtype.is_complex else np.float64)
+    start, end = (xp.asarray(v, v.dtype if hasattr(v, "dtype") else None) for v in (start, end))
+    if not inexact:
+        start, end = xp.trunc(start), xp.trunc(end)
+    start, end = xp.astype(start, kind), xp.astype(end, kind)
+    index = np.arange(steps)
+    step = (end - start) / max(steps - 1, 1)
+    return xp.where(index < max(steps // 2, 1), start + step * index, end - step * (steps - 1 - index))
+
+
 def _spaced(name, start, end, steps, dtype):
-    start, end = number(name, "start", 1, start), number(name, "end", 2, end)
+    ends = (("start", 1, start), ("end", 2, end))
+    start, end = (v._array if _is_unknown(v) else number(name, what, place, v) for what, place, v in ends)
     if not _is_int(steps):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    complex_ends = isinstance(start, complex) or isinstance(end, complex)
+    complex_ends = any(np.iscomplexobj(v) if not hasattr(v, "dtype") else v.dtype.kind == "c" for v in (start, end))
     if dtype is None:
         dtype = dtypes.get_default_dtype().to_complex() if complex_ends else dtypes.get_default_dtype()
     elif complex_ends and not dtype.is_complex:
@@ -798,6 +822,15 @@ def number(function: str, name: str, position: int, value):
     if isinstance(value, (np.generic, int, float, complex)):
         return value.item() if isinstance(value, np.generic) else value
     raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Number, not {type(value).__name__}")
+
+
+def _is_unknown(value) -> bool:
+    return (
+        isinstance(value, Tensor)
+        and value.ndim == 0
+        and value._array.__class__ is not np.ndarray
+        and namespace_of(value._array).is_traced(value._array)
+    )
 
 
 def _is_int(value) -> bool:

@@ -545,10 +545,13 @@ def nonzero_static(input, *, size, fill_value=-1):
     """``nonzero`` with ``size`` rows: cut off, or filled up."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    rows = np.asarray(nonzero(input)._array)[:size]
-    filled = np.full((size, input._array.ndim), fill_value, np.int64)
-    filled[: len(rows)] = rows
-    return wrap(namespace_of(input._array).asarray(filled))
+    chosen = (input != 0).reshape(-1)
+    first = chosen.logical_not().byte().argsort(stable=True)  # those that are not zero, in their order
+    shape = [max(n, 1) for n in input._array.shape] or [1]
+    rows = PUBLIC["stack"](unravel_index(first, shape), -1)[:size, : input._array.ndim]
+    many = PUBLIC["arange"](len(rows), device=input.device) < chosen.sum()
+    rows = PUBLIC["where"](many.unsqueeze(-1), rows, fill_value)
+    return PUBLIC["cat"]([rows, rows.new_full((size - len(rows), rows._array.shape[1]), fill_value)])
 
 
 @public(out=False)
@@ -590,12 +593,19 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     return input.index_select(axis, _repeated_positions(repeats.reshape(-1), output_size))
 
 
+def _has_values_below(array) -> bool:
+    """Is it mapped over by ``vmap``, and can it be looked at example by example?"""
+    while hasattr(array, "inner"):
+        array = array.inner
+    return array.__class__ is _ndarray
+
+
 def _repeated_positions(repeats, output_size):
     if repeats._array.dtype.kind not in "iu":
         raise RuntimeError("repeats has to be Long or Int tensor")
     if repeats._array.dtype not in (np.int32, np.int64):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(repeats.dtype)}'")
-    if output_size is None:
+    if output_size is None and not _has_values_below(repeats._array):
         _refuse_traced(repeats, "repeat_interleave (without output_size)")
     array = repeats._array
     expect(array, lambda r: r >= 0)

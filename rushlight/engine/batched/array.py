@@ -22,7 +22,8 @@ class Unbatchable(RuntimeError):
 class Batched(Operators):
     """An array as one example of ``level`` sees it; if not ``mapped``, all examples see the same."""
 
-    __slots__ = ("inner", "level", "mapped", "shape", "dtype")
+    __slots__ = ("inner", "level", "mapped", "shape", "dtype", "shown")
+    shown: int  # where the examples were in the tensor that was mapped over, if not first: to print it
 
     def __init__(self, inner, level, mapped=True):
         self.inner, self.level, self.mapped = inner, level, mapped

@@ -99,6 +99,10 @@ def _stacked(engine, found):
         return _like(first, [_stacked(engine, [f[i] for f in found]) for i in range(len(first))])
     if first is None or not hasattr(first, "dtype"):
         return first
+    for i, f in enumerate(found):
+        if f.shape != first.shape:
+            sizes = f"got {list(first.shape)} at entry 0 and {list(f.shape)} at entry {i}"
+            raise RuntimeError(f"stack expects each tensor to be equal size, but {sizes}")
     return engine.stack([np.asarray(f) if isinstance(f, np.generic) else f for f in found])
 
 
