@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 _KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x", "hardsigmoid": "x", "hardswish": "x"}
+_KEPT |= {"log_sigmoid": "x", "mish": "x"}
 _NUMBERS = {"leaky_relu": ("negative_slope",), "hardtanh": ("low", "high")}  # of x
+_NUMBERS |= {"elu": ("alpha", "scale", "input_scale"), "softplus": ("beta", "threshold")}
 
 
 def install(library, bodies, backward) -> None:
@@ -55,7 +57,8 @@ def _forward_with(kernel, plain, numbers):
     def forward(xp, x, **static):
         try:
             out = np.empty(x.shape, x.dtype)
-            kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, *[static[name] for name in numbers])
+            given = [static.get(name, 1.0) for name in numbers]  # a scale is 1 if it is not given
+            kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, *given)
             return out
         except TypeError:
             return plain(xp, x, **static)

@@ -102,9 +102,59 @@ RL_INLINE real silu_slope_of(real x)
     return s + x * slope;
 }
 
-/* The first and second number of a call. */
+/* log(1 + exp(x)), which is infinite where exp(x) is */
+RL_INLINE real log1p_exp(real x)
+{
+    real y = (x > 0 ? x : 0) + rl_log1p(rl_exp_below(-rl_abs(x)));
+    return x > EXP_FINITE ? INFINITY : y;
+}
+
+RL_INLINE real softplus_of(real x, real beta, real threshold)
+{
+    real scaled = x * beta, soft = log1p_exp(scaled) / beta;
+    return scaled > threshold ? x : soft;
+}
+
+RL_INLINE real softplus_slope_of(real x, real g, real beta, real threshold)
+{
+    real scaled = x * beta, soft = g * sigmoid_of(scaled);
+    return scaled > threshold ? g : soft;
+}
+
+RL_INLINE real log_sigmoid_of(real x) { return (x < 0 ? x : 0) - rl_log1p(rl_exp_below(-rl_abs(x))); }
+
+/* tanh(log(1 + exp(x))) as a fraction of e = exp(-|x|): (1 + 2e) / (1 + 2e + 2e²), or, below 0, (e² + 2e) / (e² + 2e + 2) */
+RL_INLINE real mish_of(real x)
+{
+    real e = rl_exp_below(-rl_abs(x)), top = x < 0 ? e * (e + 2) : 1 + 2 * e, rest = x < 0 ? 2 : 2 * e * e;
+    return x * (top / (top + rest));
+}
+
+/* With t for that fraction t + x sigmoid(x) (1 - t²), where neither factor is found by a difference. */
+RL_INLINE real mish_slope_of(real x)
+{
+    real e = rl_exp_below(-rl_abs(x)), top = x < 0 ? e * (e + 2) : 1 + 2 * e, rest = x < 0 ? 2 : 2 * e * e;
+    real over = 1 / (top + rest);
+    return (top + x * (4 * (x < 0 ? e : e * e) * (1 + e) * over)) * over;
+}
+
+/* Where x is 0 it stays, with its sign. */
+RL_INLINE real elu_of(real x, real below, real above, real input_scale)
+{
+    real curved = rl_expm1_of_any((x < 0 ? x : 0 * x) * input_scale) * below;
+    return x >= 0 ? x * above : curved;
+}
+
+RL_INLINE real elu_slope_of(real x, real g, real below, real above, real input_scale)
+{
+    real curved = rl_exp((x < 0 ? x : 0) * input_scale) * below;
+    return x <= 0 ? g * curved : g * above;
+}
+
+/* The first numbers of a call. */
 #define FIRST ((real)c->number[0])
 #define SECOND ((real)c->number[1])
+#define THIRD ((real)c->number[2])
 
 RL_INLINE real between(real x, real low, real high)
 {
@@ -136,6 +186,14 @@ OF_ONE(hardsigmoid, between(x + 3, 0, 6) / 6)
 OF_TWO(hardsigmoid_slope, x > -3 && x < 3 ? g / 6 : 0)
 OF_ONE(hardswish, x * between(x + 3, 0, 6) / 6)
 OF_TWO(hardswish_slope, x <= -3 ? 0 : x < 3 ? g * (x / 3 + HALF) : g)
+OF_ONE(elu, elu_of(x, (real)(c->number[0] * c->number[1]), SECOND, THIRD)) /* alpha, scale, input_scale */
+OF_TWO(elu_slope, elu_slope_of(x, g, (real)(c->number[0] * c->number[1] * c->number[2]), SECOND, THIRD))
+OF_ONE(softplus, softplus_of(x, FIRST, SECOND))
+OF_TWO(softplus_slope, softplus_slope_of(x, g, FIRST, SECOND))
+OF_ONE(log_sigmoid, log_sigmoid_of(x))
+OF_TWO(log_sigmoid_slope, sigmoid_of(-x) * g)
+OF_ONE(mish, mish_of(x))
+OF_TWO(mish_slope, mish_slope_of(x) * g)
 
 RL_FAMILY(activations) = {
     {"relu", "xy", relu},
@@ -159,5 +217,13 @@ RL_FAMILY(activations) = {
     {"hardsigmoid_slope", "xxy", hardsigmoid_slope},
     {"hardswish", "xy", hardswish},
     {"hardswish_slope", "xxy", hardswish_slope},
+    {"elu", "xy ddd", elu},
+    {"elu_slope", "xxy ddd", elu_slope},
+    {"softplus", "xy dd", softplus},
+    {"softplus_slope", "xxy dd", softplus_slope},
+    {"log_sigmoid", "xy", log_sigmoid},
+    {"log_sigmoid_slope", "xxy", log_sigmoid_slope},
+    {"mish", "xy", mish},
+    {"mish_slope", "xxy", mish_slope},
     RL_END,
 };

@@ -13,6 +13,7 @@
 #define BIAS 1023
 #define EXP_LEAST (-746) /* exp of less is 0 */
 #define EXP_MOST 710     /* exp of more is infinite */
+#define EXP_FINITE 709.782712893384 /* exp of more is infinite, exactly */
 #define EXP_NORMAL (-708.0) /* exp of less is no normal number, or soon will be */
 #define TANH_MOST 22     /* tanh of more is 1 */
 #else
@@ -24,6 +25,7 @@
 #define BIAS 127
 #define EXP_LEAST (-104)
 #define EXP_MOST 89
+#define EXP_FINITE 88.7228394f
 #define EXP_NORMAL (-87.0f)
 #define TANH_MOST 10
 #endif
@@ -114,6 +116,36 @@ RL_INLINE real rl_expm1(real x)
     real r = rl_reduce(x, &n);
     real scale = rl_power_of_two(n);
     return scale * (r + r * r * rl_exp_rest(r)) + (scale - 1);
+}
+
+/* exp(x) - 1 of anything. The lower bound leaves -1, and 2 to the -n stays a normal number. */
+RL_INLINE real rl_expm1_of_any(real x)
+{
+    x = x < EXP_NORMAL ? EXP_NORMAL : x;
+    x = x > EXP_MOST ? EXP_MOST : x;
+    whole n;
+    real r = rl_reduce(x, &n);
+    whole half = n >> 1, least = n < FRACTION_BITS + 8 ? n : FRACTION_BITS + 8; /* what is less does not count beside 1 */
+    real y = (1 - rl_power_of_two(-least)) + (r + r * r * rl_exp_rest(r));
+    return y * rl_power_of_two(half) * rl_power_of_two((whole)(n - half));
+}
+
+/* log(1 + x), 0 ≤ x ≤ 1. Above √2 - 1 it is log 2 + log(1 + f), f = (x - 1) / 2; then 2 artanh of f / (2 + f), a series. */
+RL_INLINE real rl_log1p(real x)
+{
+    int upper = x > (real)0.41421356237309503;
+    real f = upper ? (x - 1) / 2 : x;
+    real s = f / (2 + f), s2 = s * s;
+#ifdef RL_DOUBLE
+    real s4 = s2 * s2, s8 = s4 * s4;
+    real low = (1.0 / 3 + s2 * (1.0 / 5)) + (1.0 / 7 + s2 * (1.0 / 9)) * s4;
+    real high = (1.0 / 11 + s2 * (1.0 / 13)) + (1.0 / 15 + s2 * (1.0 / 17)) * s4;
+    real rest = low + (high + (1.0 / 19 + s2 * (1.0 / 21)) * s8) * s8;
+#else
+    real rest = (1.0f / 3 + s2 * (1.0f / 5)) + (1.0f / 7 + s2 * (1.0f / 9)) * (s2 * s2);
+#endif
+    real y = 2 * s + 2 * s * s2 * rest;
+    return upper ? y + (real)0.69314718055994530942 : y;
 }
 
 RL_INLINE real rl_tanh(real x)
