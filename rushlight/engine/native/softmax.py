@@ -1,6 +1,8 @@
-"""Softmax, its logarithm and the loss of log-probabilities by kernels, over the last axis."""
+"""Softmax, its logarithm and the loss of log-probabilities by kernels."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -20,16 +22,19 @@ def install(library, bodies, backward) -> None:
     backward["nll_loss"] = _nll_backward(backward["nll_loss"])
 
 
-def _last(x, axis) -> bool:
-    return x.ndim > 0 and axis in (-1, x.ndim - 1)
+def _sizes(x, axis):
+    """How many elements there are along ``axis``, and within each of them."""
+    if axis == -1 or axis == x.ndim - 1:
+        return x.shape[-1], 1
+    return x.shape[axis], math.prod(x.shape[axis % x.ndim + 1 :])
 
 
 def _forward(kernel, plain):
     def forward(xp, x, *, axis):
-        if _last(x, axis):
+        if x.ndim:
             try:
                 out = np.empty(x.shape, x.dtype)
-                kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, x.shape[-1])
+                kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x), out, *_sizes(x, axis))
                 return out
             except TypeError:
                 pass
@@ -56,11 +61,11 @@ def _backward(kernel):
 
 def _by(kernel, g, y, axis):
     """None where the kernel does not take the arrays."""
-    if g.shape != y.shape or not _last(y, axis):
+    if g.shape != y.shape or not y.ndim:
         return None
     try:
         out = np.empty(y.shape, y.dtype)
-        kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (g, y)], out, y.shape[-1])
+        kernel(*[a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (g, y)], out, *_sizes(y, axis))
         return out
     except TypeError:
         return None

@@ -30,6 +30,8 @@
 #define TANH_MOST 10
 #endif
 
+#define ROOT_2 ((real)1.41421356237309504880)
+
 RL_INLINE real rl_abs(real x) { return (real)__builtin_fabs(x); }
 
 RL_INLINE real rl_copysign(real size, real sign) { return (real)__builtin_copysign(size, sign); }
@@ -130,22 +132,36 @@ RL_INLINE real rl_expm1_of_any(real x)
     return y * rl_power_of_two(half) * rl_power_of_two((whole)(n - half));
 }
 
-/* log(1 + x), 0 ≤ x ≤ 1. Above √2 - 1 it is log 2 + log(1 + f), f = (x - 1) / 2; then 2 artanh of f / (2 + f), a series. */
-RL_INLINE real rl_log1p(real x)
+/* log(1 + f), 1 + f between √½ and √2: 2 artanh of f / (2 + f), a series. */
+RL_INLINE real rl_log_near_one(real f)
 {
-    int upper = x > (real)0.41421356237309503;
-    real f = upper ? (x - 1) / 2 : x;
-    real s = f / (2 + f), s2 = s * s;
+    real s = f / (2 + f), s2 = s * s, s4 = s2 * s2;
 #ifdef RL_DOUBLE
-    real s4 = s2 * s2, s8 = s4 * s4;
+    real s8 = s4 * s4;
     real low = (1.0 / 3 + s2 * (1.0 / 5)) + (1.0 / 7 + s2 * (1.0 / 9)) * s4;
     real high = (1.0 / 11 + s2 * (1.0 / 13)) + (1.0 / 15 + s2 * (1.0 / 17)) * s4;
     real rest = low + (high + (1.0 / 19 + s2 * (1.0 / 21)) * s8) * s8;
 #else
-    real rest = (1.0f / 3 + s2 * (1.0f / 5)) + (1.0f / 7 + s2 * (1.0f / 9)) * (s2 * s2);
+    real rest = (1.0f / 3 + s2 * (1.0f / 5)) + (1.0f / 7 + s2 * (1.0f / 9)) * s4;
 #endif
-    real y = 2 * s + 2 * s * s2 * rest;
-    return upper ? y + (real)0.69314718055994530942 : y;
+    return 2 * s + 2 * s * s2 * rest;
+}
+
+/* log(1 + x), 0 ≤ x ≤ 1; 1 + x itself would lose digits. */
+RL_INLINE real rl_log1p(real x)
+{
+    int upper = x > ROOT_2 - 1;
+    real y = rl_log_near_one(upper ? (x - 1) / 2 : x);
+    return upper ? y + LN2_HIGH + LN2_LOW : y;
+}
+
+/* The logarithm of a normal number above 0, or of NaN, which stays. */
+RL_INLINE real rl_log(real x)
+{
+    natural from_root = (natural)rl_bits(x) - (natural)rl_bits(ROOT_2 / 2);
+    whole n = (whole)from_root >> FRACTION_BITS;
+    real m = rl_from_bits((whole)((natural)rl_bits(x) - ((natural)n << FRACTION_BITS)));
+    return (real)n * LN2_HIGH + ((real)n * LN2_LOW + rl_log_near_one(m - 1)) + (x - x);
 }
 
 RL_INLINE real rl_tanh(real x)

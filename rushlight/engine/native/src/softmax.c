@@ -1,6 +1,14 @@
 /* Softmax and its logarithm. Rows lie in memory, or, where softmax is not over the last axis, in columns. */
 #include "approximations.h"
 
+/* What is done with a row of n numbers: out is made of a, and of b where there is one. */
+typedef void row_body(const real *restrict a, const real *restrict b, real *restrict out, long n);
+
+/* The same for some columns side by side, at most WIDTH of them; the numbers of one lie `apart`. */
+typedef void strip_body(const real *restrict a, const real *restrict b, real *restrict out, long n, long apart, long width);
+
+enum { WIDTH = 128, STRETCH = 64 }; /* columns at a time; numbers that are added one by one */
+
 /* -- rows ------------------------------------------------------------------------------------------------------------- */
 
 /* NaN loses, but shows up in what is computed with it. */
@@ -13,89 +21,160 @@ static real largest(const real *x, long n)
     return most;
 }
 
-static void softmax_piece(void *context, long begin, long end)
+static void softmax_row(const real *restrict x, const real *restrict none, real *restrict y, long n)
 {
-    const rl_call *c = context;
-    long n = c->integer[0];
-    for (long row = begin; row < end; row++) {
-        const real *restrict x = (const real *)c->array[0] + row * n;
-        real *restrict y = (real *)c->array[1] + row * n;
-        real most = largest(x, n), total = 0;
-        RL_SUM(total)
-        for (long i = 0; i < n; i++) {
-            y[i] = rl_exp_below(x[i] - most);
-            total += y[i];
-        }
-        real factor = 1 / total;
-        RL_SIMD
-        for (long i = 0; i < n; i++)
-            y[i] *= factor;
+    real most = largest(x, n), total = 0;
+    RL_SUM(total)
+    for (long i = 0; i < n; i++) {
+        y[i] = rl_exp_below(x[i] - most);
+        total += y[i];
+    }
+    real factor = 1 / total;
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        y[i] *= factor;
+}
+
+static void softmax_slope_row(const real *restrict g, const real *restrict y, real *restrict out, long n)
+{
+    real along = 0;
+    RL_SUM(along)
+    for (long i = 0; i < n; i++)
+        along += g[i] * y[i];
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        out[i] = (g[i] - along) * y[i];
+}
+
+static void log_softmax_row(const real *restrict x, const real *restrict none, real *restrict y, long n)
+{
+    real most = largest(x, n), total = 0;
+    RL_SUM(total)
+    for (long i = 0; i < n; i++)
+        total += rl_exp_below(x[i] - most);
+    real shift = (real)log(total);
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        y[i] = x[i] - most - shift;
+}
+
+static void log_softmax_slope_row(const real *restrict g, const real *restrict y, real *restrict out, long n)
+{
+    real total = 0;
+    RL_SUM(total)
+    for (long i = 0; i < n; i++)
+        total += g[i];
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        out[i] = g[i] - rl_exp_below(y[i]) * total;
+}
+
+/* -- columns ---------------------------------------------------------------------------------------------------------- */
+
+/* The loop that follows is over the columns j, k is the place of each one's element i. */
+#define EACH_ROW for (long i = 0, k = 0; i < n; i++, k += apart)
+#define EACH_COLUMN                                                                                                    \
+    RL_SIMD                                                                                                            \
+    for (long j = 0; j < width; j++)
+
+/* total[j] = the sum of a formula of k + j, in stretches */
+#define SUM_COLUMNS(total, formula)                                                                                    \
+    for (long first = 0; first < n; first += STRETCH) {                                                                \
+        long last = n - first < STRETCH ? n : first + STRETCH;                                                         \
+        real part[WIDTH] = {0};                                                                                        \
+        for (long i = first, k = first * apart; i < last; i++, k += apart)                                             \
+            EACH_COLUMN part[j] += formula;                                                                            \
+        EACH_COLUMN total[j] = first ? total[j] + part[j] : part[j];                                                   \
+    }
+
+static void largest_of_columns(const real *restrict x, real *restrict most, long n, long apart, long width)
+{
+    EACH_COLUMN most[j] = -INFINITY;
+    EACH_ROW EACH_COLUMN most[j] = x[k + j] > most[j] ? x[k + j] : most[j];
+}
+
+static void softmax_strip(const real *restrict x, const real *restrict none, real *restrict y, long n, long apart,
+                          long width)
+{
+    real most[WIDTH], total[WIDTH];
+    largest_of_columns(x, most, n, apart, width);
+    SUM_COLUMNS(total, (y[k + j] = rl_exp_below(x[k + j] - most[j])))
+    EACH_COLUMN total[j] = 1 / total[j];
+    EACH_ROW EACH_COLUMN y[k + j] *= total[j];
+}
+
+static void softmax_slope_strip(const real *restrict g, const real *restrict y, real *restrict out, long n, long apart,
+                                long width)
+{
+    real along[WIDTH];
+    SUM_COLUMNS(along, g[k + j] * y[k + j])
+    EACH_ROW EACH_COLUMN out[k + j] = (g[k + j] - along[j]) * y[k + j];
+}
+
+static void log_softmax_strip(const real *restrict x, const real *restrict none, real *restrict y, long n, long apart,
+                              long width)
+{
+    real most[WIDTH], total[WIDTH];
+    largest_of_columns(x, most, n, apart, width);
+    SUM_COLUMNS(total, rl_exp_below(x[k + j] - most[j]))
+    EACH_COLUMN total[j] = rl_log(total[j]);
+    EACH_ROW EACH_COLUMN y[k + j] = x[k + j] - most[j] - total[j];
+}
+
+static void log_softmax_slope_strip(const real *restrict g, const real *restrict y, real *restrict out, long n,
+                                    long apart, long width)
+{
+    real total[WIDTH];
+    SUM_COLUMNS(total, g[k + j])
+    EACH_ROW EACH_COLUMN out[k + j] = g[k + j] - rl_exp_below(y[k + j]) * total[j];
+}
+
+/* -- either ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const real *a, *b;
+    real *out;
+    long n, inner, strips;
+    row_body *row;
+    strip_body *strip;
+} job;
+
+static void rows(void *context, long begin, long end)
+{
+    const job *t = context;
+    for (long at = begin * t->n; at < end * t->n; at += t->n)
+        t->row(t->a + at, t->b + at, t->out + at, t->n);
+}
+
+static void strips(void *context, long begin, long end)
+{
+    const job *t = context;
+    for (long which = begin; which < end; which++) {
+        long first = which % t->strips * WIDTH, at = which / t->strips * t->n * t->inner + first;
+        long width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
+        t->strip(t->a + at, t->b + at, t->out + at, t->n, t->inner, width);
     }
 }
 
-static void softmax_slope_piece(void *context, long begin, long end)
+/* The last array, an (outer, n, inner), is made of those before it. Where there is only one, b is not read. */
+static int along_axis(const rl_call *c, int arrays, row_body *row, strip_body *strip)
 {
-    const rl_call *c = context;
-    long n = c->integer[0];
-    for (long row = begin; row < end; row++) {
-        const real *restrict g = (const real *)c->array[0] + row * n, *restrict y = (const real *)c->array[1] + row * n;
-        real *restrict out = (real *)c->array[2] + row * n;
-        real along = 0;
-        RL_SUM(along)
-        for (long i = 0; i < n; i++)
-            along += g[i] * y[i];
-        RL_SIMD
-        for (long i = 0; i < n; i++)
-            out[i] = (g[i] - along) * y[i];
-    }
-}
-
-static void log_softmax_piece(void *context, long begin, long end)
-{
-    const rl_call *c = context;
-    long n = c->integer[0];
-    for (long row = begin; row < end; row++) {
-        const real *restrict x = (const real *)c->array[0] + row * n;
-        real *restrict y = (real *)c->array[1] + row * n;
-        real most = largest(x, n), total = 0;
-        RL_SUM(total)
-        for (long i = 0; i < n; i++)
-            total += rl_exp_below(x[i] - most);
-        real shift = (real)log(total);
-        RL_SIMD
-        for (long i = 0; i < n; i++)
-            y[i] = x[i] - most - shift;
-    }
-}
-
-static void log_softmax_slope_piece(void *context, long begin, long end)
-{
-    const rl_call *c = context;
-    long n = c->integer[0];
-    for (long row = begin; row < end; row++) {
-        const real *restrict g = (const real *)c->array[0] + row * n, *restrict y = (const real *)c->array[1] + row * n;
-        real *restrict out = (real *)c->array[2] + row * n;
-        real total = 0;
-        RL_SUM(total)
-        for (long i = 0; i < n; i++)
-            total += g[i];
-        RL_SIMD
-        for (long i = 0; i < n; i++)
-            out[i] = g[i] - rl_exp_below(y[i]) * total;
-    }
-}
-
-static int over_rows(const rl_call *c, void (*piece)(void *, long, long))
-{
-    long n = c->integer[0];
-    rl_parallel(piece, (void *)c, n ? c->size[0] / n : 0, rl_rows(2 * n));
+    long n = c->integer[0], inner = c->integer[1], outer = n && inner ? c->size[0] / n / inner : 0;
+    job t = {c->array[0], c->array[arrays - 2], c->array[arrays - 1], n, inner, (inner + WIDTH - 1) / WIDTH, row, strip};
+    if (inner == 1)
+        rl_parallel(rows, &t, outer, rl_rows(2 * n));
+    else
+        rl_parallel(strips, &t, outer * t.strips, rl_rows(2 * n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;
 }
 
-static int softmax(const rl_call *c) { return over_rows(c, softmax_piece); }
-static int softmax_slope(const rl_call *c) { return over_rows(c, softmax_slope_piece); }
-static int log_softmax(const rl_call *c) { return over_rows(c, log_softmax_piece); }
-static int log_softmax_slope(const rl_call *c) { return over_rows(c, log_softmax_slope_piece); }
+#define ALONG_AXIS(name, arrays)                                                                                       \
+    static int name(const rl_call *c) { return along_axis(c, arrays, name##_row, name##_strip); }
+
+ALONG_AXIS(softmax, 2)
+ALONG_AXIS(softmax_slope, 3)
+ALONG_AXIS(log_softmax, 2)
+ALONG_AXIS(log_softmax_slope, 3)
 
 /* -- the loss of log-probabilities ------------------------------------------------------------------------------------ */
 
@@ -139,10 +218,10 @@ static int nll_slope(const rl_call *c)
 }
 
 RL_FAMILY(softmax) = {
-    {"softmax", "xy i", softmax},
-    {"softmax_slope", "xxy i", softmax_slope},
-    {"log_softmax", "xy i", log_softmax},
-    {"log_softmax_slope", "xxy i", log_softmax_slope},
+    {"softmax", "xy ii", softmax},
+    {"softmax_slope", "xxy ii", softmax_slope},
+    {"log_softmax", "xy ii", log_softmax},
+    {"log_softmax_slope", "xxy ii", log_softmax_slope},
     {"nll", "xqx?yy ii", nll},
     {"nll_slope", "qxy i", nll_slope},
     RL_END,
