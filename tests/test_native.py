@@ -112,6 +112,18 @@ def norm(make, shapes, parameters):
     return run
 
 
+def of_images(function, dims, *options, special=False, **named):
+    """Images of odd sizes, in order and channels last."""
+
+    def run(dtype):
+        for shape in ((1, 2, 1, 1, 1), (3, 5, 6, 7, 13), (2, 3, 4, 16, 28), (2, 1, 5, 2, 331)):
+            x = numbers(*shape[: 2 + dims - 1], shape[-1], dtype=dtype, special=special)
+            yield from results(lambda x: function(x, *options, **named), x)
+            yield from results(lambda x: function(x.transpose(1, -1), *options, **named), x)
+
+    return run
+
+
 def cross_entropy(dtype):
     for rows, count in ((1, 1), (5, 7), (64, 10), (300, 257)):
         x, target = numbers(rows, count, dtype=dtype), np.arange(rows) % count
@@ -177,6 +189,16 @@ CASES = {
     ),
 }
 CASES |= {
+    "adaptive_avg_pool1d": of_images(F.adaptive_avg_pool1d, 1, 5),
+    "adaptive_avg_pool2d": of_images(F.adaptive_avg_pool2d, 2, (3, 4)),
+    "adaptive_avg_pool3d": of_images(F.adaptive_avg_pool3d, 3, (5, 2, 3)),
+    "adaptive_max_pool1d": of_images(F.adaptive_max_pool1d, 1, 5, special=True),
+    "adaptive_max_pool2d": of_images(F.adaptive_max_pool2d, 2, (3, 4), special=True),
+    "adaptive_max_pool3d": of_images(F.adaptive_max_pool3d, 3, (5, 2, 3), special=True),
+    "interpolate, linear": of_images(F.interpolate, 1, 37, mode="linear"),
+    "interpolate, bicubic": of_images(F.interpolate, 2, (9, 11), mode="bicubic"),
+    "interpolate, nearest": of_images(F.interpolate, 3, (5, 12, 40)),
+    "pad": of_images(F.pad, 2, (3, 0, 1, 2), mode="replicate"),
     "dropout": dropout,
     "SGD": optimizer("SGD", lr=0.1),
     "SGD, momentum": optimizer("SGD", lr=0.1, momentum=0.9, weight_decay=0.1),
@@ -415,3 +437,16 @@ def test_largest_of_windows(shape, kernel, step, padding, dilation, dtype, speci
     monkeypatch.setattr(windows, "library", None)
     for i, (a, b) in enumerate(zip(found, both(), strict=True)):
         np.testing.assert_allclose(a, b, rtol=1e-5 if i == 2 else 0, atol=1e-5 if i == 2 else 0)
+
+
+# -- adaptive pooling --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, size", [((13, 13), (2, 2)), ((4, 13), (4, 5)), ((1, 200), (1, 3)), ((40, 6), (3, 6))])
+def test_an_infinite_element_reaches_only_the_averages_of_its_windows(shape, size):
+    """By a matrix product, as the plain rule has it, 0 times infinity would be NaN in all of them."""
+    x = rushlight.zeros(1, 1, *shape)
+    x[0, 0, -1, -1] = float("inf")
+    y = F.adaptive_avg_pool2d(x, size)[0, 0]
+    assert y[-1, -1] == float("inf")
+    assert y.flatten()[:-1].abs().sum() == 0

@@ -69,6 +69,7 @@ def test_max_pool_is_its_definition(kernel, stride, padding, dilation, engine):
 def test_the_last_nan_is_the_place():
     data = np.array([[[1.0, np.nan, 2.0, np.nan, 0.0]]])
     assert F.max_pool1d(_tensor(data), 5, return_indices=True)[1].item() == 3
+    assert F.adaptive_max_pool1d(_tensor(data), 1, return_indices=True)[1].item() == 3
 
 
 @pytest.mark.parametrize("stride", [2, 1])

@@ -114,7 +114,7 @@ def largest_of(xp, x, *starts, reach):
     """Flat positions of the largest element of windows that begin at ``starts``.
 
     There are ``starts`` and a ``reach`` for each trailing axis. ``reach`` lists how long each window is (or says it for
-    all); starts are (windows,), or (…, windows) with x's leading axes. Of equals the first is found.
+    all); starts are (windows,), or (…, windows) with x's leading axes. Of equals the first is found, of NaN the last.
     """
     dims = len(starts)
     full = x.shape[x.ndim - dims :]
@@ -134,7 +134,9 @@ def largest_of(xp, x, *starts, reach):
         return xp.zeros((*lead, *size), dtype=np.int64)
     values = xp.gather(_flat(xp, x, dims), xp.reshape(position, shape=(*lead, -1)), axis=x.ndim - dims)
     values = xp.reshape(values, shape=position.shape)
-    best = xp.expand_dims(xp.argmax(values, axis=-1), axis=-1)
+    no_number = xp.isnan(values)
+    last = count - 1 - xp.argmax(xp.flip(no_number, axis=-1), axis=-1)
+    best = xp.expand_dims(xp.where(xp.any(no_number, axis=-1), last, xp.argmax(values, axis=-1)), axis=-1)
     return xp.squeeze(xp.take_along_axis(position, best, axis=-1), axis=-1)
 
 

@@ -34,6 +34,13 @@ class Map(NamedTuple):
     out: int
     options: tuple = ()
 
+    def table(self, transposed, dtype):
+        """(places, weights), (terms, results), the longer axis last; a place past the end stands for no term."""
+        return _table_of(self, transposed, dtype)
+
+    def results(self, transposed):
+        return self.n if transposed else self.out
+
 
 @op(x=lambda xp, g, maps, transposed: xp.resample(g, maps=maps, transposed=not transposed))
 def resample(xp, x, *, maps, transposed=False):
@@ -76,6 +83,18 @@ def _product(xp, x, axis, matrix):
 def _terms(along: Map, transposed: bool):
     index, weight = _TABLES[along.kind](along.n, along.out, *along.options)
     return _transposed(index, weight, along.n) if transposed else (index, weight)
+
+
+@functools.lru_cache(1024)
+def _table_of(along, transposed, dtype):
+    index, weight = _terms(along, transposed)
+    if weight is None:
+        weight = np.ones(index.shape)
+    elif transposed or along.kind == "area":  # others have weights that happen to be 0
+        index = np.where(weight == 0, along.out if transposed else along.n, index)
+    if len(index) > index.shape[1]:
+        index, weight = index.T, weight.T
+    return np.ascontiguousarray(index, np.int64), np.ascontiguousarray(weight, dtype)
 
 
 def _transposed(index, weight, n):

@@ -1,4 +1,5 @@
-/* The largest element of each window of two dimensions, and the gradient that goes back to it. */
+/* The largest element of each window of two dimensions, and the gradient that goes back to it.
+   Windows are alike and step by step (max_windows), or each has bounds of its own (largest_of). */
 #include "approximations.h"
 
 enum { VECTOR = 64 / sizeof(real) };
@@ -124,8 +125,130 @@ static int max_windows_slope(const rl_call *c)
     return RL_OK;
 }
 
+/* -- windows of any sizes --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const real *x, *end;
+    const int64_t *rows, *cols; /* (2, windows along the axis): where each begins, where it ends */
+    int64_t *found;
+    long down, across, height, width;
+    int out_of_memory;
+} grid;
+
+/* The largest element of each column of some rows, and the row it is in: the first of equals, the last of NaN. best and
+   at have room for a vector more; `numbers` follow x. */
+static void largest_of_columns(const real *x, long numbers, long width, long first, long last, real *restrict best,
+                               whole *restrict at)
+{
+    long whole_vectors = (width + VECTOR - 1) / VECTOR * VECTOR;
+    for (long i = first; i < last; i++) {
+        const real *restrict row = x + i * width;
+        long count = i * width + whole_vectors <= numbers ? whole_vectors : width;
+        if (i == first)
+            for (long j = 0; j < count; j++)
+                best[j] = row[j], at[j] = (whole)first;
+        else
+            RL_SIMD
+            for (long j = 0; j < count; j++) {
+                int better = (row[j] > best[j]) | (row[j] != row[j]);
+                best[j] = better ? row[j] : best[j];
+                at[j] = better ? (whole)i : at[j];
+            }
+    }
+}
+
+/* The flat place of the largest of some columns' largest elements. */
+static int64_t largest_of_these(const real *restrict best, const whole *restrict at, long width, long first, long last)
+{
+    real most = -INFINITY;
+    int no_number = 0;
+    for (long j = first; j < last; j++) {
+        most = best[j] > most ? best[j] : most;
+        no_number |= best[j] != best[j];
+    }
+    int64_t found = no_number ? 0 : INT64_MAX;
+    if (no_number) {
+        for (long j = first; j < last; j++) {
+            int64_t place = at[j] * (int64_t)width + j;
+            found = best[j] != best[j] && place > found ? place : found;
+        }
+        return found;
+    }
+    for (long j = first; j < last; j++) {
+        int64_t place = best[j] == most ? at[j] * (int64_t)width + j : INT64_MAX;
+        found = place < found ? place : found;
+    }
+    return found;
+}
+
+static void grid_planes(void *context, long begin, long end)
+{
+    grid *g = context;
+    real *best = rl_scratch((size_t)(g->width + VECTOR) * (sizeof(real) + sizeof(whole)));
+    if (!best) {
+        g->out_of_memory = 1;
+        return;
+    }
+    whole *at = (whole *)(best + g->width + VECTOR);
+    for (long plane = begin; plane < end; plane++)
+        for (long i = 0; i < g->down; i++) {
+            const real *x = g->x + plane * g->height * g->width;
+            largest_of_columns(x, g->end - x, g->width, g->rows[i], g->rows[g->down + i], best, at);
+            int64_t *found = g->found + (plane * g->down + i) * g->across;
+            for (long j = 0; j < g->across; j++)
+                found[j] = largest_of_these(best, at, g->width, g->cols[j], g->cols[g->across + j]);
+        }
+}
+
+/* largest_of(x, rows, cols, found, height, width): the place of the largest element of each window, in its plane */
+static int largest_of(const rl_call *c)
+{
+    const real *x = c->array[0];
+    grid g = {x, x + c->size[0], c->array[1], c->array[2], c->array[3], c->size[1] / 2, c->size[2] / 2, c->integer[0],
+              c->integer[1], 0};
+    rl_parallel(grid_planes, &g, c->size[0] / g.height / g.width, rl_rows(2 * g.height * g.width));
+    return g.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* at_positions(x, index, out, lead): out[i, j] = x[i, index[i, j]], i counts the leading axes */
+static int at_positions(const rl_call *c)
+{
+    const real *x = c->array[0];
+    const int64_t *index = c->array[1];
+    real *out = c->array[2];
+    long lead = c->integer[0], full = lead ? c->size[0] / lead : 0, many = lead ? c->size[1] / lead : 0;
+    for (long i = 0; i < lead; i++, x += full, index += many, out += many)
+        for (long j = 0; j < many; j++) {
+            if ((uint64_t)index[j] >= (uint64_t)full)
+                return RL_BAD_INDEX;
+            out[j] = x[index[j]];
+        }
+    return RL_OK;
+}
+
+/* add_positions(g, index, out, lead), the adjoint */
+static int add_positions(const rl_call *c)
+{
+    const real *g = c->array[0];
+    const int64_t *index = c->array[1];
+    real *out = c->array[2];
+    long lead = c->integer[0], full = lead ? c->size[2] / lead : 0, many = lead ? c->size[1] / lead : 0;
+    for (long i = 0; i < lead; i++, g += many, index += many, out += full) {
+        memset(out, 0, sizeof(real) * (size_t)full);
+        for (long j = 0; j < many; j++) {
+            if ((uint64_t)index[j] >= (uint64_t)full)
+                return RL_BAD_INDEX;
+            out[index[j]] += g[j];
+        }
+    }
+    return RL_OK;
+}
+
 RL_FAMILY(windows) = {
     {"max_windows", "xqyB iii iiii", max_windows},
     {"max_windows_slope", "xbqy iii iiii", max_windows_slope},
+    {"largest_of", "xqqQ ii", largest_of},
+    {"at_positions", "xqy i", at_positions},
+    {"add_positions", "xqy i", add_positions},
     RL_END,
 };
