@@ -65,27 +65,13 @@ def _by_environment(url, rank, world_size, timeout=datetime.timedelta(minutes=30
     yield store, rank, world_size
 
 
-_SCHEDULERS = ("slurm", "ompi", "tpu", "gcetpu", "gketpu")  # by JAX's names
-
-
 def by_scheduler() -> dict[str, str]:
     """What a launcher would have put into the environment, if SLURM, Open MPI or a TPU pod started this process."""
     try:
-        from jax._src.clusters import ClusterEnv
+        from ..engine.xla.world import by_scheduler
     except ImportError:
         return {}
-    found = next((c for c in ClusterEnv._cluster_types if c.name in _SCHEDULERS and c.is_env_present()), None)
-    if found is None:
-        return {}
-    address, port = found.get_coordinator_address(300, os.environ.get("MASTER_PORT")).rsplit(":", 1)
-    local = found.get_local_process_id()
-    return {
-        "RANK": str(found.get_process_id()),
-        "WORLD_SIZE": str(found.get_process_count()),
-        "LOCAL_RANK": str(local or 0),
-        "MASTER_ADDR": address,
-        "MASTER_PORT": port,
-    }
+    return by_scheduler()
 
 
 def _beside(host: str, port: int, is_master: bool, world_size: int, token: str, timeout) -> Store:

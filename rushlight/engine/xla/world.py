@@ -16,6 +16,7 @@ import threading
 
 import jax
 from jax._src import api, dispatch, distributed, xla_bridge  # no public names: the objects of initialize()
+from jax._src.clusters import ClusterEnv
 from jax._src.lib import _jax
 from jax.extend.backend import clear_backends
 
@@ -137,3 +138,22 @@ def _free_port(local: bool) -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1" if local else "", 0))
         return probe.getsockname()[1]
+
+
+_SCHEDULERS = ("slurm", "ompi", "tpu", "gcetpu", "gketpu")  # by JAX's names
+
+
+def by_scheduler() -> dict[str, str]:
+    """What a launcher would have put into the environment, if SLURM, Open MPI or a TPU pod started this process."""
+    found = next((c for c in ClusterEnv._cluster_types if c.name in _SCHEDULERS and c.is_env_present()), None)
+    if found is None:
+        return {}
+    address, port = found.get_coordinator_address(300, os.environ.get("MASTER_PORT")).rsplit(":", 1)
+    local = found.get_local_process_id()
+    return {
+        "RANK": str(found.get_process_id()),
+        "WORLD_SIZE": str(found.get_process_count()),
+        "LOCAL_RANK": str(local or 0),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": port,
+    }
