@@ -214,6 +214,16 @@ def test_a_view_of_a_view_made_without_gradients_is_not_written_with_them():
         view[0] = 0.5
 
 
+def test_a_view_made_without_gradients_is_compared_after_its_base_was_written():
+    x = rushlight.ones(2, requires_grad=True) * 1
+    with rushlight.no_grad():
+        view = x[None]
+    x.mul_(3)
+    assert (view != 3).sum() == 0  # nothing is recorded of a comparison
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        view + 1
+
+
 def test_operands_that_share_memory_in_part_are_refused():
     x = rushlight.arange(4.0)
     for write in (

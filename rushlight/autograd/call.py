@@ -70,7 +70,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 if a.__class__ is not Tensor and a.__class__ not in PLAIN and overriding.meets(a.__class__):
                     return _stranger(o, call, args, static, operator)
                 if a._view is not None and a._view.seen != a._storage.version:
-                    a._refresh()
+                    a._refresh(differentiable_op)
                 array, n = a._array, a._node
                 if array.__class__ is not _ndarray:
                     xp = namespace_of(array) if xp is numpy_engine else joint(xp, array)

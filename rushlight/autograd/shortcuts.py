@@ -87,7 +87,7 @@ def pair(o: Op, plans: Plans, general):
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, w)
         if x._view is not None and x._view.seen != x._storage.version:
-            x._refresh()
+            x._refresh(recorded)
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
@@ -96,7 +96,7 @@ def pair(o: Op, plans: Plans, general):
             b, other, storage = w, None, None
         elif w.__class__ is Tensor or w.__class__ in PLAIN:
             if w._view is not None and w._view.seen != w._storage.version:
-                w._refresh()
+                w._refresh(recorded)
             b, other, storage = w._array, w._node, w._storage
             if b.__class__ is not _ndarray or b.dtype is not dtype:
                 return general(x, w)
@@ -144,7 +144,7 @@ def single(o: Op, plans: Plans, general):
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
-            x._refresh()
+            x._refresh(recorded)
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
