@@ -6,7 +6,10 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..engine import WIDER, operand
+from ..engine.numpy import gradient_layouts
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode, overriding
 from .lowering import lowered
@@ -14,7 +17,7 @@ from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
-from .tape import _TWICE, AccumulateGrad, Node, Output, _fit, as_function, run_backward
+from .tape import _TWICE, AccumulateGrad, Node, Output, _fit, _to_raw, as_function, run_backward
 
 if TYPE_CHECKING:
     from .op import Op
@@ -37,13 +40,14 @@ class Details:
 class OpNode(Node):
     """A recorded call of an op. ``saved`` holds a value for each of the plan's names but the static arguments."""
 
-    __slots__ = ("plan", "saved", "static", "versions", "guard", "details")
+    __slots__ = ("plan", "saved", "static", "versions", "guard", "details", "inputs")
     plan: Plan
     saved: Any
     static: dict | None  # as given; a default may be missing
     versions: Any  # (storage, version), or None if it was never written, of each saved input; () if none ever was
     guard: Any  # ((storage, version, which of several), …) of outputs that were saved, once one might be written to
     details: Details | None
+    inputs: list  # how they lay in memory, where one did not in plain order; else there is no such attribute
 
     @property
     def op(self) -> Op:
@@ -143,6 +147,20 @@ class OpNode(Node):
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
         return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads
+
+    def _laid(self, which, found, g):
+        from ..engine.meta.array import Meta
+
+        rule = gradient_layouts.rule_of(self.plan.op, self.plan.node)
+        g = next((x for x in g if x is not None), None) if g.__class__ is list else g
+        if rule is None or not found.ndim or g.__class__ is not np.ndarray:
+            return found
+        try:
+            inputs = self.inputs
+        except AttributeError:  # all in plain order; of which shape matters to none that wants no gradient
+            shapes = [None if edge is None else edge.shape for edge in self.edges]
+            inputs = [Meta(found.shape if shape is None else shape, found.dtype) for shape in shapes]
+        return rule(found, g, inputs, which)
 
     def _dispatched(self, g):
         """All gradients as the call that PyTorch has for them, if somebody dispatches and there is one."""
@@ -391,7 +409,15 @@ def _derive(o: Op, edges, names, values, g, graph):
         found = run_backward(roots, gradients, retain=graph, graph=graph, wanted=set(wanted))
     finally:
         state.grad = outer
-    return [found.get(t._node) if edge is not None else None for t, edge in zip(inputs, edges)]
+    # An input that does not matter here, as those of a distance by p = 0, has a gradient all the same: zeros.
+    return [
+        None
+        if edge is None
+        else found[t._node]
+        if t._node in found
+        else _to_raw(differentiable.zeros_like(t.detach()), graph)
+        for t, edge in zip(inputs, edges)
+    ]
 
 
 def _alias(array, wanted, graph):

@@ -37,6 +37,8 @@ def record(plan, args, edges, xp, out, auxiliary, static, compute):
     op, several = plan.op, out.__class__ is tuple
     saved = plan.keep(args, out, auxiliary)
     node = make_node(plan, edges, xp, out[0] if several else out, saved, static, versions_of(saved[: plan.count]))
+    if layouts.watched:
+        note_layouts(node, args)
     if several:
         node.shape = node.dtype = None
     if several or compute is not None or op.residuals:
@@ -49,6 +51,17 @@ def record(plan, args, edges, xp, out, auxiliary, static, compute):
 
         pack(node)
     return node
+
+
+def note_layouts(node, args) -> None:
+    """Let a node know how its inputs lie, if one of them does not in plain order: see ``OpNode._laid``."""
+    arrays = [a._array if isinstance(a, Tensor) else a for a in args]
+    if not all(a.flags.c_contiguous for a in arrays if a.__class__ is _ndarray):
+        from ..engine.meta.array import Meta
+
+        node.inputs = [
+            Meta(a.shape, a.dtype, layouts.strides_of(a)) if a.__class__ is _ndarray else None for a in arrays
+        ]
 
 
 def versions_of(saved) -> tuple:

@@ -18,7 +18,7 @@ from . import mode
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .record import link_view, make_node, versions_of
+from .record import link_view, make_node, note_layouts, versions_of
 
 if TYPE_CHECKING:
     from .op import Op
@@ -130,6 +130,8 @@ def pair(o: Op, plans: Plans, general):
             else:
                 versions = versions_of(saved[: plan.count])
             t._node = make_node(plan, (node, other), numpy_engine, out, saved, None, versions)
+            if layouts.watched:
+                note_layouts(t._node, (x, w))
         return t
 
     return call
@@ -169,6 +171,8 @@ def single(o: Op, plans: Plans, general):
             plain = storage is None or not (storage.version or storage.inference)
             versions = () if plain else versions_of(saved[: plan.count])
             t._node = make_node(plan, (node,), numpy_engine, out, saved, static, versions)
+            if layouts.watched:
+                note_layouts(t._node, (x,))
         return t
 
     return call

@@ -61,6 +61,10 @@ class Node:
 
     lost = False  # no gradient arrives here, see ``Nowhere``
 
+    def _laid(self, which: int, found, g):
+        """The gradient ``found`` for one of the inputs from ``g``, as it lies in memory in PyTorch."""
+        return found
+
     def watch(self, storage: Storage, index: int | None = None) -> None:
         """The tensor that this node made might be written to from now on: notice it, if its values are needed.
 
@@ -293,8 +297,10 @@ class NodeHooks:
     """The hooks of one node, by kind; each kind is an ordered dict of id to function."""
 
     __slots__ = ("tensor", "retain", "pre", "post", "after_accumulate", "__weakref__")
+    known = False  # has there been one?
 
     def __init__(self):
+        NodeHooks.known = True
         # OrderedDicts, because a handle refers to its table weakly and plain dicts do not allow that.
         self.tensor, self.pre, self.post, self.after_accumulate = (OrderedDict() for _ in range(4))
         self.retain = None  # weak reference to the tensor whose .grad is kept
@@ -335,6 +341,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
         if not waiting[node]:
             heapq.heappush(ready, (-node.sequence, turn, node))
 
+    looked_at = wanted is not None or NodeHooks.known
     watched = mode.active and (state.anomaly or state.profile is not None)
     short = useful is None and not watched  # a gradient may be handed to a leaf as soon as it is there
     outer, outer_running = state.grad, state.running
@@ -355,6 +362,8 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                         g = _pre_hooks(hooks, g, graph)
                     xp = node.xp if g.__class__ is np.ndarray else _namespace(node, g, graph)
                     grads = watch(node, xp, g, graph, retain) if watched else node.apply(xp, g, graph, retain)
+                    if looked_at:
+                        grads = _as_seen(node, grads, g, wanted)
                     if hooks is not None and hooks.post:
                         grads = _after(node, grads, g, graph)
                 g = None  # let go of the arrays before the next node runs
@@ -440,8 +449,33 @@ def _deliver(node, g, pending, owned, graph):
     elif node in owned:
         np.add(pending[node], g, out=pending[node])
     else:
-        pending[node] = np.asarray(np.add(pending[node], g))
+        total = np.asarray(np.add(pending[node], g))
+        pending[node] = layouts.each(total, (pending[node], g)) if layouts.watched else total
         owned.add(node)
+
+
+def _as_seen(node, grads, g, wanted):
+    """The gradients that a node found, laid in memory as PyTorch's: those that hooks see, all on a way to some."""
+    found = None
+    for i, edge in enumerate(node.edges):
+        if edge is not None and (edge.hooks is not None or (wanted and (layouts.watched or edge in wanted))):
+            if grads[i].__class__ is np.ndarray:
+                found = found or list(grads)
+                found[i] = node._laid(i, grads[i], g)
+            elif grads[i].__class__ is Tensor and not mode.active:
+                found = found or list(grads)
+                found[i] = _recorded_as_seen(node, i, grads[i], g)
+    return found or grads
+
+
+def _recorded_as_seen(node, i, found, g):
+    arrays = [None if x is None else x._array for x in g] if type(g) is list else g._array
+    laid = node._laid(i, found._array, arrays) if found._array.__class__ is np.ndarray else found._array
+    if laid is not found._array:
+        if found._view is not None or found._storage is not None:  # somebody else's memory too
+            found = _recorded_copy(found)
+        found._array = laid
+    return found
 
 
 def watch(node, xp, g, graph, retain):

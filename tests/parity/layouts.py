@@ -266,6 +266,18 @@ KEPT = [
     ("y.double()", "", "a cast and a sum: the strides of a dimension of size 1"),
     ("x.diff(dim=1)", "", "a result without elements"),
 ]
+# The same of what ``autograd.grad`` returns.
+KEPT_GRADIENTS = {
+    "F.pad(x, (-1, 1, 1, 0))": "cut and filled up in one step here",
+    "F.pixel_unshuffle(F.pad(x, (0, x.shape[3] % 2, 0, x.shape[2] % 2)), 2)": "the same",
+    "F.kl_div(x, y, reduction='none')": "computed as other operators here",
+    "x.lerp(y, x)": "two gradients of x meet in another order",
+}
+GIVEN = {
+    "expanded": "torch.ones(()).expand(y.shape)",
+    "contiguous": "torch.ones(y.shape)",
+    "channels last": "torch.ones(y.shape).contiguous(memory_format=torch.channels_last)",
+}
 
 
 def rows(shapes):
@@ -304,8 +316,39 @@ def outcome(library, text, shape, form, other):
 
 
 def _steps(leaf):
-    """The strides of a leaf's gradient; those of dimensions of size 1 are anybody's."""
-    return [s for n, s in zip(leaf.shape, leaf.grad.stride()) if n > 1]
+    return steps(leaf.grad)
+
+
+def steps(t):
+    """Strides; those of dimensions of size 1 are anybody's."""
+    return [s for n, s in zip(t.shape, t.stride()) if n > 1]
+
+
+def gradient_rows(shape, forms=("contiguous", "channels last")):
+    """Rows of ``rows`` with a layout for the gradient of the result."""
+    for text, _, form, other in rows([shape]):
+        if form in forms and other in (None, *forms) and "_(" not in text and text not in KEPT_GRADIENTS:
+            for given in GIVEN:
+                yield text, shape, form, other, given
+
+
+def gradients(library, text, shape, form, other, given, create_graph=False):
+    """Strides of what ``autograd.grad`` returns for the inputs and weights of an expression; None where nothing."""
+    names = dict(torch=library, math=math, F=library.nn.functional, shape=shape)
+    library.manual_seed(0)
+    try:
+        inputs = {"x": eval(FORMS[form], names).requires_grad_()}
+        if other:
+            inputs["y"] = eval(FORMS[other], names).requires_grad_()
+        inputs |= {name: eval(made, names).requires_grad_() for name, made in EXTRA.items()}
+        result = eval(text, names | inputs)
+        if result.grad_fn is None or (given == "channels last" and result.ndim != 4):
+            return None
+        g = eval(GIVEN[given], dict(torch=library, y=result)).to(result.dtype)
+        found = library.autograd.grad(result, list(inputs.values()), g, create_graph=create_graph, allow_unused=True)
+    except Exception as error:
+        return type(error).__name__
+    return {name: steps(t) for name, t in zip(inputs, found) if t is not None}
 
 
 def compare(row):

@@ -94,8 +94,9 @@ def channels(out, operands):
 
 
 def any_channels(out, operands):
-    """Channels last if the image's or the weight's are; volumes stay in plain order."""
-    last = out.ndim == 4 and any(a is not None and looks_channels_last(a.shape, strides_of(a)) for a in operands[:2])
+    """Channels last if the image's or the weight's are; volumes stay in plain order under a kernel of one pixel."""
+    may = out.ndim == 4 or (out.ndim == 5 and operands[1].shape[3:] != (1, 1))
+    last = may and any(a is not None and looks_channels_last(a.shape, strides_of(a)) for a in operands[:2])
     return laid(out, dense_strides(out.shape, channels_last_order(out.ndim))) if last else plain(out)
 
 
@@ -224,7 +225,8 @@ _FAMILIES = {
         argmin all any cross aminmax max_and_index min_and_index var std var_mean std_mean vector_norm logsumexp
         index_at normalized is_class grid_sampler pixel_shuffle scatter scatter_add put_at
         spread_masked kthvalue median_and_index nanmedian_and_index mode CopySlices
-        FractionalMaxPool2DBackward0 FractionalMaxPool3DBackward0 AvgPool3DBackward0""",
+        FractionalMaxPool2DBackward0 FractionalMaxPool3DBackward0 AvgPool3DBackward0
+        AdaptiveAvgPool3DBackward0 AdaptiveMaxPool3DBackward0""",
     channels: """
         max_pool avg_pool resample pixel_unshuffle channel_shuffle roll unpool sum_windows NativeGroupNormBackward0
         NativeBatchNormBackward0 normalized_by conv_input largest_of at_positions""",
