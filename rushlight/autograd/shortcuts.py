@@ -66,7 +66,7 @@ def pair(o: Op, plans: Plans, general):
         """For integers or truth values on both sides: there is nothing to convert, and nothing is recorded."""
         if w.__class__ is Tensor:
             if w._view is not None and w._view.seen != w._storage.version:
-                w._refresh()
+                w._refresh(recorded)
             b = w._array
         else:
             b = np.asarray(w) if w.__class__ is int else None  # what does not fit into 64 bits is of another dtype

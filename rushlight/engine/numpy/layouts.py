@@ -36,7 +36,13 @@ def _plain_strides(shape, itemsize) -> tuple[int, ...]:
 
 def _all_plain(arrays) -> bool:
     """Do all that are arrays lie in plain order, as PyTorch lays out new ones?"""
-    return not [a for a in arrays if a.__class__ is _ndarray and a.strides != _plain_strides(a.shape, a.itemsize)]
+    for a in arrays:
+        if a.__class__ is _ndarray:
+            if a.strides != _plain_strides(a.shape, a.itemsize):
+                return False
+        elif getattr(a, "steps", None) is not None:  # an array without values, that only says how it lies
+            return False
+    return True
 
 
 # -- rules: f(result, operands) -> the result, copied where it lies otherwise ------------------------------------------
