@@ -190,8 +190,10 @@ _INSIDE = {
     "errors",
     "foreach",
     "io",
+    "operator_checks",
     "quantized",
     "retired",
+    "schemas",
     "sys",
 }
 

@@ -6,6 +6,8 @@ fake kernel that is kept for who asks. Operators of rushlight itself are under `
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import inspect
 import types
 import typing
@@ -15,10 +17,12 @@ from typing import Any
 from . import dtypes
 from .autograd import dispatching
 from .autograd.function import Function
+from .autograd.graph import increment_version
 from .autograd.mode import is_grad_enabled, no_grad
 from .autograd.overriding import dispatch
 from .compat import missing as _missing
 from .device import device
+from .schemas import FunctionSchema, parse_schema
 from .tensor import Tensor
 
 __all__ = [
@@ -27,9 +31,11 @@ __all__ = [
     "custom_op",
     "define",
     "fallthrough_kernel",
+    "get_ctx",
     "impl",
     "impl_abstract",
     "infer_schema",
+    "opcheck",
     "register_autocast",
     "register_autograd",
     "register_fake",
@@ -46,6 +52,7 @@ def __dir__():
 
 _OPERATORS: dict[str, CustomOpDef] = {}  # "namespace::name" -> operator
 _EVERY_DEVICE = "*"
+_fake_context: contextvars.ContextVar[Any] = contextvars.ContextVar("fake kernel", default=None)
 
 
 def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
@@ -80,10 +87,12 @@ class CustomOpDef:
         self._namespace, self._name = _qualified(name).split("::")
         self._qualname, self._schema = _qualified(name), schema
         self._signature = inspect.signature(function) if function is not None else None
+        self._init_fn = function
         self._kernels: dict[str, Callable] = {}
         self._fake: Callable | None = None
         self._backward: Callable | None = None
         self._setup_context: Callable | None = None
+        self._packet = CustomPacket(self._namespace, self._name, self)
         self.__name__, self.__doc__ = self._name, getattr(function, "__doc__", None)
 
     def register_kernel(self, device_types, func=None, /):
@@ -122,15 +131,12 @@ class CustomOpDef:
         return self._run(*args)
 
     @property
-    def default(self) -> CustomOpDef:
-        return self
+    def _opoverload(self) -> Overload:
+        return self._packet.default
 
-    @property
-    def _opoverload(self) -> CustomOpDef:
-        return self
-
-    def overloads(self) -> list[str]:
-        return ["default"]
+    @functools.cached_property
+    def _parsed(self) -> FunctionSchema:
+        return parse_schema(self._qualname + self._schema)
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
@@ -143,27 +149,53 @@ class CustomOpDef:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise RuntimeError(f"{self._qualname}() {error}. Declaration: {self._declaration()}") from None
+            raise RuntimeError(self._misfit(args, kwargs) or f"{self._qualname}() {error}") from None
         bound.apply_defaults()
         for place, (name, value) in enumerate(bound.arguments.items()):
             if self._signature.parameters[name].annotation in (Tensor, "torch.Tensor", "Tensor"):
                 self._check_tensor(place, name, value)
         return (*bound.args, *bound.kwargs.values())
 
+    def _misfit(self, args, kwargs) -> str | None:
+        """What is wrong with the number or the names of arguments."""
+        known = self._parsed.arguments
+        given, most = len(args) + len(kwargs), len(known)
+        if given > most:
+            return (
+                f"{self._qualname}() expected at most {most} argument(s) but received {given} argument(s). "
+                f"Declaration: {self._declaration()}"
+            )
+        for name in kwargs:
+            if all(a.name != name for a in known):
+                return (
+                    f"Unknown keyword argument '{name}' for operator '{self._qualname}'. Schema: {self._declaration()}"
+                )
+        for i, a in enumerate(known):
+            if not a.has_default_value() and a.name not in kwargs and (a.kwarg_only or i >= len(args)):
+                return (
+                    f"{self._qualname}() is missing value for argument '{a.name}'. Declaration: {self._declaration()}"
+                )
+        return None
+
     def _check_tensor(self, place: int, name: str, value) -> None:
         if not isinstance(value, Tensor):
             raise RuntimeError(
                 f"{self._qualname}() Expected a value of type 'Tensor' for argument '{name}' but instead found type "
-                f"'{type(value).__name__}'.\nPosition: {place}\nValue: {value}\nDeclaration: {self._declaration()}"
+                f"'{type(value).__name__}'.\nPosition: {place}\nValue: {value}\nDeclaration: {self._declaration()}\n"
+                f"Cast error details: Unable to cast {value} to Tensor"
             )
 
     def _declaration(self) -> str:
-        return self._qualname + self._schema
+        return str(self._parsed)
 
     def _run(self, *args):
         kind = next((t.device.type for t in _tensors(args)), "cpu")
         if kind == "meta" and self._fake is not None:
-            return self._called(self._fake, args)
+            token = _fake_context.set(FakeContext(self._qualname))
+            try:
+                return self._called(self._fake, args)
+            finally:
+                _fake_context.reset(token)
         kernel = self._kernels.get(kind) or self._kernels.get(_EVERY_DEVICE)
         if kind == "meta" and "meta" not in self._kernels:
             raise RuntimeError(
@@ -182,8 +214,11 @@ class CustomOpDef:
         by_name = {p.name: a for p, a in zip(names, args) if p.kind is p.KEYWORD_ONLY}
         with no_grad():
             output = kernel(*args[: len(args) - len(by_name)], **by_name)
+        if self._parsed.is_mutable:
+            written = [a for a, known in zip(args, self._parsed.arguments) if known.is_write]
+            increment_version(list(_tensors(written)))  # whatever the kernel did: PyTorch counts the call itself
         for t in _tensors(output if isinstance(output, (tuple, list)) else (output,)):
-            if any(t is a for a in _tensors(args)):
+            if any(t is a or (t._storage is not None and t._storage is a._storage) for a in _tensors(args)):
                 raise RuntimeError(
                     f"{self._name}: The output of this custom operator (1) must not also be an input to this custom "
                     "operator and (2) may not alias any inputs to this custom operator or other returns. The most "
@@ -222,6 +257,41 @@ class CustomOpDef:
         only = {p.name: a for p, a in zip(names, args) if p.kind is p.KEYWORD_ONLY}
         given = {"keyword_only_inputs": only} if only else {}
         self._setup_context(ctx=ctx, inputs=args[: len(args) - len(only)], output=output, **given)  # type: ignore[misc]
+
+
+def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, atol=None, rtol=None) -> dict:
+    """Try whether an operator was registered rightly: {check: "SUCCESS" or the error}."""
+    if isinstance(op, CustomOpDef):
+        op = op._opoverload
+    if not isinstance(op, Overload):
+        raise ValueError(
+            "opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got "
+            f"{type(op)}"
+        )
+    from . import operator_checks
+
+    return operator_checks.opcheck(op, args, kwargs, test_utils or operator_checks.CHECKS, raise_exception)
+
+
+def get_ctx():
+    """What a fake kernel may ask while it runs; None elsewhere."""
+    return _fake_context.get()
+
+
+class FakeContext:
+    """Handed to fake kernels. Sizes that depend on data are for PyTorch's fake tensors; those of meta are numbers."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        raise RuntimeError(
+            f"{self._name}: You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but this "
+            "operator may return an output Tensor with data-dependent shape. Meta Tensors don't support operators with "
+            "outputs that have data-dependent shapes but FakeTensors do."
+        )
+
+    create_unbacked_symint = new_dynamic_size
 
 
 class Library:
@@ -315,23 +385,37 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name: str | None = N
     >>> rushlight.library.infer_schema(scaled, mutates_args=())
     '(Tensor x, float by=2.0) -> Tensor'
     """
-    hints = typing.get_type_hints(prototype_function)
+    hints, signature = typing.get_type_hints(prototype_function), inspect.signature(prototype_function)
+
+    def refuse(why: str):
+        raise ValueError(f"infer_schema(func): {why} Got func with signature {signature})")
+
     parts, only = [], False
-    for i, p in enumerate(inspect.signature(prototype_function).parameters.values()):
+    for i, p in enumerate(signature.parameters.values()):
+        if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            refuse("We do not support positional-only args, varargs, or varkwargs.")
         if p.name not in hints:
-            signature = inspect.signature(prototype_function)
-            raise ValueError(
-                f"infer_schema(func): Parameter {p.name} must have a type annotation. Got func with signature "
-                f"{signature})"
-            )
+            refuse(f"Parameter {p.name} must have a type annotation.")
         if p.kind is p.KEYWORD_ONLY and not only:
             only = True
             parts.append("*")
         word = _word(hints[p.name], p.name)
         if mutates_args == "unknown" or p.name in mutates_args:
+            if not word.startswith("Tensor") and mutates_args != "unknown":
+                refuse(
+                    f"Parameter {p.name} is in mutable_args but only Tensors or collections of Tensors can be mutated"
+                )
             word = word.replace("Tensor", f"Tensor(a{i}!)", 1)
         parts.append(f"{word} {p.name}" + ("" if p.default is p.empty else f"={_default(p.default)}"))
-    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints.get('return', type(None)))}"
+    strange = set() if mutates_args == "unknown" else set(mutates_args) - set(signature.parameters)
+    if strange:
+        refuse(
+            f"{strange} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
+            "names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
+        )
+    if signature.return_annotation is signature.empty:
+        refuse("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints['return'])}"
 
 
 def _word(hint, name: str) -> str:
@@ -355,7 +439,9 @@ def _returned(hint) -> str:
 
 
 def _default(value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    if isinstance(value, dtypes.dtype):
+        return value.name
+    return f'"{value}"' if isinstance(value, (str, device)) else str(value)
 
 
 # -- torch.ops -------------------------------------------------------------------------------------------------------
@@ -372,7 +458,7 @@ class Namespace:
             raise AttributeError(name)
         found = _OPERATORS.get(f"{self.name}::{name}")
         if found is not None:
-            return found
+            return found._packet
         function = _own(name) if self.name in ("aten", "prims") else None
         if function is None and self.name == "aten":  # tables of operators name many that nobody calls
             function = _not_here(f"torch.ops.aten.{name}")
@@ -409,6 +495,24 @@ class Packet:
         return f"{self._namespace}.{self._opname}"
 
 
+class CustomPacket(Packet):
+    """An operator of a program's own as ``torch.ops`` shows it."""
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, overload: str):
+        if overload != "default":
+            raise AttributeError(
+                f"The underlying op of '{self._namespace}.{self._opname}' has no overload name '{overload}'"
+            )
+        made = self.__dict__[overload] = CustomOverload(self, overload)
+        return made
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+
 class Overload:
     """One signature of an operator: a key in tables, callable, and what ``__torch_dispatch__`` is given."""
 
@@ -437,6 +541,17 @@ class Overload:
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+
+class CustomOverload(Overload):
+    """The one signature of an operator of a program's own."""
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    @property
+    def _schema(self) -> FunctionSchema:
+        return self.function._parsed
 
 
 def own_overload(call) -> Overload:
@@ -492,6 +607,8 @@ def _qualified(name: str) -> str:
 def _operator(op) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
+    if isinstance(op, (CustomOverload, CustomPacket)):
+        return op.function if isinstance(op, CustomOverload) else op._function
     found = _OPERATORS.get(_qualified(op))
     if found is None:
         raise RuntimeError(f"{op}: no such operator; define it first, by library.define or library.custom_op")

@@ -119,3 +119,25 @@ def test_optimizers_that_never_call_init():
     wrapper.register_step_post_hook(lambda *_: called.append(1))
     wrapper.step()
     assert p.item() == 0.5 and called == [1]
+
+
+def test_compiled_programs_run_operators_that_need_values():
+    """Their Python runs at every call, whether or not there is a fake kernel."""
+    pytest.importorskip("jax")
+
+    @custom_op("tests::sorted_by_numpy", mutates_args=())
+    def sorted_by_numpy(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(x.detach().numpy().copy()[::-1].copy())
+
+    @custom_op("tests::added_by_numpy", mutates_args=("x",))
+    def added_by_numpy(x: torch.Tensor) -> None:
+        x.numpy()[...] += 1
+
+    def step(x):
+        added_by_numpy(x)
+        return sorted_by_numpy(x) * 2
+
+    compiled, x = torch.compile(step), torch.tensor([1.0, 5.0])
+    with pytest.warns(UserWarning, match="cut"):
+        results = [compiled(x).tolist() for _ in range(4)]
+    assert results == [[12.0, 4.0], [14.0, 6.0], [16.0, 8.0], [18.0, 10.0]] and x.tolist() == [5.0, 9.0]
