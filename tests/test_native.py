@@ -25,7 +25,7 @@ import pytest
 import rushlight
 from rushlight.engine import native
 from rushlight.engine.numpy import box_muller
-from rushlight.engine.numpy.kernels import slopes, windows
+from rushlight.engine.numpy.kernels import losses, slopes, windows
 from rushlight.nn import functional as F
 from rushlight.ops.pool import offsets_of
 
@@ -399,6 +399,29 @@ def test_sums_over_an_axis(shape, dtype, threads):
     with np.errstate(invalid="ignore"):
         expected = x.astype(np.float64).sum(1)
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-4)
+
+
+@pytest.mark.parametrize("count, size, width", [(0, 3, 4), (5, 1, 1), (700, 40, 33), (300, 5000, 17), (9, 4, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_added_where_the_index_says(count, size, width, dtype, threads):
+    value, index = numbers(count, width, dtype=dtype), np.random.default_rng(1).integers(0, size, count)
+    expected = np.zeros((size, width))
+    np.add.at(expected, index, value)
+    np.testing.assert_allclose(
+        losses.add_rows(value, index, size), expected, atol=2e-5 if dtype == np.float32 else 1e-13
+    )
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_an_index_out_of_bounds_is_refused(wrong):
+    index, rows = np.array([0, wrong]), np.zeros((3, 2), np.float32)
+    with pytest.raises(IndexError):
+        library.add_rows(np.zeros((2, 2), np.float32), index, rows, 3, 2)
+    two, three = np.zeros(2, np.float32), np.zeros(3, np.float32)
+    with pytest.raises(IndexError):
+        library.at_positions(three, index, two, 1)
+    with pytest.raises(IndexError):
+        library.add_positions(two, index, three, 1)
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------

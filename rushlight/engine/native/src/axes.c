@@ -1,7 +1,8 @@
-/* Sums over an axis that is not the innermost one in memory. */
+/* Sums over an axis that is not the innermost one in memory; sums of the rows that have the same index. */
 #include "kernels.h"
 
 enum { STRETCH = 64, WIDTH = 256 }; /* numbers that are added one by one; columns at a time */
+enum { PIECES = 32 };               /* of rows at most: each goes through the whole index */
 
 typedef struct {
     const real *x;
@@ -42,7 +43,44 @@ static int axis_sums(const rl_call *c)
     return RL_OK;
 }
 
+typedef struct {
+    const real *value;
+    const int64_t *index;
+    real *out;
+    long count, width;
+} lines;
+
+/* Each piece of the rows looks for what goes there, in order. */
+static void add_lines(void *context, long begin, long end)
+{
+    const lines *t = context;
+    long width = t->width;
+    memset(t->out + begin * width, 0, sizeof(real) * (size_t)((end - begin) * width));
+    for (long i = 0; i < t->count; i++) {
+        if (t->index[i] < begin || t->index[i] >= end)
+            continue;
+        const real *restrict from = t->value + i * width;
+        real *restrict to = t->out + t->index[i] * width;
+        RL_SIMD
+        for (long j = 0; j < width; j++)
+            to[j] += from[j];
+    }
+}
+
+/* add_rows(value, index, out, rows, width): out is 0 but for the rows of value, added where the index says */
+static int add_rows(const rl_call *c)
+{
+    lines t = {c->array[0], c->array[1], c->array[2], c->size[1], c->integer[1]};
+    long rows = c->integer[0], grain = rl_rows(t.width), large = (rows + PIECES - 1) / PIECES;
+    for (long i = 0; i < t.count; i++)
+        if (t.index[i] < 0 || t.index[i] >= rows)
+            return RL_BAD_INDEX;
+    rl_parallel(add_lines, &t, rows, grain < large ? large : grain);
+    return RL_OK;
+}
+
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
+    {"add_rows", "xqy ii", add_rows},
     RL_END,
 };

@@ -223,6 +223,22 @@ static int group_norm(const rl_call *c)
     return RL_OK;
 }
 
+/* The sums of g (x - mean), of g and of x - mean, in one pass. */
+static void slope_sums(const real *restrict g, const real *restrict x, real mean, long n, double *sums)
+{
+    sums[0] = sums[1] = sums[2] = 0;
+    for (long first = 0; first < n; first += STRETCH) {
+        long last = n - first < STRETCH ? n : first + STRETCH;
+        real along = 0, total = 0, rest = 0;
+        RL_SUM(along, total, rest)
+        for (long i = first; i < last; i++) {
+            real away = x[i] - mean;
+            along += g[i] * away, total += g[i], rest += away;
+        }
+        sums[0] += along, sums[1] += total, sums[2] += rest;
+    }
+}
+
 static void group_norm_slope_piece(void *context, long begin, long end)
 {
     const rl_call *c = context;
@@ -234,13 +250,14 @@ static void group_norm_slope_piece(void *context, long begin, long end)
         real *gx = (real *)c->array[5] + row * size;
         real m = mean[row], s = scale[row];
         const real *weights = w ? w + row % turns * channels : NULL;
-        double all_along = 0, all_total = 0;
+        double all_along = 0, all_total = 0, rest = 0, sums[3];
         for (long k = 0; k < channels; k++) {
-            double a = rl_dot_around(g + k * inner, x + k * inner, m, inner), t = rl_sum(g + k * inner, inner);
-            along[row * channels + k] = (real)(a * s), total[row * channels + k] = (real)t;
-            all_along += weights ? a * weights[k] : a, all_total += weights ? t * weights[k] : t;
+            slope_sums(g + k * inner, x + k * inner, m, inner, sums);
+            along[row * channels + k] = (real)(sums[0] * s), total[row * channels + k] = (real)sums[1];
+            all_along += weights ? sums[0] * weights[k] : sums[0], all_total += weights ? sums[1] * weights[k] : sums[1];
+            rest += sums[2];
         }
-        all_along -= all_total / (double)size * rl_sum_around(x, m, size); /* which is 0 but for the rounding of m */
+        all_along -= all_total / (double)size * rest; /* which is 0 but for the rounding of m */
         real slope = (real)(-all_along * s * s * s / (double)size), shift = (real)(-all_total * s / (double)size);
         for (long k = 0; k < channels; k++) {
             real factor = weights ? s * weights[k] : s;

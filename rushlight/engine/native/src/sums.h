@@ -23,7 +23,6 @@ enum { STRETCH = 2048 };
     }
 
 RL_DEFINE_SUM(rl_sum, (const real *x, long n), x[i])
-RL_DEFINE_SUM(rl_sum_around, (const real *x, real mean, long n), x[i] - mean)
 RL_DEFINE_SUM(rl_dot, (const real *x, const real *y, long n), x[i] * y[i])
 RL_DEFINE_SUM(rl_square_sum, (const real *x, real mean, long n), (x[i] - mean) * (x[i] - mean))
 RL_DEFINE_SUM(rl_dot_around, (const real *g, const real *x, real mean, long n), g[i] * (x[i] - mean))

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 
+from ...native import library
 from . import sums
 
 _FEW = 8  # rows of one index that are added one by one
+_MANY = 1 << 16  # rows; the kernel adds fewer
 
 BODIES: dict = {}
 BACKWARD: dict = {}
@@ -98,6 +100,9 @@ def add_rows(value, index, size):
 
     Sorted by row, the first few for each row are added in as many steps; a row with more of them is a product.
     """
+    found = _added_by_kernel(value, index, size)
+    if found is not None:
+        return found
     out = np.zeros((size, *value.shape[1:]), value.dtype)
     if value.ndim == 1 or not value.size:
         np.add.at(out, index, value)
@@ -116,6 +121,19 @@ def add_rows(value, index, size):
             flat[rows[more]] += value.take(order[starts[more] + k], axis=0)
     for row, start, count in zip(rows[~few], starts[~few], counts[~few]):
         flat[row] = sums.rows(value[order[start : start + count]])
+    return out
+
+
+def _added_by_kernel(value, index, size):
+    """None where no kernel takes the arrays; it adds one by one, so there may not be too many."""
+    if library is None or value.dtype.char not in "fd" or value.ndim < 2 or len(index) > _MANY:
+        return None
+    out = np.empty((size, *value.shape[1:]), value.dtype)
+    try:
+        value, index = np.ascontiguousarray(value), np.ascontiguousarray(index)
+        library.add_rows(value, index, out, size, math.prod(value.shape[1:]))
+    except (TypeError, IndexError):
+        return None
     return out
 
 
