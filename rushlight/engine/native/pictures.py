@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+_LONGEST = (1 << 31) - 1  # an axis whose places the kernel counts in 32 bits
 _MOST = 1 << 28  # elements; whether there is memory for more is asked by the rule
 
 
@@ -64,7 +65,7 @@ def _along(kernel, x, axis, maps, transposed):
 def _largest_of(kernel, plain):
     def largest_of(xp, x, *starts, reach):
         """In two dimensions at most, where all planes have the same windows."""
-        if x.dtype.char not in "fd" or len(starts) > 2 or any(s.ndim > 1 for s in starts):
+        if x.dtype.char not in "fd" or len(starts) > 2 or any(s.ndim > 1 for s in starts) or max(x.shape) > _LONGEST:
             return plain(xp, x, *starts, reach=reach)
         found = np.empty((*x.shape[: x.ndim - len(starts)], *map(len, starts)), np.int64)
         if x.size and found.size:

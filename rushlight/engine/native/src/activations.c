@@ -45,13 +45,14 @@
 #define TANH_SCALE ((real)0.7978845608028653559) /* √(2/π) */
 #define TANH_CUBE ((real)0.044715)
 
-/* exp(-x² / 2); what squaring x lost is put back, for far from 0 it counts. From 40 on it is 0. */
+/* exp(-x² / 2); what squaring x lost is put back, for far from 0 it counts. Numbers too small to be normal are 0. */
 RL_INLINE real bell(real x)
 {
-    x = rl_abs(x);
-    x = x > 40 ? 40 : x;
-    real square = x * x, lost = rl_fma(x, x, -square);
-    return rl_exp_below(-HALF * square) * (1 - HALF * lost);
+    real square = x * x, lost = rl_fma(x, x, -square), power = -HALF * square;
+    whole n;
+    real r = rl_reduce(power, &n) - HALF * lost;
+    real y = (1 + (r + r * r * rl_exp_rest(r))) * rl_power_of_two(n);
+    return power < EXP_NORMAL ? 0 : y;
 }
 
 /* The normal distribution function; exact far below 0 too, unlike 1 + erf. In single precision its tail, divided by the
