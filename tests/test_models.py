@@ -133,6 +133,7 @@ LARGER = {
     "efficientnet_v2_s": (21_458_488, "features.1.0.block.0.0.weight"),
     "googlenet": (13_004_888, "inception4d.branch3.1.conv.weight"),
     "inception_v3": (27_161_264, "Mixed_7c.branch3x3dbl_3b.bn.weight"),
+    "maxvit_t": (30_919_624, "blocks.2.layers.4.layers.grid_attention.attn_layer.1.relative_position_bias_table"),
     "mnasnet0_5": (2_218_512, "layers.12.3.layers.6.weight"),
     "mnasnet1_3": (6_282_256, "classifier.1.weight"),
     "regnet_x_400mf": (5_495_976, "trunk_output.block4.block4-11.f.c.0.weight"),
@@ -143,6 +144,8 @@ LARGER = {
     "shufflenet_v2_x2_0": (7_393_996, "stage2.3.branch2.5.weight"),
     "swin_s": (49_606_258, "features.5.17.attn.relative_position_bias_table"),
     "swin_t": (28_288_354, "features.6.reduction.weight"),
+    "swin_v2_b": (87_930_848, "features.5.17.attn.relative_coords_table"),
+    "swin_v2_t": (28_351_570, "features.7.1.attn.cpb_mlp.2.weight"),
     "segmentation.deeplabv3_mobilenet_v3_large": (11_029_328, "classifier.0.convs.4.1.weight"),
     "segmentation.deeplabv3_resnet50": (42_004_074, "classifier.0.project.0.weight"),
     "segmentation.fcn_resnet50": (35_322_218, "aux_classifier.4.bias"),
@@ -202,6 +205,32 @@ def test_a_small_swin_transformer_takes_any_size():
     assert model(rushlight.randn(2, 3, 60, 44)).shape == (2, 3)
 
 
+def test_the_second_swin_looks_by_cosines():
+    from rushlight.vision.models.swin_transformer import ShiftedWindowAttentionV2
+
+    rushlight.manual_seed(0)
+    attention = ShiftedWindowAttentionV2(8, 4, 2, 2, 0.0, 0.0)
+    table = attention.relative_coords_table
+    assert table.shape == (1, 7, 7, 2) and table[0, 0, 6].tolist() == pytest.approx([-1.0566, 1.0566], abs=1e-4)
+    x = rushlight.randn(1, 8, 8, 8)
+    before = attention(x)
+    with rushlight.no_grad():
+        attention.qkv.weight[:16] *= 3  # longer queries and keys point where they did
+        attention.qkv.bias[8:16] = 5.0  # keys have no bias
+    rushlight.testing.assert_close(attention(x), before)
+
+
+def test_a_small_maxvit():
+    rushlight.manual_seed(0)
+    options = {"stem_channels": 8, "block_channels": [8, 16], "block_layers": [1, 2], "head_dim": 8, "num_classes": 3}
+    model = models.maxvit_t(input_size=(56, 56), partition_size=7, **options).eval()
+    images = rushlight.randn(2, 3, 56, 56, requires_grad=True)
+    model(images)[:, 0].sum().backward()
+    assert model(images).shape == (2, 3) and (images.grad.abs().amax(1) > 0).all()  # every pixel counts
+    with pytest.raises(ValueError, match="not divisible by partition size"):
+        models.maxvit_t(input_size=(64, 64), partition_size=7, **options)
+
+
 # -- detection -------------------------------------------------------------------------------------------------------
 
 
@@ -245,3 +274,40 @@ def test_retinanets_parameters():
     norms = sum(p.numel() for m in model.modules() if isinstance(m, rushlight.nn.BatchNorm2d) for p in m.parameters())
     # The published count is without the norms of the backbone, which are frozen in trained models.
     assert sum(p.numel() for p in model.parameters()) - norms == 34_014_999
+
+
+def test_fcos():
+    rushlight.manual_seed(0)
+    with rushlight.device("meta"):
+        model = models.detection.fcos_resnet50_fpn(weights_backbone=None)
+    norms = sum(p.numel() for m in model.modules() if isinstance(m, rushlight.nn.BatchNorm2d) for p in m.parameters())
+    assert sum(p.numel() for p in model.parameters()) - norms == 32_269_600
+    model = models.detection.fcos_resnet50_fpn(weights_backbone=None, num_classes=4, min_size=64, max_size=96)
+    images = [rushlight.rand(3, 50, 70), rushlight.rand(3, 60, 40)]
+    targets = [
+        {"boxes": rushlight.tensor([[10.0, 10, 40, 45], [30, 5, 65, 40]]), "labels": rushlight.tensor([1, 3])},
+        {"boxes": rushlight.zeros(0, 4), "labels": rushlight.zeros(0, dtype=rushlight.int64)},
+    ]
+    losses = model(images, targets)
+    assert list(losses) == ["classification", "bbox_regression", "bbox_ctrness"]
+    sum(losses.values()).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    model.score_thresh = 0.0
+    with rushlight.no_grad():
+        found = model.eval()(images)
+    assert all(0 < len(one["boxes"]) <= 100 and (one["scores"].diff() <= 0).all() for one in found)
+
+
+def test_fcos_gives_each_place_the_smallest_object_around_it():
+    from rushlight.vision.models.detection.fcos import FCOS, BoxLinearCoder
+
+    net = rushlight.nn.Identity()
+    net.out_channels = 32
+    model = FCOS(net, 3)
+    anchors = rushlight.tensor([[12.0, 12, 20, 20], [60, 60, 68, 68], [8, 8, 24, 24], [72, 72, 88, 88]])
+    boxes = rushlight.tensor([[4.0, 4, 28, 28], [0, 0, 160, 160], [10, 10, 22, 22]])
+    assert model._matched(anchors, boxes, [2, 1, 1]).tolist() == [2, -1, -1, 1]
+    assert model._matched(anchors, boxes[:0], [2, 1, 1]).tolist() == [-1] * 4
+    coder = BoxLinearCoder()
+    codes = coder.encode(anchors[0], boxes[0])
+    assert codes.tolist() == [1.5, 1.5, 1.5, 1.5] and coder.decode_single(codes, anchors[0]).equal(boxes[0])

@@ -23,6 +23,7 @@ from .efficientnet import (
 )
 from .googlenet import GoogLeNet, GoogLeNetOutputs, googlenet
 from .inception import Inception3, InceptionOutputs, inception_v3
+from .maxvit import MaxVit, maxvit_t
 from .mnasnet import MNASNet, mnasnet0_5, mnasnet0_75, mnasnet1_0, mnasnet1_3
 from .mobilenetv2 import MobileNetV2, mobilenet_v2
 from .mobilenetv3 import MobileNetV3, mobilenet_v3_large, mobilenet_v3_small
@@ -48,7 +49,7 @@ from .shufflenetv2 import (
     shufflenet_v2_x2_0,
 )
 from .squeezenet import SqueezeNet, squeezenet1_0, squeezenet1_1
-from .swin_transformer import SwinTransformer, swin_b, swin_s, swin_t
+from .swin_transformer import SwinTransformer, swin_b, swin_s, swin_t, swin_v2_b, swin_v2_s, swin_v2_t
 from .vgg import VGG, vgg11, vgg11_bn, vgg13, vgg13_bn, vgg16, vgg16_bn, vgg19, vgg19_bn
 from .vision_transformer import VisionTransformer, vit_b_16, vit_b_32, vit_l_16, vit_l_32
 from .weights import *
@@ -66,7 +67,7 @@ __all__ = [
     "SwinTransformer", "efficientnet_v2_l", "efficientnet_v2_m", "efficientnet_v2_s", "googlenet",
     "inception_v3", "mnasnet0_5", "mnasnet0_75", "mnasnet1_0", "mnasnet1_3", "segmentation", "shufflenet_v2_x0_5",
     "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0", "swin_b", "swin_s", "swin_t", *_regnets,
-    "detection", *_weights,
+    "detection", "MaxVit", "maxvit_t", "swin_v2_b", "swin_v2_s", "swin_v2_t", *_weights,
 ]  # fmt: skip
 
 

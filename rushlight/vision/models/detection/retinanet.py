@@ -23,12 +23,74 @@ from .transform import GeneralizedRCNNTransform
 __all__ = ["BackboneWithFPN", "RetinaNet", "RetinaNetHead", "retinanet_resnet50_fpn"]
 
 
-class RetinaNet(nn.Module):
+class OneStage(nn.Module):
     """Boxes of objects. In training ``model(images, targets)`` gives losses, else ``model(images)`` what was found.
 
     ``images`` is a list of (3, H, W) from 0 to 1; a target has ``boxes`` (N, 4) and ``labels`` (N,); what was found has
     ``scores`` too. ``backbone`` gives features by name and has ``out_channels``.
     """
+
+    answers: tuple[str, ...] = ("cls_logits", "bbox_regression")  # of the head
+    score_thresh: float
+    nms_thresh: float
+    detections_per_img: int
+    topk_candidates: int
+
+    def __init__(
+        self, backbone, anchor_generator, head, box_coder, min_size, max_size, image_mean, image_std, **kwargs
+    ) -> None:
+        super().__init__()
+        if not hasattr(backbone, "out_channels"):
+            raise ValueError("backbone should contain an attribute out_channels: the channels of all its features")
+        self.backbone, self.anchor_generator = backbone, anchor_generator
+        anchors = anchor_generator.num_anchors_per_location()[0]
+        self.head, self.box_coder = head(backbone.out_channels, anchors), box_coder
+        image_mean = [0.485, 0.456, 0.406] if image_mean is None else image_mean
+        image_std = [0.229, 0.224, 0.225] if image_std is None else image_std
+        self.transform = GeneralizedRCNNTransform(min_size, max_size, image_mean, image_std, **kwargs)
+
+    def forward(self, images, targets=None):
+        if self.training:
+            _check_targets(targets)
+        before = [tuple(image.shape[-2:]) for image in images]
+        images, targets = self.transform(images, targets)
+        features = self.backbone(images.tensors)
+        features = list(features.values()) if isinstance(features, dict) else [features]
+        outputs = self.head(features)
+        anchors = self.anchor_generator(images, features)
+        counts = [f.shape[-2] * f.shape[-1] * self.anchor_generator.num_anchors_per_location()[0] for f in features]
+        if self.training:
+            return self.compute_loss(targets, outputs, anchors, counts)
+        found = self.postprocess_detections(outputs, anchors, images.image_sizes, counts)
+        return self.transform.postprocess(found, images.image_sizes, before)
+
+    def postprocess_detections(self, head_outputs, anchors, image_shapes, counts) -> list[dict]:
+        """The best boxes of every level, and of those that overlap the best alone."""
+        found = []
+        for i, shape in enumerate(image_shapes):
+            levels = zip(anchors[i].split(counts), *(head_outputs[name][i].split(counts) for name in self.answers))
+            boxes, scores, labels = (torch.cat(p) for p in zip(*(self._best(shape, *level) for level in levels)))
+            kept = batched_nms(boxes, scores, labels, self.nms_thresh)[: self.detections_per_img]
+            found.append({"boxes": boxes[kept], "scores": scores[kept], "labels": labels[kept]})
+        return found
+
+    def _best(self, shape, anchors, logits, codes, *more):
+        """Boxes, scores and labels of one level of one image."""
+        classes = logits.shape[-1]
+        scores = self._scores(logits, *more).flatten()
+        places = torch.where(scores > self.score_thresh)[0]
+        scores, order = scores[places].topk(min(len(places), self.topk_candidates))
+        places = places[order]
+        which = torch.div(places, classes, rounding_mode="floor")
+        boxes = self.box_coder.decode_single(codes[which], anchors[which])
+        return clip_boxes_to_image(boxes, shape), scores, places % classes
+
+    def _scores(self, logits):
+        return torch.sigmoid(logits)
+
+
+class RetinaNet(OneStage):
+    """Each anchor answers for the object that it overlaps most."""
 
     def __init__(
         self,
@@ -49,65 +111,19 @@ class RetinaNet(nn.Module):
         topk_candidates: int = 1000,
         **kwargs,
     ) -> None:
-        super().__init__()
-        if not hasattr(backbone, "out_channels"):
-            raise ValueError("backbone should contain an attribute out_channels: the channels of all its features")
-        self.backbone = backbone
-        self.anchor_generator = anchor_generator or _anchors()
-        anchors = self.anchor_generator.num_anchors_per_location()[0]
-        self.head = head or RetinaNetHead(backbone.out_channels, anchors, num_classes)
+        super().__init__(
+            backbone, anchor_generator or _anchors(),
+            lambda channels, anchors: head or RetinaNetHead(channels, anchors, num_classes),
+            BoxCoder(weights=(1.0, 1.0, 1.0, 1.0)), min_size, max_size, image_mean, image_std, **kwargs,
+        )  # fmt: skip
         self.proposal_matcher = proposal_matcher or Matcher(fg_iou_thresh, bg_iou_thresh, True)
-        self.box_coder = BoxCoder(weights=(1.0, 1.0, 1.0, 1.0))
-        image_mean = [0.485, 0.456, 0.406] if image_mean is None else image_mean
-        image_std = [0.229, 0.224, 0.225] if image_std is None else image_std
-        self.transform = GeneralizedRCNNTransform(min_size, max_size, image_mean, image_std, **kwargs)
         self.score_thresh, self.nms_thresh = score_thresh, nms_thresh
         self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
 
-    def forward(self, images, targets=None):
-        if self.training:
-            _check_targets(targets)
-        before = [tuple(image.shape[-2:]) for image in images]
-        images, targets = self.transform(images, targets)
-        features = self.backbone(images.tensors)
-        features = list(features.values()) if isinstance(features, dict) else [features]
-        outputs = self.head(features)
-        anchors = self.anchor_generator(images, features)
-        if self.training:
-            return self.compute_loss(targets, outputs, anchors)
-        found = self.postprocess_detections(outputs, anchors, images.image_sizes, features)
-        return self.transform.postprocess(found, images.image_sizes, before)
-
-    def compute_loss(self, targets, head_outputs, anchors) -> dict:
+    def compute_loss(self, targets, head_outputs, anchors, counts=None) -> dict:
         """How wrong the classes and boxes are."""
         matches = [matched(self.proposal_matcher, t["boxes"], a) for t, a in zip(targets, anchors)]
         return self.head.compute_loss(targets, head_outputs, anchors, matches)
-
-    def postprocess_detections(self, head_outputs, anchors, image_shapes, features) -> list[dict]:
-        """The best boxes of every level, and of those that overlap the best alone."""
-        counts = [f.shape[-2] * f.shape[-1] * self.anchor_generator.num_anchors_per_location()[0] for f in features]
-        found = []
-        for i, shape in enumerate(image_shapes):
-            levels = zip(
-                head_outputs["cls_logits"][i].split(counts),
-                head_outputs["bbox_regression"][i].split(counts),
-                anchors[i].split(counts),
-            )
-            boxes, scores, labels = (torch.cat(p) for p in zip(*(self._best(*level, shape) for level in levels)))
-            kept = batched_nms(boxes, scores, labels, self.nms_thresh)[: self.detections_per_img]
-            found.append({"boxes": boxes[kept], "scores": scores[kept], "labels": labels[kept]})
-        return found
-
-    def _best(self, logits, codes, anchors, shape):
-        """Boxes, scores and labels of one level of one image."""
-        classes = logits.shape[-1]
-        scores = torch.sigmoid(logits).flatten()
-        places = torch.where(scores > self.score_thresh)[0]
-        scores, order = scores[places].topk(min(len(places), self.topk_candidates))
-        places = places[order]
-        which = torch.div(places, classes, rounding_mode="floor")
-        boxes = self.box_coder.decode_single(codes[which], anchors[which])
-        return clip_boxes_to_image(boxes, shape), scores, places % classes
 
 
 class RetinaNetHead(nn.Module):
@@ -236,9 +252,14 @@ def retinanet_resnet50_fpn(
 
 
 def _build(weights_backbone, learning: int | None, progress: bool, num_classes: int, **kwargs) -> RetinaNet:
-    norm = nn.BatchNorm2d if weights_backbone is None else FrozenBatchNorm2d
-    body = resnet50(weights=weights_backbone, progress=progress, norm_layer=norm)
-    learning = 5 if weights_backbone is None else 3 if learning is None else learning
+    return RetinaNet(resnet_pyramid(weights_backbone, learning, progress), num_classes, **kwargs)
+
+
+def resnet_pyramid(weights, learning: int | None, progress: bool) -> BackboneWithFPN:
+    """ResNet-50 and a pyramid over its last three stages, with two more levels; ``learning`` stages learn."""
+    norm = nn.BatchNorm2d if weights is None else FrozenBatchNorm2d
+    body = resnet50(weights=weights, progress=progress, norm_layer=norm)
+    learning = 5 if weights is None else 3 if learning is None else learning
     if not 0 <= learning <= 5:
         raise ValueError(f"Trainable layers should be in the range [0,5], got {learning} ")
     stages = ("layer4", "layer3", "layer2", "layer1", "conv1")[:learning] + (("bn1",) if learning == 5 else ())
@@ -246,8 +267,7 @@ def _build(weights_backbone, learning: int | None, progress: bool, num_classes: 
         parameter.requires_grad_(name.startswith(stages))
     channels = [body.inplanes // 8 * 2**i for i in (1, 2, 3)]
     layers = {f"layer{i + 2}": str(i) for i in range(3)}
-    backbone = BackboneWithFPN(body, layers, channels, 256, LastLevelP6P7(256, 256))
-    return RetinaNet(backbone, num_classes, **kwargs)
+    return BackboneWithFPN(body, layers, channels, 256, LastLevelP6P7(256, 256))
 
 
 def _anchors() -> AnchorGenerator:
