@@ -55,10 +55,23 @@ def test_copies_and_files():
         assert [t.tolist() for t in other] == [[1.0, 2.0], [3.0]]
 
 
+def test_the_strided_layout_goes_further_than_pytorchs():
+    nt = rushlight.nested.nested_tensor([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], requires_grad=True)
+    other = copy.deepcopy(nt)
+    assert len(nt) == 2 and [t.shape for t in nt] == [(1, 2), (2, 2)] and other[1].tolist() == [[3.0, 4.0], [5.0, 6.0]]
+    (nt.transpose(1, 2) * nt.transpose(1, 2).contiguous()).tanh().sum().backward()  # one laid out in another order
+    expected = 2 * other.detach() * (1 - (other.detach() ** 2).tanh() ** 2)
+    for found, wanted in zip(nt.grad, expected):
+        rushlight.testing.assert_close(found, wanted)
+    q = nt.detach().unsqueeze(1)
+    causal = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    rushlight.testing.assert_close(causal[1], F.scaled_dot_product_attention(*[q[1][None]] * 3, is_causal=True)[0])
+
+
 def test_what_is_not_there_says_so():
     nt = rushlight.nested.nested_tensor([[1.0, 2.0], [3.0]], layout=rushlight.jagged)
-    with pytest.raises(NotImplementedError, match=r"layout=torch\.jagged"):
-        rushlight.nested.nested_tensor([[1.0]])
+    with pytest.raises(NotImplementedError, match="no such function of nested tensors of the strided layout"):
+        rushlight.nested.nested_tensor([[1.0]]).cumsum(1)
     with pytest.raises(NotImplementedError, match="cumsum: there is no such function of nested tensors"):
         nt.cumsum(1)
     with pytest.raises(RuntimeError, match="cannot be mapped over"):

@@ -16,7 +16,7 @@ from ..layout import strided as _strided
 from ..ops.public import PUBLIC
 from ..tensor import Tensor as _Tensor
 from . import operators as _operators
-from .tensor import NestedTensor as _NestedTensor
+from .strided import from_tensors as _from_tensors
 from .tensor import from_list as _from_list
 
 __all__ = [
@@ -26,28 +26,28 @@ __all__ = [
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A new leaf with copies of the tensors (or lists of numbers) in ``tensor_list``."""
-    _check_layout(layout)
+    make = _maker(layout)
     copies = [
         t.detach().to(device=device, dtype=dtype)
         if isinstance(t, _Tensor)
         else PUBLIC["tensor"](t, dtype=dtype, device=device)
         for t in tensor_list
     ]
-    made = _from_list(copies)
+    made = make(copies)
     return made.requires_grad_() if requires_grad else made
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None):
     """The tensors of a list, or the rows of a tensor, as one nested tensor; gradients flow back to them."""
-    _check_layout(layout)
-    if isinstance(ts, _NestedTensor):
+    make = _maker(layout)
+    if isinstance(ts, _Tensor) and ts.is_nested and layout in (None, ts.layout):
         return ts.to(device=device, dtype=dtype)
     if not isinstance(ts, (_Tensor, list, tuple)):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     parts = list(ts.unbind()) if isinstance(ts, _Tensor) else ts
     if not all(isinstance(t, _Tensor) for t in parts):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
-    return _from_list([t.to(device=device, dtype=dtype) for t in parts])
+    return make([t.to(device=device, dtype=dtype) for t in parts])
 
 
 def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None):
@@ -66,7 +66,8 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
 
 def narrow(tensor, dim, start, length, layout=_strided):
     """Of each row of ``tensor`` a part of its own ``start`` and ``length`` along ``dim``; nothing is copied."""
-    _check_layout(layout)
+    if _maker(layout) is not _from_list:
+        raise RuntimeError("narrow(): pass layout=torch.jagged; nested tensors of the strided layout are not cut here")
     if dim != 1:
         raise RuntimeError("jagged layout only supports dim=1")
     rows, width = tensor.shape[:2]
@@ -97,14 +98,13 @@ def to_padded_tensor(input, padding, output_size=None, out=None):
     return input.to_padded_tensor(padding, output_size)
 
 
-def _check_layout(layout) -> None:
+def _maker(layout):
+    """What makes nested tensors of a layout; strided is PyTorch's default."""
     if layout is None or layout is _strided:
-        raise NotImplementedError(
-            "nested tensors of the strided layout, which PyTorch makes by default, are not built here; "
-            "pass layout=torch.jagged"
-        )
+        return _from_tensors
     if layout is not _jagged:
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    return _from_list
 
 
 def __dir__():

@@ -43,6 +43,77 @@ def shown(nt):
     return nt, nt.shape, list(nt.unbind())
 
 
+def strided(m, requires_grad=False):
+    parts = [m.arange(12.0).reshape(2, 6).sin(), m.arange(18.0).reshape(3, 6).cos()]
+    return m.nested.nested_tensor(parts, requires_grad=requires_grad)
+
+
+def heads(nt):
+    return nt.reshape(2, -1, 2, 3).transpose(1, 2)
+
+
+def attended(m, nt):
+    """As PyTorch's tutorial of nested tensors does it."""
+    q = heads(nt)
+    scores = m.matmul(q / 2, q.transpose(-2, -1))
+    return m.matmul(m.nn.functional.dropout(m.softmax(scores, -1), 0.5), q).transpose(1, 2).reshape(2, -1, 6)
+
+
+def gradients(m, nt):
+    weight = m.ones(2, 6, requires_grad=True)
+    m.nested.to_padded_tensor(m.nn.functional.linear(nt, weight).relu() * 2, 0.0).sum().backward()
+    return nt.grad, weight.grad
+
+
+def of_a_list(m):
+    a, b = m.ones(2, 3, requires_grad=True), m.ones(1, 2, requires_grad=True)
+    (m.nested.as_nested_tensor([a, b]) * 3).to_padded_tensor(0.0).sum().backward()
+    return a.grad, b.grad
+
+
+STRIDED = {
+    "print": lambda m, n: (n, n.layout, n.is_nested, n.size(0), n.size(2), n.dim(), n.dtype, n.numel()),
+    "irregular": lambda m, n: n.size(1),
+    "no shape": lambda m, n: n.shape,
+    "index": lambda m, n: (n[0], n[0, 0], n[-1, :, 1:3], n.select(0, 1), n.unbind()),
+    "out of range": lambda m, n: n[5],
+    "padded": lambda m, n: (n.to_padded_tensor(-1.0), m.nested.to_padded_tensor(n, 0.0, (2, 4, 7))),
+    "cut": lambda m, n: n.to_padded_tensor(0.0, (2, 2, 7)),
+    "arithmetic": lambda m, n: (n * 2 + n - 1) / m.tensor(3.0),
+    "with a row": lambda m, n: n + m.ones(6),
+    "transpose": lambda m, n: (n.transpose(1, 2), n.transpose(1, 2).is_contiguous(), n.transpose(1, 2).contiguous()),
+    "transpose of examples": lambda m, n: n.transpose(0, 1),
+    "reshape": lambda m, n: (heads(n), n.view(2, -1, 3, 2), n.unsqueeze(1), n.chunk(2, -1)),
+    "other examples": lambda m, n: n.view(-1),
+    "linear": lambda m, n: m.nn.Linear(6, 2)(n),
+    "softmax": lambda m, n: (m.softmax(n, -1), n.softmax(1)),
+    "products": lambda m, n: (m.matmul(n, n.transpose(1, 2)), m.bmm(n, n.transpose(1, 2))),
+    "product with a matrix": lambda m, n: m.matmul(n, m.ones(6, 2)),
+    "dropout": lambda m, n: m.nn.functional.dropout(n, 0.5),
+    "activations": lambda m, n: (n.relu(), m.nn.functional.gelu(n), n.abs()),
+    "layer_norm": lambda m, n: m.nn.LayerNorm(6)(n),
+    "attention": attended,
+    "fused attention": lambda m, n: m.nn.functional.scaled_dot_product_attention(*[heads(n).contiguous()] * 3),
+    "sums": lambda m, n: n.sum(-1, keepdim=True),
+    "sum of another": lambda m, n: n.sum(1, keepdim=True),
+    "copies": lambda m, n: (n.clone(), n.detach(), n.to(m.float64), m.ones_like(n), m.cat([n, n])),
+    "in place": lambda m, n: (n.add_(1), n.mul_(2), n.fill_(3.0)),
+    "other lists": lambda m, n: m.nested.nested_tensor([[1.0, 2.0], [3.0]]),
+    "none": lambda m, n: m.nested.nested_tensor([]),
+    "of different dimensions": lambda m, n: m.nested.nested_tensor([m.ones(2), m.ones(2, 2)]),
+    "of different sizes": lambda m, n: m.nested.nested_tensor([m.ones(2, 3), m.ones(3, 2)]),
+    "leaf": lambda m, n: (strided(m, True), strided(m, True) * 2),
+    "gradients": lambda m, n: gradients(m, strided(m, True)),
+    "gradients of a list": lambda m, n: of_a_list(m),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_strided(name):
+    ours, theirs = both(lambda m: STRIDED[name](m, strided(m)))
+    assert ours == theirs
+
+
 NESTED = {
     "print": lambda m, n: (n, n.shape, n.size(1), n.stride(), n.dim(), n.layout, n.numel(), len(n)),
     "parts": lambda m, n: (n.values(), n.offsets(), n.lengths(), n._min_seqlen, n._max_seqlen),
