@@ -216,6 +216,7 @@ def test_the_second_swin_looks_by_cosines():
     before = attention(x)
     with rushlight.no_grad():
         attention.qkv.weight[:16] *= 3  # longer queries and keys point where they did
+        attention.qkv.bias[:8] *= 3
         attention.qkv.bias[8:16] = 5.0  # keys have no bias
     rushlight.testing.assert_close(attention(x), before)
 
