@@ -338,11 +338,12 @@ def _work() -> None:
 
 
 def landed() -> None:
-    """Wait until everything that was asked for has been handed to the devices."""
+    """Wait until everything that was asked for has been handed to the devices, and let go of what that has used up."""
     settle()
     if _last:
         _last[-1].wait()
         _last.clear()
+    _spent.clear()
 
 
 def _two_places(one, other) -> RuntimeError:
