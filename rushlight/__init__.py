@@ -132,6 +132,7 @@ _LATER = (
     "overrides",
     "profiler",
     "quantization",
+    "quasirandom",
     "serialization",
     "signal",
     "sparse",

@@ -21,7 +21,7 @@ LAYERS = [
     "distributed",
     "nn distributed.fsdp",
     "optim io serialization distributed.checkpoint hub utils multiprocessing fx vision ao quantization",
-    "compiler export jit cuda accelerator distributions testing library schemas operator_checks profiler "
+    "compiler export jit cuda accelerator distributions testing library quasirandom schemas operator_checks profiler "
     "autograd.profiler onnx",
     "inspect",
     "cli __main__ __init__ pytest_plugin",

@@ -92,9 +92,13 @@ def _multivariate_normal(p, q):
             "cannot be computed"
         )
     n = p.event_shape[0]
-    log_dets = [d._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) for d in (q, p)]
-    ratio = torch.linalg.solve_triangular(q._tril, p._tril, upper=False).pow(2).sum([-2, -1])
-    return log_dets[0] - log_dets[1] + 0.5 * (ratio + squared_distance(q._tril, q.loc - p.loc) - n)
+    log_dets = [d._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) for d in (q, p)]
+    ratio = (
+        torch.linalg.solve_triangular(q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril, upper=False)
+        .pow(2)
+        .sum([-2, -1])
+    )
+    return log_dets[0] - log_dets[1] + 0.5 * (ratio + squared_distance(q._unbroadcasted_scale_tril, q.loc - p.loc) - n)
 
 
 @register_kl(Categorical, Categorical)

@@ -31,24 +31,28 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(torch.Size(batch_shape) + loc.shape[-1:])
         setattr(self, name, matrix.expand(torch.Size(batch_shape) + matrix.shape[-2:]))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
-        self._tril = _factor(name, matrix)
+        self._unbroadcasted_scale_tril = _factor(name, matrix)
 
     def expand(self, batch_shape, _instance=None):
         new = super().expand(batch_shape, _instance)
-        new._tril = self._tril
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         return new
 
     @lazy_property
     def scale_tril(self):
-        return self._tril.expand(self._batch_shape + self._event_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self):
-        return (self._tril @ self._tril.mT).expand(self._batch_shape + self._event_shape + self._event_shape)
+        return (self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT).expand(
+            self._batch_shape + self._event_shape + self._event_shape
+        )
 
     @lazy_property
     def precision_matrix(self):
-        return torch.cholesky_inverse(self._tril).expand(self._batch_shape + self._event_shape + self._event_shape)
+        return torch.cholesky_inverse(self._unbroadcasted_scale_tril).expand(
+            self._batch_shape + self._event_shape + self._event_shape
+        )
 
     @property
     def mean(self):
@@ -58,21 +62,21 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self):
-        return self._tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape=()):
         noise = self._standard_normal(sample_shape, self.loc)
-        return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        half_log_det = self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        distance = squared_distance(self._tril, value - self.loc)
+        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        distance = squared_distance(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det
 
     def entropy(self):
-        half_log_det = self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det
         return entropy.expand(self._batch_shape)
 

@@ -42,7 +42,7 @@ class Wishart(ExponentialFamily):
                 "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
                 stacklevel=2,
             )
-        self._tril = _factor(name, matrix)
+        self._unbroadcasted_scale_tril = _factor(name, matrix)
         count = torch.arange(event_shape[-1], dtype=matrix.dtype, device=matrix.device)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - count.expand(batch_shape + (-1,)))
 
@@ -55,15 +55,17 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def scale_tril(self):
-        return self._tril.expand(self._batch_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self):
-        return (self._tril @ self._tril.mT).expand(self._batch_shape + self._event_shape)
+        return (self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT).expand(
+            self._batch_shape + self._event_shape
+        )
 
     @lazy_property
     def precision_matrix(self):
-        return torch.cholesky_inverse(self._tril).expand(self._batch_shape + self._event_shape)
+        return torch.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._batch_shape + self._event_shape)
 
     @property
     def mean(self):
@@ -91,7 +93,7 @@ class Wishart(ExponentialFamily):
             torch.Size(sample_shape) + self._batch_shape + (p * (p - 1) // 2,), dtype=noise.dtype, device=noise.device
         )
         noise[..., i, j] = below
-        factor = self._tril @ noise
+        factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
     def rsample(self, sample_shape=(), max_try_correction=None):
@@ -117,12 +119,12 @@ class Wishart(ExponentialFamily):
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
         spread = p * math.log(2.0) / 2 + self._half_log_det()
-        trace = torch.cholesky_solve(value, self._tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+        trace = torch.cholesky_solve(value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
         constant = -nu * spread - torch.mvlgamma(nu / 2, p=p)
         return constant + (nu - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet - trace / 2
 
     def _half_log_det(self):
-        return self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def entropy(self):
         nu, p = self.df, self._event_shape[-1]

@@ -7,6 +7,7 @@ import copy
 import numpy as np
 
 from .. import dtypes
+from ..autograd.mode import state
 from ..autograd.op import differentiable
 from ..autograd.overriding import unasked
 from ..autograd.tape import AccumulateGrad
@@ -62,7 +63,7 @@ Tensor.__iter__, Tensor.__contains__, Tensor.__reversed__, Tensor.__format__ = _
 @public(function=False)
 def numpy(self, *, force=False):
     """The values as a NumPy array that shares this tensor's memory (a copy from other devices, with ``force=True``)."""
-    if self.requires_grad and not force:
+    if self.requires_grad and state.grad and not force:
         raise RuntimeError(_HAS_GRAD)
     if self.dtype in (dtypes.bfloat16, dtypes.complex32):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.word}")

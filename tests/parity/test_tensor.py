@@ -838,3 +838,20 @@ def test_copies_and_pickles_share_as_in_pytorch():
         assert (a[1].tolist(), base[1].tolist(), b.storage_offset()) == ([1, 1, 1], [0, 0, 0], 3)
         loaded = pickle.loads(pickle.dumps(m.arange(6.0).reshape(2, 3).t().requires_grad_(False)))
         assert (loaded.stride(), loaded.tolist()) == ((1, 3), [[0, 3], [1, 4], [2, 5]])
+
+
+def test_numpy_of_what_requires_a_gradient():
+    """It is refused only where gradients are recorded."""
+
+    def answers(torch):
+        p, seen = torch.nn.Parameter(torch.ones(2)), []
+        for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+            with mode():
+                for read in (p.numpy, p.__array__, p.view(-1).numpy, lambda: p.numpy(force=True)):
+                    try:
+                        seen.append(read().tolist())
+                    except RuntimeError as error:
+                        seen.append(str(error))
+        return seen
+
+    assert answers(rushlight) == answers(torch)

@@ -81,14 +81,19 @@ def worker_loop(connection, others, mask, make_fetcher, dataset, base_seed, work
         pass  # the main process gets the same interrupt, or is gone
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The seed of NumPy's generator in a worker."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(words).generate_state(4).tolist()
+
+
 def _start(dataset, base_seed, worker_id, num_workers, init_fn) -> ExceptionWrapper | None:
     """Seed everything, tell the worker who it is, run the user's ``worker_init_fn``."""
     global _info
     seed = base_seed + worker_id
     random.seed(seed)
     manual_seed(seed)
-    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(words).generate_state(4))
+    np.random.seed(_generate_state(base_seed, worker_id))
     set_num_threads(1)
     _info = WorkerInfo(worker_id, num_workers, seed, dataset)
     try:
