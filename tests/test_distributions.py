@@ -107,3 +107,29 @@ def test_gradients_of_several_matrices():
     df, scale = torch.tensor([5.0, 6.0], requires_grad=True), torch.eye(3)
     torch.distributions.Wishart(df, scale).rsample((4,)).sum().backward()
     assert bool((df.grad.isfinite() & (df.grad != 0)).all())
+
+
+def test_an_exponential_family_needs_its_normalizer_alone():
+    class Waiting(d.ExponentialFamily):
+        arg_constraints = {}
+        _mean_carrier_measure = 0
+
+        def __init__(self, rate):
+            self.rate = rate
+            super().__init__(rate.shape, validate_args=False)
+
+        @property
+        def _natural_params(self):
+            return (-self.rate,)
+
+        def _log_normalizer(self, x):
+            return -torch.log(-x)
+
+    p, q = Waiting(T([1.0, 2.0])), Waiting(T([3.0, 0.5]))
+    torch.testing.assert_close(p.entropy().detach(), d.Exponential(p.rate).entropy())
+    found, expected = d.kl_divergence(p, q), d.kl_divergence(d.Exponential(p.rate), d.Exponential(q.rate))
+    torch.testing.assert_close(found.detach(), expected)
+    wishart = [d.Wishart(T(df), torch.eye(2) * s) for df, s in ((3.0, 1.0), (4.0, 2.0))]
+    assert d.kl_divergence(*wishart).item() == pytest.approx(1.5430, abs=1e-4)  # PyTorch's
+    with pytest.raises(NotImplementedError, match="between different exponential families"):
+        d.kl_divergence(d.Beta(T(2.0), T(3.0)), d.Poisson(T(1.0)))

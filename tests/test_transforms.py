@@ -530,3 +530,11 @@ def test_vmap_of_what_counts():
     assert rushlight.vmap(rushlight.repeat_interleave)(counts).tolist() == [[0, 1, 1], [0, 0, 1]]
     with pytest.raises(RuntimeError, match=r"got \[3\] at entry 0 and \[2\] at entry 1"):
         rushlight.vmap(rushlight.repeat_interleave)(rushlight.tensor([[1, 2], [1, 1]]))
+
+
+def test_vmap_of_a_batch_norm_that_keeps_statistics():
+    rows = rushlight.arange(12.0).reshape(2, 2, 3)
+    with pytest.raises(RuntimeError, match="Batch norm got a batched tensor as input while the running_mean"):
+        rushlight.vmap(rushlight.nn.BatchNorm1d(3))(rows)
+    alone = rushlight.nn.BatchNorm1d(3, track_running_stats=False)
+    assert _same(rushlight.vmap(alone)(rows), rushlight.stack([alone(r) for r in rows]))

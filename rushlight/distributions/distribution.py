@@ -170,4 +170,35 @@ def _all(check, value) -> bool:
 
 
 class ExponentialFamily(Distribution):
-    """A distribution whose density is exp of a sum of parameters times statistics."""
+    """A distribution whose density is exp of a sum of parameters times statistics.
+
+    One that says its ``_natural_params``, the ``_log_normalizer`` of them and its ``_mean_carrier_measure`` has an
+    entropy, and a divergence from others of its kind: both are in the slopes of the normalizer.
+    """
+
+    @property
+    def _natural_params(self):
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params):
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> float:
+        raise NotImplementedError
+
+    def entropy(self):
+        points, normalizer, slopes = normalizer_slopes(self)
+        result = -self._mean_carrier_measure + normalizer
+        for point, slope in zip(points, slopes):
+            result = result - (point * slope).reshape((*self._batch_shape, -1)).sum(-1)
+        return result
+
+
+def normalizer_slopes(family: ExponentialFamily):
+    """(natural parameters, the normalizer's logarithm there, its slopes by them)."""
+    from ..autograd import grad
+
+    points = [p.detach().requires_grad_() for p in family._natural_params]
+    normalizer = family._log_normalizer(*points)
+    return points, normalizer, grad(normalizer.sum(), points, create_graph=True)

@@ -14,7 +14,7 @@ from .categorical import Categorical
 from .cauchy import Cauchy
 from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
-from .distribution import Distribution
+from .distribution import Distribution, ExponentialFamily, normalizer_slopes
 from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
@@ -71,6 +71,21 @@ def kl_divergence(p: Distribution, q: Distribution):
         )
     distance = lambda pair: type(p).__mro__.index(pair[0]) + type(q).__mro__.index(pair[1])
     return min(fitting, key=lambda entry: distance(entry[0]))[1](p, q)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _families(p, q):
+    """Of two of one kind, by how far the normalizer of q lies above its tangent at p."""
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families cannot                             be "
+            "computed using Bregman divergences"
+        )
+    points, normalizer, slopes = normalizer_slopes(p)
+    result = q._log_normalizer(*q._natural_params) - normalizer
+    for at, to, slope in zip(points, q._natural_params, slopes):
+        result = result - sum_rightmost((to - at) * slope, len(q.event_shape) if slope.ndim > normalizer.ndim else 0)
+    return result
 
 
 @register_kl(Normal, Normal)

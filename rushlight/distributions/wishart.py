@@ -46,6 +46,15 @@ class Wishart(ExponentialFamily):
         count = torch.arange(event_shape[-1], dtype=matrix.dtype, device=matrix.device)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - count.expand(batch_shape + (-1,)))
 
+    @property
+    def _natural_params(self):
+        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+
+    def _log_normalizer(self, x, y):
+        size = self._event_shape[-1]
+        half = y + (size + 1) / 2
+        return half * (size * math.log(2) - torch.linalg.slogdet(-2 * x)[1]) + torch.mvlgamma(half, size)
+
     def expand(self, batch_shape, _instance=None):
         return Wishart(
             self.df.expand(batch_shape),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import dtypes
+from ...autograd import mode
 from ...autograd.mode import state, without_grad
 from ...autograd.op import differentiable as xp
 from ...autograd.views import check_writable, put
@@ -65,6 +66,13 @@ def _check_both(running_mean, running_var):
 def _follow(running_mean, running_var, mean, variance, momentum, size):
     """Move the running statistics, where there are any, towards those of a batch of ``size`` values a channel."""
     if running_mean is not None and size:
+        if mode.active and any(one.holds(mean._array) and not one.holds(running_mean._array) for one in mode.maps()):
+            raise RuntimeError(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
+                "in place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+                "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, "
+                "please see the functorch website for resources on how to patch your module to work with vmap"
+            )
         without_grad(_write, running_mean, running_var, mean, variance, momentum, size / max(size - 1, 1))
 
 
