@@ -240,3 +240,12 @@ def test_the_first_gradient_is_the_users_own():
     x.grad = None
     x.sum().backward()
     assert x.grad.tolist() == [1, 1]
+
+
+def test_second_gradients_of_a_mean():
+    """The recorded gradient of a mean is spread out before it is handed over, and the graph knows of it."""
+    x, w = rushlight.ones(4, 3, requires_grad=True), rushlight.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (first,) = rushlight.autograd.grad((x.mean(0) * w.pow(2)).sum(), x, create_graph=True)
+    assert first.is_contiguous() and first[1].tolist() == [0.25, 1.0, 2.25]
+    (second,) = rushlight.autograd.grad(first.sum(), w)
+    assert second.tolist() == [2.0, 4.0, 6.0]

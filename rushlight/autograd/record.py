@@ -83,7 +83,7 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
     if o.view:
         for i, t in enumerate(tensors):
             link_view(o, args[0], t, static, index=i)
-    if needs and o.rules and state.grad:
+    if needs and o.rules and state.grad and outs:
         node = record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
         made = []
         for i, t in enumerate(tensors):

@@ -472,6 +472,8 @@ def _recorded_as_seen(node, i, found, g):
     arrays = [None if x is None else x._array for x in g] if type(g) is list else g._array
     laid = node._laid(i, found._array, arrays) if found._array.__class__ is np.ndarray else found._array
     if laid is not found._array:
+        if laid.shape != found._array.shape:  # of a mean: as yet one element for all that it is of
+            found = _fit(found, laid.shape, laid.dtype, graph=True)
         if found._view is not None or found._storage is not None:  # somebody else's memory too
             found = _recorded_copy(found)
         found._array = laid

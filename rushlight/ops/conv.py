@@ -11,7 +11,7 @@ import warnings
 
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
-from ..autograd.op import op
+from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import bool_dtype, c_name, dtype_of, refuse, type_word
 from .dims import as_int, as_ints, for_dims, is_int
@@ -131,7 +131,8 @@ def _conv(dims, input, weight, bias=None, stride=1, padding=0, dilation=1, group
     if max(*stride, *dilation) >> 31:  # further than any input reaches
         stride, dilation = (tuple(min(n, 1 << 31) for n in numbers) for numbers in (stride, dilation))
     if weight._array.shape[1] == 0:
-        return _of_nothing(x, weight, stride, padding, dilation)
+        y = _of_nothing(x, weight, stride, padding, dilation)
+        return y if batched else y.squeeze(0)
     y = conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
     return y if batched else y.squeeze(0)
 
@@ -153,6 +154,10 @@ def _conv_transpose(dims, input, weight, bias=None, stride=1, padding=0, output_
     _check_transposed_channels(shape, w_shape, bias, groups)
     if 0 in w_shape[2:]:
         raise RuntimeError(f"kernel size should be greater than zero, but got {_named('kernel', w_shape[2:])}")
+    if 0 in shape[2:]:
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(shape)}")
+    if w_shape[1] == 0:
+        raise RuntimeError(f"non-empty weight tensor expected, but got: {list(w_shape)}")
     size = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, s, p, d, k, e in zip(shape[2:], stride, padding, dilation, w_shape[2:], extra)
@@ -384,4 +389,8 @@ def _of_nothing(x, weight, stride, padding, dilation):
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, p, d, k, s in zip(x._array.shape[2:], padding, dilation, weight._array.shape[2:], stride)
     ]
-    return xp.reshape(x, shape=(x._array.shape[0], 0, *size))
+    y = xp.reshape(x, shape=(x._array.shape[0], 0, *size))
+    return y if weight._node is None else _with_nothing(y, weight.sum())
+
+
+_with_nothing = variant(xp.add, _NODE)  # for the weight's gradient: zeros, of which there are none

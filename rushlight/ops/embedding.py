@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.op import differentiable, op
 from ..engine.fallback import FORWARDS
 from ..engine.sparse import table_rows
+from .dims import numel
 
 
 def _embedding_rule(xp, g, w_shape, index, padding_idx, by_freq):
@@ -51,7 +52,8 @@ def _kept(xp, g, index, rows, padding_idx, by_freq):
 def embedding_slope(xp, g, index, *, rows, padding_idx, by_freq):
     """Zeros of ``rows`` rows with each row of g added where it was looked up."""
     g = _kept(xp, g, index, rows, padding_idx, by_freq)
-    return xp.add_rows(xp.reshape(g, shape=(-1, g.shape[-1])), xp.reshape(index, shape=(-1,)), size=rows)
+    count = numel(index.shape)  # not -1: rows may have no elements
+    return xp.add_rows(xp.reshape(g, shape=(count, g.shape[-1])), xp.reshape(index, shape=(count,)), size=rows)
 
 
 @op

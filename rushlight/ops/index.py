@@ -590,7 +590,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{repeats._array.size} and input.size({axis}) = {size}"
         )
-    return input.index_select(axis, _repeated_positions(repeats.reshape(-1), output_size))
+    return input.index_select(axis, _repeated_positions(repeats.reshape(-1), output_size if size else None))
 
 
 def _has_values_below(array) -> bool:

@@ -238,7 +238,7 @@ def _number(value, input):
 
 def _vectors(call, input, index, src, **static):
     """Run a scatter on 0-dim tensors as on vectors."""
-    if not index._array.size:
+    if not index._array.size and not _wants_gradient(input, src):
         return xp_.clone(input)
     if input._array.ndim:
         return call(input, index, src, **static)
@@ -300,8 +300,13 @@ def _named(node):
 _NODES = {node: _named(node) for node in ("ScatterReduceBackward0", "IndexReduceBackward0")}
 
 
+def _wants_gradient(input, src) -> bool:
+    """Is there a gradient for ``src``, even where nothing of it goes anywhere?"""
+    return isinstance(src, Tensor) and src._node is not None and bool(input._array.ndim)
+
+
 def _reduced(input, index, src, axis, reduce, include_self, calls):
-    if not index._array.size:
+    if not index._array.size and not _wants_gradient(input, src):
         return xp_.clone(input)
     if not input._array.ndim:
         one = _reduced(input.reshape(1), index.reshape(1), src.reshape(1), 0, reduce, include_self, calls)
@@ -359,7 +364,7 @@ def take_along_dim(input, indices, dim=None):
     whole, picked = [*shape], [*shape]
     whole[axis : axis + 1], picked[axis : axis + 1] = have[axis : axis + 1], want[axis : axis + 1]
     check_bounds(indices, have[axis], axis, negative=True)
-    return gather(input.expand(whole), axis, (indices % have[axis]).expand(picked))
+    return gather(input.expand(whole), axis, (indices % (have[axis] or 1)).expand(picked))
 
 
 # -- index_select and its kin ----------------------------------------------------------------------------------------
@@ -403,7 +408,7 @@ def index_add(input, dim, index, source, *, alpha=1):
             f"index_add_(): self ({_word(input)}) and source ({_word(source)}) must have the same scalar type"
         )
     if input._array.ndim > 1:
-        if not input._array.size:
+        if not input._array.size and not _wants_gradient(input, source):
             return xp_.clone(input)
         check_bounds(index, input._array.shape[axis], axis)
     else:

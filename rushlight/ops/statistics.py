@@ -167,6 +167,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         right = centred
     else:
         total = xp.sum(w)
+        if not w._array.size:
+            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
         centred = x - xp.sum(x * w, axis=1, keepdims=True) / total
         right = centred * w
         count = total
@@ -262,7 +264,7 @@ def bincount(input, weights=None, minlength=0):
     if lowest < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     counts = xp.count_in_bins(xp.astype(input, dtype=np.dtype(np.int64)), weights, length=max(length, minlength))
-    if weights is None:
+    if weights is None or not input._array.size:
         return xp.astype(counts, dtype=np.dtype(np.int64))
     return xp.astype(counts, dtype=np.dtype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
 

@@ -212,7 +212,7 @@ def _still(program) -> bool:
 # What docs/differences.md says, as (a pattern of the program's text, how it ends in PyTorch, how here).
 DOCUMENTED = [
     (
-        r"cumprod|prod\(|median\(\)|max_pool1d|conv1d|detach_\(|gather\(",
+        r"cumprod|prod\(|median\(\)|max_pool1d|avg_pool1d|conv1d|detach_\(|gather\(",
         "backward RuntimeError",
         "result",
     ),  # nodes keep more
@@ -225,6 +225,7 @@ DOCUMENTED = [
     (r"zeros\((.|\n)*(@|matmul|linear).*$", "result", "error RuntimeError"),  # no elements, and two dtypes
     (r"\.(sort\(.*\)\[1\]|argmax\(.*\)|argmin\(.*\))$", "result", "result"),  # which of equal elements
     (r"bfloat16(.|\n)*layer_norm", "result", "result"),  # PyTorch's statistics are in half precision
+    (r"float16(.|\n)*cross_entropy(.|\n)*(min|max)imum", "result", "result"),  # and losses: which is the smaller
     (r"einsum(.|\n)*detach_\(\)", "error RuntimeError", "result"),  # of what is a view in PyTorch
     (r"\[\d:\](.|\n)*as_strided", "error RuntimeError", "result"),  # beyond an empty view
     (r"complex64(.|\n)*torch.where\(", "backward RuntimeError", "result"),

@@ -310,7 +310,7 @@ def linear_cross_entropy(
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     shape = linear_weight.shape[:-1]
     flat = None if linear_bias is None else linear_bias.reshape(-1)
-    logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), flat)
+    logits = linear(input, linear_weight.reshape(math.prod(shape), linear_weight.shape[-1]), flat)
     if len(shape) > 1:
         logits = logits.reshape(*input.shape[:-1], *shape)
     ignore_index = -100 if ignore_index is None else ignore_index
@@ -672,6 +672,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
             f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs'"
         )
     steps, batch, classes = log_probs.shape
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     input_lengths = _lengths("input_lengths", input_lengths, batch, steps, log_probs.device)

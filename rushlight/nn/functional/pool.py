@@ -146,6 +146,7 @@ def _unpool(dims, input, indices, size):
             f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor "
             f"with shape: {list(indices.shape)}"
         )
+    _check_filled(f"max_unpooling{dims}d_forward_out_cpu", dims, shape)
     places = indices._array
     expect(places, lambda i: (i >= 0) & (i < math.prod(size)))
     if places.__class__ is np.ndarray and places.size:  # values on other devices are not looked at
@@ -154,6 +155,17 @@ def _unpool(dims, input, indices, size):
             volume = "x".join(map(str, size))
             raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
     return _unpool_op[dims](input, indices, full=size)
+
+
+def _check_filled(name, dims, shape) -> None:
+    """Only the batch may be empty."""
+    first = len(shape) - dims - 1
+    for d in range(first, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(shape)} with "
+                f"dimension {d} being empty."
+            )
 
 
 def _unpooled_size(dims, input, kernel, stride, padding, output_size):
@@ -343,6 +355,7 @@ def _fractional_max_pool(
         raise RuntimeError(f"{name}: output_size must either be a single Int or tuple of Ints")
     if kernel_size.__class__ is bool:
         raise TypeError(f"{name}(): argument 'kernel_size' (position 2) must be tuple of ints, not bool")
+    _check_filled(name, dims, shape)
     _check_fractional(name, dims, shape, kernel, size)
     if 0 in size:
         values = input.new_empty((*shape[:-dims], *size))

@@ -33,6 +33,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", input)
+    if not weight.shape[0] and input.numel():
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     values = known_values(input, lambda i: (i >= 0) & (i < weight.shape[0]))
     if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
