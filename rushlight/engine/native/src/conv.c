@@ -124,6 +124,17 @@ static int lay_out(layout *l)
 
 /* -- the copy of an image ------------------------------------------------------------------------------------------ */
 
+RL_INLINE void copy_apart(const real *restrict from, long step, real *restrict to, long count)
+{
+    if (step == 2) /* which the compiler does several at a time */
+        RL_SIMD
+        for (long i = 0; i < count; i++)
+            to[i] = from[2 * i];
+    else
+        for (long i = 0; i < count; i++)
+            to[i] = from[step * i];
+}
+
 static void copy_row(const axis *x, const real *from, real *to)
 {
     for (long r = 0; r < x->phases; r++, to += x->size) {
@@ -133,8 +144,8 @@ static void copy_row(const axis *x, const real *from, real *to)
         long stop = begin >= x->in ? i : least(x->size, (x->in - begin - 1) / x->step + 1);
         if (x->step == 1 && i < stop)
             memcpy(to + i, from + begin + i, (size_t)(stop - i) * sizeof(real)), i = stop;
-        for (; i < stop; i++)
-            to[i] = from[begin + x->step * i];
+        copy_apart(from + begin + x->step * i, x->step, to + i, stop - i);
+        i = most(i, stop);
         for (; i < x->size; i++)
             to[i] = 0;
     }
@@ -209,14 +220,14 @@ static void place_rows(const forward *f, const real *run, long chunk, real *to)
     end[f->l.cut] = least(end[f->l.cut], begin[f->l.cut] + f->l.chunk);
     for (long z = begin[0]; z < end[0]; z++)
         for (long y = begin[1]; y < end[1]; y++) {
-            const real *from = run + ((z - begin[0]) * a[1].size + y - begin[1]) * a[2].size;
-            real *row = to + z * f->stride[0] + y * f->stride[1] + begin[2] * f->stride[2];
-            if (f->stride[2] == 1)
-                for (long x = 0; x < end[2] - begin[2]; x++)
-                    row[x] = from[x];
+            const real *restrict from = run + ((z - begin[0]) * a[1].size + y - begin[1]) * a[2].size;
+            real *restrict row = to + z * f->stride[0] + y * f->stride[1] + begin[2] * f->stride[2];
+            long wide = end[2] - begin[2], step = f->stride[2];
+            if (step == 1)
+                memcpy(row, from, (size_t)wide * sizeof(real));
             else
-                for (long x = 0; x < end[2] - begin[2]; x++)
-                    row[x * f->stride[2]] = from[x];
+                for (long x = 0; x < wide; x++)
+                    row[x * step] = from[x];
         }
 }
 
@@ -227,6 +238,23 @@ static long run_length(const layout *l, long chunk)
     long last[DIMS] = {a[0].out - 1, a[1].out - 1, a[2].out - 1};
     last[l->cut] = least(l->chunk, a[l->cut].out - chunk * l->chunk) - 1;
     return (last[0] * a[1].size + last[1]) * a[2].size + last[2] + 1;
+}
+
+/* The run of a single output, as in a depthwise convolution: so few taps that to call a tile would take as long. */
+static void one_output(const real *image, const long *offset, const real *weights, long k, const real *bias, long run,
+                       real *to)
+{
+    for (long j = 0; j < run; j += COLS) {
+        vec sum[VECS] = {0};
+        for (long p = 0; p < k; p++)
+            for (int i = 0; i < VECS; i++)
+                sum[i] += weights[p] * *(const vec *)(image + offset[p] + j + i * LANES);
+        for (int i = 0; i < VECS; i++) {
+            if (bias)
+                sum[i] += *bias;
+            *(vec *)(to + j + i * LANES) = sum[i];
+        }
+    }
 }
 
 static void forward_pieces(void *context, long begin, long end)
@@ -248,12 +276,15 @@ static void forward_pieces(void *context, long begin, long end)
         for (long i = 0; i < f->outputs; i += ROWS) {
             long rows = least(ROWS, f->outputs - i), channel = g * f->outputs + i;
             const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + channel * k;
-            for (long j = 0; j < run; j += COLS)
-                for (long p = 0; p == 0 || p < k; p += SUMMED) {
-                    operands o = {least(SUMMED, k - p), weights + p, row, f->at, image + j, l->offset + p};
-                    target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
-                    tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
-                }
+            if (f->outputs == 1 && k && k <= SUMMED)
+                one_output(image, l->offset, weights, k, bias, run, aside);
+            else
+                for (long j = 0; j < run; j += COLS)
+                    for (long p = 0; p == 0 || p < k; p += SUMMED) {
+                        operands o = {least(SUMMED, k - p), weights + p, row, f->at, image + j, l->offset + p};
+                        target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
+                        tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
+                    }
             for (long r = 0; r < rows; r++)
                 place_rows(f, aside + r * wide, chunk, f->result + ((n * l->groups) * f->outputs + channel + r) * f->volume);
         }
