@@ -999,3 +999,15 @@ def test_an_index_may_not_leave_its_folder(tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "../secret.safetensors"}}))
     with pytest.raises(RuntimeError, match="outside its folder"):
         load_sharded(tmp_path)
+
+
+class Tagged(torch.Tensor):
+    """A subclass with an attribute of its own."""
+
+
+def test_a_tensor_of_a_subclass_comes_back_with_its_attributes(tmp_path):
+    tensor = torch.arange(3.0).as_subclass(Tagged)
+    tensor.tag = "a"
+    torch.save({"x": tensor}, tmp_path / "t.pt")
+    again = torch.load(tmp_path / "t.pt", weights_only=False)["x"]
+    assert type(again) is Tagged and again.tag == "a" and again.tolist() == [0.0, 1.0, 2.0]

@@ -62,7 +62,7 @@ def theirs(thing) -> tuple[str, str] | None:
     if module.startswith(f"{_PACKAGE}.nn.functional"):
         return "torch.nn.functional", name
     if module.startswith(f"{_PACKAGE}.ops."):
-        return "torch", name
+        return None if name.startswith("_") else ("torch", name)  # how tensors of a subclass are restored is our own
     return "torch" + module.removeprefix(_PACKAGE), name
 
 
