@@ -19,7 +19,7 @@ from .lowering import lowered
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .promotion import COMPLEX_HALF, IN_COMPLEX_HALF, cast_back, computed_in, convert, decide
+from .promotion import COMPLEX_HALF, FLOAT8, IN_COMPLEX_HALF, IN_FLOAT8, cast_back, computed_in, convert, decide
 from .record import link_view, record, record_several
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 return _stranger(o, call, args, static, True)
             if common is None and args:
                 raise _not_a_tensor(o, args)
+            if common in FLOAT8 and name not in IN_FLOAT8:
+                raise _no_kernel(o, arrays, None)
             if check is not None:
                 _checked(check, arrays, promote)
             target, final = decide(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact))

@@ -17,6 +17,14 @@ IN_COMPLEX_HALF = frozenset({
     "isreal", "masked_fill", "maximum", "minimum", "multiply", "negative", "not_equal", "resample", "rsub", "sign",
     "std", "std_mean", "subtract", "subtract_scaled", "var", "var_mean", "vector_norm", "where",
 })  # fmt: skip
+# The same of eight bits, which are there to be stored: what compares, moves or multiplies them.
+FLOAT8 = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith("float8"))
+IN_FLOAT8 = frozenset({
+    "abs", "add_matmul", "all", "any", "astype", "bitcast", "block_diag", "broadcast_to", "cat", "clone", "conj",
+    "copied", "diagonal_copy", "embedding", "equal", "flip", "index_at", "isfinite", "isinf", "isnan", "linear",
+    "masked_select", "matmul", "multiply", "not_equal", "pad_constant", "put_at", "repeat", "roll", "split_sizes",
+    "stack", "strided", "take_slices", "unbind", "where", "windows",
+})  # fmt: skip
 _C64, COMPLEX_HALF = np.dtype(np.complex64), dtypes.complex32.numpy
 
 

@@ -29,7 +29,7 @@ _HAS_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach(
 def tolist(self):
     """The values as nested lists of Python numbers."""
     array = _host(self)
-    return (array if array.dtype.kind in "biufc" else array.astype(WIDER[array.dtype])).tolist()
+    return (array if array.dtype.kind in "biufc" else array.astype(WIDER.get(array.dtype, np.float32))).tolist()
 
 
 def _iterate(self):
@@ -65,7 +65,7 @@ def numpy(self, *, force=False):
     """The values as a NumPy array that shares this tensor's memory (a copy from other devices, with ``force=True``)."""
     if self.requires_grad and state.grad and not force:
         raise RuntimeError(_HAS_GRAD)
-    if self.dtype in (dtypes.bfloat16, dtypes.complex32):
+    if self.dtype in (dtypes.bfloat16, dtypes.complex32) or (self.is_floating_point() and self.dtype.itemsize == 1):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.word}")
     if self._view.__class__ is Mirror and not force:
         word = "conj" if self.is_conj() else "neg"

@@ -670,12 +670,12 @@ def _largest(dtype) -> int:
 
 
 def _check_uniform_dtype(dtype) -> None:
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
         raise NotImplementedError(f"\"check_uniform_bounds\" not implemented for '{dtype.word}'")
 
 
 def _check_normal_dtype(dtype) -> None:
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
         raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{dtype.word}'")
 
 

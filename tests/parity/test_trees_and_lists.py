@@ -90,6 +90,33 @@ FLOAT8 = [
     "(T.float8_e8m0fnu.is_signed, T.float8_e4m3fn.is_floating_point, T.qint8, T.complex32.is_complex)",
 ]
 
+OF_FLOAT8 = [  # moved and compared, but hardly computed with
+    "x.clone()", "x.t()", "x[0]", "x[i, i]", "x.half()", "x.bool()", "x == x", "x.ne(1)", "T.cat([x, x])", "x.fill_(2)",
+    "T.where(x.float() > 2, x, x)", "x.index_select(0, i[0])", "x.masked_select(x.float() > 2)", "x.flip(0)",
+    "x.roll(1)", "x.repeat(2, 2)", "x.tolist()", "x[0, 0].item()", "x.abs()", "x.isnan()", "x.any()", "x @ x", "x * x",
+    "x.numpy()", "T.full_like(x, 2)", "T.nn.functional.pad(x, (1, 1))", "T.nn.functional.embedding(i, x)",
+    "x.unbind()", "x + x", "x - x", "x / x", "x < x", "-x", "x.sum()", "x.mean()", "x.max()", "x.argmax()", "x.sort()",
+    "x.cumsum(0)", "x.exp()", "x.sqrt()", "x.relu()", "x.sigmoid()", "x.softmax(0)", "x.clamp(0, 1)", "x.tril()",
+    "x.gather(0, i)", "x.scatter(0, i, x)", "x.masked_fill(x.float() > 2, 0)", "x.norm()", "x.unique()",
+    "x.logical_not()", "T.rand(2, dtype=x.dtype)", "T.randn(2, dtype=x.dtype)", "x.uniform_()", "x.normal_()",
+    "T.isclose(x, x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_what_serves_float8(name):
+    """Kernels are named differently, so of what is refused only the exception counts."""
+
+    def outcome(call, library):
+        x = library.tensor([[1.0, 2.0], [4.0, 8.0]]).to(getattr(library, name))
+        try:
+            return repr(eval(call, {"T": library, "x": x, "i": library.tensor([[0, 1], [1, 0]])}))
+        except (RuntimeError, TypeError) as error:
+            return type(error).__name__
+
+    different = [call for call in OF_FLOAT8 if outcome(call, rushlight) != outcome(call, torch)]
+    assert not different
+
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 @pytest.mark.parametrize("call", TREES + LISTS + GROUPS + STORAGES + FLOAT8)
