@@ -1095,6 +1095,7 @@ def quantize_per_tensor(input: _Tensor, scale: Any, zero_point: Any, dtype: _dty
     """A quantized tensor: codes of `dtype` (qint8, quint8 or qint32) with one scale and zero point."""
 def quantize_per_tensor_dynamic(input: _Tensor, dtype: _dtype | None, reduce_range: Any) -> _Tensor:
     """`quantize_per_tensor` with the scale and zero point that cover all of `input`."""
+from rushlight import quasirandom as quasirandom
 quint8: _dtype
 def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Radians as degrees."""

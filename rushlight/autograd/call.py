@@ -133,7 +133,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         except (ValueError, TypeError) as error:
             if operator and any(a is None for a in args):
                 return NotImplemented
-            if promote or "could not be broadcast" in str(error):
+            if promote or layout is layouts.each:
                 check_broadcast(arrays)
             if isinstance(error, TypeError) and "ufunc" in str(error):  # NumPy has no loop for the dtype
                 raise _no_kernel(o, arrays, compute) from None
