@@ -84,8 +84,8 @@ _ENHANCED = {
 }  # fmt: skip
 
 
-def _table(shear: float, translate, turn: float, enhance: float, bits: int, identity: bool = True) -> dict:
-    """The operations of a method, from the strongest of each kind."""
+def _table(shear: float, translate, turn: float, enhance: float, bits: int, kept: int = 8, identity=True) -> dict:
+    """The operations of a method, from the strongest of each kind; the weakest posterizing leaves ``kept`` bits."""
 
     def up_to(most):
         return lambda bins, h, w: np.linspace(0.0, most, bins, dtype=np.float32)
@@ -97,7 +97,7 @@ def _table(shear: float, translate, turn: float, enhance: float, bits: int, iden
     table |= {"ShearX": (up_to(shear), True), "ShearY": (up_to(shear), True)}
     table |= {"TranslateX": (moved(0), True), "TranslateY": (moved(1), True), "Rotate": (up_to(turn), True)}
     table |= {name: (up_to(enhance), True) for name in ("Brightness", "Color", "Contrast", "Sharpness")}
-    table["Posterize"] = (lambda n, h, w: 8 - np.round(np.arange(n) / ((n - 1) / bits)), False)
+    table["Posterize"] = (lambda n, h, w: kept - np.round(np.arange(n) / ((n - 1) / bits)), False)
     table["Solarize"] = (lambda n, h, w: np.linspace(1.0, 0.0, n, dtype=np.float32), False)
     return table | {"AutoContrast": (None, False), "Equalize": (None, False)}
 
@@ -147,7 +147,7 @@ class TrivialAugmentWide(_FromTable):
 class AugMix(_FromTable):
     """The image mixed with ``mixture_width`` chains of random operations (https://arxiv.org/abs/1912.02781)."""
 
-    table = _table(0.3, lambda side: side / 3.0, 30.0, 0.9, 4, identity=False)
+    table = _table(0.3, lambda side: side / 3.0, 30.0, 0.9, 4, kept=4, identity=False)
 
     def __init__(
         self,
