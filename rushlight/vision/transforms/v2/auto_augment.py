@@ -1,7 +1,9 @@
-"""Random changes chosen from a table: RandAugment, TrivialAugment and AugMix."""
+"""Random changes chosen from a table: AutoAugment, RandAugment, TrivialAugment and AugMix."""
 
 from __future__ import annotations
 
+import enum
+import functools
 import math
 
 import numpy as np
@@ -17,7 +19,7 @@ from ..functional import InterpolationMode
 from . import functional as F
 from .transform import Transform, by_class, check_type, is_image
 
-__all__ = ["AugMix", "RandAugment", "TrivialAugmentWide"]
+__all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "TrivialAugmentWide"]
 
 
 class _FromTable(Transform):
@@ -75,9 +77,10 @@ class _FromTable(Transform):
         if name == "Solarize":
             bright = 1.0 if isinstance(image, Tensor) and image.is_floating_point() else 255.0
             return F.solarize(image, bright * strength)
-        return {"Identity": lambda x: x, "AutoContrast": F.autocontrast, "Equalize": F.equalize}[name](image)
+        return _PLAIN[name](image)
 
 
+_PLAIN = {"Identity": lambda x: x, "AutoContrast": F.autocontrast, "Equalize": F.equalize, "Invert": F.invert}
 _ENHANCED = {
     "Brightness": F.adjust_brightness, "Color": F.adjust_saturation, "Contrast": F.adjust_contrast,
     "Sharpness": F.adjust_sharpness,
@@ -100,6 +103,76 @@ def _table(shear: float, translate, turn: float, enhance: float, bits: int, kept
     table["Posterize"] = (lambda n, h, w: kept - np.round(np.arange(n) / ((n - 1) / bits)), False)
     table["Solarize"] = (lambda n, h, w: np.linspace(1.0, 0.0, n, dtype=np.float32), False)
     return table | {"AutoContrast": (None, False), "Equalize": (None, False)}
+
+
+class AutoAugmentPolicy(enum.Enum):
+    """The data that operations, probabilities and strengths were searched for on."""
+
+    IMAGENET = "imagenet"
+    CIFAR10 = "cifar10"
+    SVHN = "svhn"
+
+
+# Tables 7, 9 and 8 of the paper: 25 pairs of operations each, with a probability in tenths and which of ten strengths.
+_POLICIES = {
+    AutoAugmentPolicy.IMAGENET: """
+        Posterize 4 8, Rotate 6 9; Solarize 6 5, AutoContrast 6; Equalize 8, Equalize 6; Posterize 6 7, Posterize 6 6;
+        Equalize 4, Solarize 2 4; Equalize 4, Rotate 8 8; Solarize 6 3, Equalize 6; Posterize 8 5, Equalize 10;
+        Rotate 2 3, Solarize 6 8; Equalize 6, Posterize 4 6; Rotate 8 8, Color 4 0; Rotate 4 9, Equalize 6;
+        Equalize 0, Equalize 8; Invert 6, Equalize 10; Color 6 4, Contrast 10 8; Rotate 8 8, Color 10 2;
+        Color 8 8, Solarize 8 7; Sharpness 4 7, Invert 6; ShearX 6 5, Equalize 10; Color 4 0, Equalize 6;
+        Equalize 4, Solarize 2 4; Solarize 6 5, AutoContrast 6; Invert 6, Equalize 10; Color 6 4, Contrast 10 8;
+        Equalize 8, Equalize 6""",
+    AutoAugmentPolicy.CIFAR10: """
+        Invert 1, Contrast 2 6; Rotate 7 2, TranslateX 3 9; Sharpness 8 1, Sharpness 9 3; ShearY 5 8, TranslateY 7 9;
+        AutoContrast 5, Equalize 9; ShearY 2 7, Posterize 3 7; Color 4 3, Brightness 6 7; Sharpness 3 9, Brightness 7 9;
+        Equalize 6, Equalize 5; Contrast 6 7, Sharpness 6 5; Color 7 7, TranslateX 5 8; Equalize 3, AutoContrast 4;
+        TranslateY 4 3, Sharpness 2 6; Brightness 9 6, Color 2 8; Solarize 5 2, Invert 0; Equalize 2, AutoContrast 6;
+        Equalize 2, Equalize 6; Color 9 9, Equalize 6; AutoContrast 8, Solarize 2 8; Brightness 1 3, Color 7 0;
+        Solarize 4 5, AutoContrast 9; TranslateY 9 9, TranslateY 7 9; AutoContrast 9, Solarize 8 3;
+        Equalize 8, Invert 1; TranslateY 7 9, AutoContrast 9""",
+    AutoAugmentPolicy.SVHN: """
+        ShearX 9 4, Invert 2; ShearY 9 8, Invert 7; Equalize 6, Solarize 6 6; Invert 9, Equalize 6;
+        Equalize 6, Rotate 9 3; ShearX 9 4, AutoContrast 8; ShearY 9 8, Invert 4; ShearY 9 5, Solarize 2 6;
+        Invert 9, AutoContrast 8; Equalize 6, Rotate 9 3; ShearX 9 4, Solarize 3 3; ShearY 8 8, Invert 7;
+        Equalize 9, TranslateY 6 6; Invert 9, Equalize 6; Contrast 3 3, Rotate 8 4; Invert 8, TranslateY 0 2;
+        ShearY 7 6, Solarize 4 8; Invert 6, Rotate 8 4; ShearY 3 7, TranslateX 9 3; ShearX 1 6, Invert 6;
+        Solarize 7 2, TranslateY 6 7; ShearY 8 4, Invert 8; ShearX 7 9, TranslateY 8 3; ShearY 8 5, AutoContrast 7;
+        ShearX 7 2, Invert 1""",
+}
+
+
+@functools.cache
+def _policies(policy: AutoAugmentPolicy) -> list:
+    """[[(operation, probability, which strength) twice] for each pair]."""
+
+    def step(text):
+        name, tenths, *which = text.split()
+        return name, int(tenths) / 10, int(*which)
+
+    return [[step(text) for text in pair.split(",")] for pair in _POLICIES[policy].split(";")]
+
+
+class AutoAugment(_FromTable):
+    """One of 25 pairs of operations that were found by search (https://arxiv.org/abs/1805.09501)."""
+
+    table = {**_table(0.3, lambda side: 150.0 / 331.0 * side, 30.0, 0.9, 4), "Invert": (None, False)}
+
+    def __init__(self, policy=AutoAugmentPolicy.IMAGENET, interpolation=InterpolationMode.NEAREST, fill=None) -> None:
+        super().__init__()
+        self.policy, self.interpolation, self._fill = policy, interpolation, fill
+        if policy not in _POLICIES:
+            raise ValueError(f"The provided policy {policy} is not recognized.")
+
+    def forward(self, *inputs):
+        flat, form, place = self._image(inputs)
+        image, size = flat[place], F.get_size(flat[place])
+        pairs = _policies(self.policy)
+        for name, probability, which in pairs[int(randint(len(pairs), ()).item())]:
+            if rand(()).item() <= probability:
+                image = self._changed(image, name, self._strength(name, 10, size, which, fixed=True))
+        flat[place] = image
+        return tree_unflatten(flat, form)
 
 
 class RandAugment(_FromTable):
