@@ -241,6 +241,7 @@ def _all(x, axis=None, keepdims=False):
 def _argmax(x, axis=None, keepdims=False):
     if axis is None:
         x, axis = _reshape(x, (x.size,)), 0
+    x = _astype(x, np.int32) if x.dtype == bool else x
     axis %= x.ndim
     shape = [1 if i == axis else n for i, n in enumerate(x.shape) if keepdims or i != axis]
     return x.draft.emit("ArgMax", [x], shape, np.int64, axis=axis, keepdims=int(keepdims))
