@@ -99,6 +99,7 @@ def apart(file: str, cases, rounds: int = 7) -> None:
         best = {side: float("inf") for side in sides}
         for _ in range(rounds):
             for side, process in sides.items():
+                time.sleep(0.1)  # the other process's threads spin for a while after their last work
                 best[side] = min(best[side], _ask(process, ["time"]))
         print(line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}), flush=True)
 
