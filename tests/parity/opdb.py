@@ -3,6 +3,7 @@
     python tests/parity/opdb.py add nn.functional.pad        some entries (all variants of a name)
     python tests/parity/opdb.py --all --score                 everything, the score per group at the end
     python tests/parity/opdb.py --group linalg --xla -v       one group on XLA arrays, with tracebacks
+    python tests/parity/opdb.py --all --part 2/16             the second of sixteen parts, for as many processes
 
 An entry passes when every sample agrees in all stages:
 
@@ -579,14 +580,17 @@ class Progress:
     def add_options(parser):
         parser.add_argument("--progress", type=pathlib.Path, help="go on where the run that wrote this file stopped")
         parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
+        parser.add_argument("--part", default="1/1", help="2/16: the second of sixteen parts, for as many processes")
 
     def __init__(self, args):
         self.file, self.end = args.progress, time.monotonic() + 60 * args.minutes
+        self.part, self.parts = map(int, args.part.split("/"))
         lines = self.file.read_text().splitlines() if self.file and self.file.exists() else []
         self.done = {name: outcome == "ok" for outcome, name in (line.split("\t")[:2] for line in lines)}
 
     def left(self, chosen):
-        """The (name, entry) pairs still to be checked, until time is over."""
+        """The (name, entry) pairs of this part still to be checked, until time is over."""
+        chosen = dict(list(chosen.items())[self.part - 1 :: self.parts])
         for name, entry in chosen.items():
             if time.monotonic() > self.end:
                 print(f"stopped: {sum(n in self.done for n in chosen)} of {len(chosen)} done")
