@@ -603,3 +603,22 @@ def test_cold_recordings_are_interpreted():
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines == ["48 2", "[2.0, 2.0, 2.0] 48", "[[1], [2]]"], done.stdout
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, target, number: nn.functional.multi_margin_loss(x, target, margin=number),
+        lambda x, target, number: nn.functional.scaled_dot_product_attention(x, x, x, scale=number).sum(),
+        lambda x, target, number: torch.cdist(x, x[:2], p=1 + number).sum(),
+    ],
+    ids=["multi_margin_loss", "attention", "cdist"],
+)
+def test_gradients_derived_from_a_rule_with_a_number_that_changes(loss):
+    numbers, found = [1.0, 0.5, 0.3, 0.7], {}
+    for device in ("cpu", "xla"):
+        x = torch.linspace(-1, 1, 12).reshape(4, 3).sin().to(device).requires_grad_()
+        target = torch.tensor([0, 1, 2, 1], device=device)
+        found[device] = [torch.autograd.grad(loss(x, target, number), x)[0].cpu() for number in numbers]
+    for expected, gradient in zip(found["cpu"], found["xla"]):
+        assert torch.allclose(gradient, expected, atol=1e-6)

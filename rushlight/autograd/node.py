@@ -391,7 +391,7 @@ def _derive(o: Op, edges, names, values, g, graph):
     arrays = [known[name] for name in o.arrays]
     if o.variadic:
         arrays[-1:] = arrays[-1]
-    static = {name: known[name] for name in o.static}
+    static = {name: _alias(known[name], False, graph) for name in o.static}  # a number may be an input of a program
     outer, state.grad = state.grad, True
     try:
         # Fresh aliases: a path that leads on from one input to another must not be followed here.

@@ -141,7 +141,7 @@ def fetched(array) -> np.ndarray:
         with explained(next(iter(array.sharding.device_set))):
             raise
     except jax.errors.TracerArrayConversionError:
-        if is_tracing():
+        if _trace.device is not None:  # traced just now: whoever traces may look for another way
             raise
         raise RuntimeError(_LEFT_BEHIND) from None
 
