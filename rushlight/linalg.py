@@ -623,14 +623,14 @@ def matrix_exp(A):
 def cross(input, other, *, dim=-1):
     """The cross product of vectors of three along ``dim``."""
     a, b = input._array.shape, other._array.shape
-    refuse("cross", lambda d: d is dtypes.bool_, input)
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"linalg.cross: expected both of one dtype, got {input.dtype} and {other.dtype}")
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = wrap_dim(dim, len(a))
     if a[axis] != 3 or b[axis] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+    refuse("cross", lambda d: d is dtypes.bool_, input, other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"linalg.cross: expected both of one dtype, got {input.dtype} and {other.dtype}")
     return xp.cross(input, other, axis=axis)
 
 

@@ -74,6 +74,13 @@ class View:
         """The same view for another tensor."""
         return type(self)(self.base, self.path, seen, recorded)
 
+    @property
+    def owner(self) -> Tensor:
+        """The base; or the tensor that left it behind when its own shape was changed in place, which users know."""
+        heir = None if self.base is None else self.base.__dict__.get("_heir")
+        owner = None if heir is None else heir()
+        return self.base if owner is None else owner
+
 
 class Mirror(View):
     """A view that shows the conjugates or negatives of what lies in memory, of a tensor that ``is_conj`` or ``is_neg``.
@@ -332,9 +339,9 @@ class Tensor:
             return True
         # A view requires grad with its base, even if it was made before that did, or without gradients.
         view = self._view
-        if view is None or view.recorded is None or view.base is None or view.base._node is None:
+        if view is None or view.recorded is None or view.base is None or self._array.dtype.kind in "biu":
             return False
-        return self._array.dtype.kind not in "biu"
+        return view.base._node is not None or view.owner._node is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -490,6 +497,8 @@ class Tensor:
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         self._node = None
+        if self._view is not None and self._view.owner is self:
+            self._view.base._node = None
         return self
 
     @property
@@ -550,9 +559,9 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         view = self._view
-        if view is None or view.recorded is None or not view.path or "_left_behind" in view.base.__dict__:
+        if view is None or view.recorded is None or not view.path:
             return None
-        return view.base
+        return None if view.owner is self else view.owner
 
     def _is_view(self) -> bool:
         return self._base is not None

@@ -249,3 +249,21 @@ def test_second_gradients_of_a_mean():
     assert first.is_contiguous() and first[1].tolist() == [0.25, 1.0, 2.25]
     (second,) = rushlight.autograd.grad(first.sum(), w)
     assert second.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_no_gradient_goes_through_integers():
+    """An integer tensor may be written with what requires grad, and says so; backward through it is refused."""
+    value = rushlight.tensor(1.0, requires_grad=True)
+    for write in (
+        lambda t: t.fill_(value),
+        lambda t: t.masked_fill_(t == 0, value),
+        lambda t: t.__setitem__(0, value),
+        lambda t: t.gt_(value),
+    ):
+        t = rushlight.zeros(2, 2, dtype=rushlight.uint8)
+        write(t)
+        assert t.requires_grad
+        for last in (t, t.float()):
+            with pytest.raises(RuntimeError, match="no gradient goes through"):
+                last.sum(dtype=rushlight.float32).backward()
+    assert value.grad is None

@@ -19,7 +19,17 @@ from .lowering import lowered
 from .mode import state
 from .overriding import PLAIN
 from .plan import Plans
-from .promotion import COMPLEX_HALF, FLOAT8, IN_COMPLEX_HALF, IN_FLOAT8, cast_back, computed_in, convert, decide
+from .promotion import (
+    COMPLEX_HALF,
+    FLOAT8,
+    IN_COMPLEX_HALF,
+    IN_FLOAT8,
+    cast_back,
+    computed_in,
+    convert,
+    decide,
+    rounded,
+)
 from .record import link_view, record, record_several
 
 if TYPE_CHECKING:
@@ -106,12 +116,14 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 _checked(check, arrays, promote)
             target, final = decide(args, arrays, promote, keep, detour or (xp is numpy_engine and not exact))
             compute = computed_in(target, final)
+            if final is not None and len(args) > 1:
+                args, arrays = rounded(name, args, final), rounded(name, arrays, final)
             if final is COMPLEX_HALF and name not in IN_COMPLEX_HALF and all(getattr(a, "size", 1) for a in arrays):
                 raise _no_kernel(o, arrays, final)
         try:
             if simple and xp is numpy_engine:
                 if compute is not None:
-                    arrays = convert(xp, arrays, keep, target, final)
+                    arrays = convert(xp, o, arrays, target, final)
                 out = numpy_forward(xp, *arrays)
                 if final is not None:
                     out = cast_back(xp, out, final, detour)
@@ -166,13 +178,27 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
         if is_view:
             link_view(o, args[0], t, static)
-        if needs and differentiable_op and state.grad and (out.dtype is common or out.dtype.kind not in "biu"):
+        if (
+            needs
+            and differentiable_op
+            and state.grad
+            and ((out.dtype is common and not odd) or out.dtype.kind not in "biu" or _is_written(args[0], out, common))
+        ):
             t._node = record(plans[needs], args, nodes, xp, out, auxiliary, static, compute)
         elif mode.active and state.inference and t._storage is None:
             t._storage = Storage(inference=True)
         return t
 
     return call
+
+
+def _is_written(t, out, dtype) -> bool:
+    """Is ``t``, of an integer ``dtype``, written in place? Then that is recorded; no other integers have gradients."""
+    if out.dtype is not dtype:
+        return False
+    if t._storage is None or t._storage.views is None:  # see ``views.inplace``
+        raise RuntimeError(f"Autograd not support dtype: {dtypes.of_numpy(dtype).char.removesuffix('Tensor')}")
+    return True
 
 
 def _checked(check, arrays, promote) -> None:
@@ -217,7 +243,7 @@ def evaluate(xp, o: Op, needs: int, target, final, arrays, static: dict):
     if o.lowered is not None:
         arrays = [lowered(xp, a, o.lowered) for a in arrays]
     if target is not None or final is not None:
-        arrays = convert(xp, arrays, o.keep, target, final)
+        arrays = convert(xp, o, arrays, target, final)
     out, auxiliary = _evaluate(xp, o, needs, arrays, static)
     return out if final is None else cast_back(xp, out, final, o.wide), auxiliary
 

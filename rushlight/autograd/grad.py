@@ -10,7 +10,7 @@ from ..tensor import Tensor, wrap
 from . import mode, overriding
 from .graph import GradientEdge, node_of
 from .overriding import asking
-from .tape import _size, _to_tensor, run_backward
+from .tape import _size, _to_tensor, check_differentiable, run_backward
 
 __all__ = ["backward", "grad"]
 
@@ -173,6 +173,7 @@ def _roots(outputs, gradients, with_tensors):
                 f"{t.shape}."
             )
         g._sync()
+        check_differentiable(t._array.dtype)
         nodes.append(t._node)
         starts.append(g if with_tensors else g._array)
     return nodes, starts

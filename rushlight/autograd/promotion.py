@@ -51,11 +51,22 @@ def decide(args, arrays, promote, keep, detour):
     return target, final
 
 
-def convert(xp, arrays, keep, target, final):
-    """The arrays as ``decide`` has decided."""
+# PyTorch's CPU code rounds numbers that meet half precision, unless they are this operand of one of these ops.
+_IN_SINGLE = {"multiply": 1, "divide": 1, "divide_rounded": 1, "floor_divide": 1, "lerp": 2}
+
+
+def rounded(name, operands, final) -> list:
+    """The operands of an op that are Python numbers as they meet half precision."""
+    half, exact = np.float16 if final == COMPLEX_HALF else final.type, _IN_SINGLE.get(name)
+    return [float(half(a)) if a.__class__ is float and i != exact else a for i, a in enumerate(operands)]
+
+
+def convert(xp, o, arrays, target, final):
+    """The arrays of op ``o`` as ``decide`` has decided."""
     if target is not None:
+        exact, keep = None if final is None else _IN_SINGLE.get(o.name), o.keep
         arrays = [
-            a if i in keep else cast(xp, a, target.numpy) if hasattr(a, "dtype") else _fit_scalar(a, target)
+            _converted(xp, a, WIDER[final] if i == exact and not getattr(a, "ndim", 0) else target.numpy, i in keep)
             for i, a in enumerate(arrays)
         ]
     if final is not None:
@@ -68,11 +79,13 @@ def computed_in(target, final):
     return WIDER[final] if final is not None else None if target is None else target.numpy
 
 
-def _fit_scalar(value, target):
-    """A Python number that will meet arrays of dtype ``target``: integers wrap around as PyTorch's do."""
-    if value is None or target.is_floating_point or target.is_complex:
+def _converted(xp, value, target, kept):
+    """An array in dtype ``target``, or a Python number that will meet some: integers wrap around as PyTorch's do."""
+    if kept or value is None:
         return value
-    return np.asarray(value).astype(target.numpy)
+    if hasattr(value, "dtype"):
+        return cast(xp, value, target)
+    return np.asarray(value).astype(target) if target.kind in "biu" else value
 
 
 def cast(xp, array, numpy_dtype):

@@ -74,7 +74,7 @@ def pair(o: Op, plans: Plans, general):
             return general(x, w)
         try:
             out = compute(a, b)
-        except (ValueError, TypeError, OverflowError, MemoryError):
+        except (ValueError, TypeError, OverflowError, MemoryError, NotImplementedError):
             out = None
         if out is None or out.__class__ is tuple or out is a or out is b:
             return general(x, w)
@@ -91,7 +91,7 @@ def pair(o: Op, plans: Plans, general):
         a, node = x._array, x._node
         dtype = a.dtype
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
-            return whole(x, w, a, dtype) if a.__class__ is _ndarray and as_they_are else general(x, w)
+            return whole(x, w, a, dtype) if a.__class__ is _ndarray and as_they_are and node is None else general(x, w)
         if w.__class__ is float or w.__class__ is int:
             b, other, storage = w, None, None
         elif w.__class__ is Tensor or w.__class__ in PLAIN:
@@ -104,7 +104,7 @@ def pair(o: Op, plans: Plans, general):
             return general(x, w)
         try:
             out = compute(a, b)
-        except (ValueError, TypeError, MemoryError):
+        except (ValueError, TypeError, MemoryError, NotImplementedError):
             out = None
         if out.__class__ is not _ndarray:
             if out is None or out.__class__ is tuple:

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from .. import dtypes
 from ..engine import namespace_of, replaced
 from ..engine.numpy import layouts
 from ..layout import is_dense
@@ -516,10 +517,17 @@ def _fit(g, shape, dtype, graph):
     if array.shape != shape:
         g = _fit_shape(xp, g, array.shape, shape)
     if array.dtype != dtype:
+        check_differentiable(dtype)
         if array.dtype.kind in "cW" and dtype.kind not in "cW":
             g = xp.real(g)
         g = xp.astype(g, dtype=dtype)
     return np.asarray(g) if isinstance(g, np.generic) else g
+
+
+def check_differentiable(dtype) -> None:
+    """Raise for a gradient of an integer ``dtype``: of a tensor that was written with one that requires grad."""
+    if dtype is not None and dtype.kind in "biu":
+        raise RuntimeError(f"no gradient goes through a tensor of {dtypes.of_numpy(dtype)!r}")
 
 
 def _fit_shape(xp, g, have, want):

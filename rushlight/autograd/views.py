@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
+import weakref
 from numbers import Number
 
 import numpy as np
@@ -388,7 +389,7 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         # Views of t may exist whose paths start from t as it was: that stays behind as the base of all.
         source = wrap(t._array)
         source._node, source._storage, source._view = t._node, t._storage, t._view
-        source.__dict__["_left_behind"] = True
+        source.__dict__["_heir"] = weakref.ref(t)
         if mode.active:
             mode.carry(t, source)
     new = function(source, *args, **kwargs)

@@ -66,7 +66,7 @@ class _Recording:
             return result
         target, _ = decide(args, arrays, o.promote, o.keep, False)
         if target is not None:
-            values = convert(namespace, values, o.keep, target, None)
+            values = convert(namespace, o, values, target, None)
         made = _lowered(o, values, {**o.static, **static})
         results = result if isinstance(result, tuple) else (result,)
         for t, value in zip(results, made if isinstance(made, tuple) else (made,)):

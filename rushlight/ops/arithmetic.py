@@ -7,6 +7,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.op import check_broadcast, op, variant
 from ..autograd.op import differentiable as xp_
+from ..engine import LOW_PRECISION
 from ..tensor import Tensor
 from .common import (
     binary,
@@ -30,14 +31,15 @@ def add_(xp, x, w):
     return xp.add(x, w)
 
 
-@op(node="AddBackward0", promote="common", x=lambda xp, g: g, w=lambda xp, g, alpha: g * alpha.conjugate())
+@op(node="AddBackward0", promote="common", exact=True, x=lambda xp, g: g, w=lambda xp, g, alpha: g * alpha.conjugate())
 def add_scaled(xp, x, w, *, alpha):
     return xp.add(x, _scaled(xp, w, alpha))
 
 
 def _scaled(xp, w, alpha):
-    """``w * alpha``; integers wrap around as PyTorch's do, where NumPy would refuse a negative alpha for uint8."""
-    return xp.multiply(w, np.asarray(alpha).astype(dtype_of(w).numpy) if is_integral(w) else alpha)
+    """``w * alpha`` in w's dtype: integers wrap around, half precision is rounded, as in PyTorch."""
+    d = dtype_of(w)
+    return xp.multiply(w, np.asarray(alpha).astype(d.numpy) if is_integral(w) or d.numpy in LOW_PRECISION else alpha)
 
 
 def _check_subtract(x, w):
@@ -62,6 +64,7 @@ def subtract(xp, x, w):
 @op(
     node="SubBackward0",
     promote="common",
+    exact=True,
     check=_check_subtract,
     x=lambda xp, g: g,
     w=lambda xp, g, alpha: -g * alpha.conjugate(),
@@ -310,8 +313,9 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 * tensor2``."""
     check_tensor("addcmul", input)
     _check_tensors("addcmul", tensor1, tensor2)
-    refuse("addcmul_cpu_out", lambda _: all(dtype_of(t) is dtypes.bool_ for t in (input, tensor1, tensor2)), input)
-    if isinstance(value, float) and all(map(is_integral, (input, tensor1, tensor2))):
+    given = (input, tensor1, tensor2)
+    refuse("addcmul_cpu_out", lambda _: all(dtype_of(t) is dtypes.bool_ for t in given), *given)
+    if isinstance(value, float) and all(map(is_integral, given)):
         value = int(value)
     return addcmul_(input, tensor1, tensor2, value=value)
 
@@ -350,12 +354,12 @@ def lerp(input, end, weight):
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensors = [("end", end)] + ([("weight", weight)] if isinstance(weight, Tensor) else [])
-    if is_integral(input):
-        check_broadcast((input._array, end._array))
-        refuse("lerp_kernel_scalar", lambda d: d is end.dtype, input)
     for name, t in tensors:
         if t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {_word(input)} for `{name}` but got dtype {_word(t)}")
+    if is_integral(input):
+        check_broadcast((input, end, weight))
+        refuse("lerp_kernel_scalar", lambda d: True, input)
     return (lerp_ if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)
 
 

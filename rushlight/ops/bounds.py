@@ -117,6 +117,8 @@ def clamp(input, min=None, max=None):
             f"clamp() received an invalid combination of arguments - got (min={type(min).__name__}, "
             f"max={type(max).__name__}): give two numbers or two Tensors"
         )
+    if input._array.dtype.kind in "cW":
+        raise NotImplementedError("clamp is not supported for complex types")
     if True in kinds:
         return clip(input, min, max)
     _check_numbers(input, min, max)

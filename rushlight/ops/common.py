@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.mode import state
+from ..autograd.op import check_broadcast
 from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
@@ -143,9 +144,10 @@ def own(t):
 
 
 def refuse(kernel, wrong, *values):
-    """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which."""
+    """PyTorch's error for a dtype that a kernel lacks: ``wrong(dtype)`` tells which; shapes are looked at before."""
     d = dtype_of(*values)
     if wrong(d):
+        check_broadcast(values)
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(d)}'")
 
 

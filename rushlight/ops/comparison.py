@@ -127,10 +127,10 @@ def logical_not(xp, x):
     return xp.logical_not(x)
 
 
-@op(promote="common", x=zero, w=zero)
-def compared(xp, x, w, *, how):
-    """A comparison as numbers of the operands' dtype: what an in-place one leaves, which is flat, not out of graph."""
-    return xp.astype(FORWARDS[how](xp, x, w), dtype=x.dtype)
+@op(promote="common", exact=True, x=zero, w=zero)
+def compared(xp, x, w, *, how, dtype):
+    """A comparison as numbers of ``dtype``: what an in-place one leaves, which is flat, not out of graph."""
+    return xp.astype(FORWARDS[how](xp, x, w), dtype=dtype)
 
 
 def _comparison(call, name, aliases=()):
@@ -141,7 +141,7 @@ def _comparison(call, name, aliases=()):
     def method(self, other):
         if self._node is None and getattr(other, "_node", None) is None:
             return plain(self, other)
-        return views.inplace(self, recorded[isinstance(other, Tensor)], other, how=how)
+        return views.inplace(self, recorded[isinstance(other, Tensor)], other, how=how, dtype=self._array.dtype)
 
     method.__name__, method.__doc__ = name + "_", plain.__doc__
     for each in (name, *aliases):

@@ -322,6 +322,7 @@ def filled(xp, x, value):
 _FILL = {False: filled, True: variant(filled, "FillBackward1")}
 _FILL_ = {False: variant(filled, "FillBackward2"), True: variant(filled, "FillBackward3")}
 _ZERO_ = variant(filled, "ZeroBackward0")
+views.ONE_VALUE.update((_FILL_[False], _ZERO_))
 
 
 @public(method=False)
@@ -334,7 +335,7 @@ def fill(input, value):
 @in_place
 def fill_(self, value):
     """Write one value everywhere."""
-    views.check_writable(self, values=False)
+    views.check_writable(self, values=isinstance(value, Tensor))
     given = _fill_argument("fill_", self, value)
     return _overwrite(self, _FILL_[isinstance(given, Tensor)], given)
 
@@ -372,8 +373,7 @@ def _is_recorded(t, value) -> bool:
 
 def _overwrite(t, operator, value):
     if _is_recorded(t, value):
-        views.assign(t, operator(t, value))
-        return t
+        return views.inplace(t, operator, value)
     array = value._array if isinstance(value, Tensor) else value
     if t._array.__class__ is _ndarray and (array.__class__ is _ndarray or isinstance(array, np.generic)):
         views.put(t, np.asarray(array))

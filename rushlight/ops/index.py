@@ -114,7 +114,7 @@ def setitem(self, index, value):
         views.inplace(target, _put_masked, value, dim=dims[0], mask=indices[0])
     elif indices:
         _index_put_(target, dims, indices, value)
-    elif value._array.ndim:
+    elif value._array.ndim or not target._array.ndim:
         value = _without_leading_ones(value, target._array.ndim)
         check_expands(value, target._array.shape)
         target.copy_(value)
@@ -387,8 +387,6 @@ def _put_masked(target, value, *, dim, mask):
         mask = mask != 0
     trailing = target._array.ndim - dim - mask._array.ndim
     (mask,) = _beside(target, [mask])
-    if value._array.dtype != target._array.dtype:
-        value = xp_.astype(value, dtype=target._array.dtype)
     return put_masked(target, value.reshape(()), mask.reshape((*mask._array.shape, *[1] * trailing)))
 
 

@@ -16,8 +16,8 @@ from .. import dtypes
 from ..autograd import mode, views
 from ..autograd.batching import drawn, drawn_from
 from ..autograd.mode import state
+from ..autograd.op import check_broadcast, op, variant
 from ..autograd.op import differentiable as xp_
-from ..autograd.op import op, variant
 from ..device import cpu
 from ..engine import SPREAD, accelerated, expect, meta, namespace_of, settle
 from ..engine.numpy import streams
@@ -376,6 +376,7 @@ def binomial(count, prob, generator=None):
     for name, t in (("count", count), ("prob", prob)):
         if not t.dtype.is_floating_point:
             raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {t.dtype.word}")
+    check_broadcast((count, prob))
     refuse("binomial_cpu", lambda d: d.itemsize == 2, count)
     return xp_.binomial_of(count, prob, wrap(_drawn_from("binomial", generator, count, prob)))
 

@@ -486,7 +486,6 @@ def index_fill(input, dim, index, value):
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
     if isinstance(value, Tensor):
-        value = value.to(input.dtype)
         return _vectors(fill_slices, input, index.reshape(-1), value, axis=axis)
     return _vectors(_fill_with_number, input, index.reshape(-1), _number(value, input), axis=axis)
 

@@ -35,11 +35,12 @@ def where_(xp, condition, x, w):
 
 @op(
     node="MaskedFillBackward1",
+    exact=True,
     x=lambda xp, g, mask: xp.where(mask, 0.0, g),
     value=lambda xp, g, mask: xp.where(mask, g, 0.0),
 )
 def masked_fill_(xp, x, mask, value):
-    return xp.astype(xp.where(mask, value, x), dtype=x.dtype)
+    return xp.where(mask, xp.asarray(value, dtype=x.dtype), x)
 
 
 @public(method=False)
@@ -95,8 +96,6 @@ def masked_fill(input, mask, value):
             if known is not None and known.imag:
                 raise RuntimeError("value cannot be converted to type float without overflow")
             value = value.real
-        if value.dtype is not input.dtype:
-            value = value.to(input.dtype)
         return masked_fill_(input, mask, value)
     if not (value.__class__ is float and math.isinf(value) and input.is_floating_point()):  # as attention does
         fill_value(value, input.dtype)

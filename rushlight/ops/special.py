@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..autograd.op import check_broadcast, op, variant
 from ..autograd.op import differentiable as xp_
-from ..autograd.op import op, variant
 from ..engine import special as series
 from ..storage import affordable
 from ..tensor import Tensor
@@ -416,7 +416,8 @@ def _polynomial(name, second, step, shifted=False, closed=None):
             require_number(name, "x", 1, input)
             input = xp_.astype(xp_.zeros_like(n), dtype=_of_number(input, n)) + input
         kind = PUBLIC["result_type"](input, n)
-        if kind.is_floating_point and kind.itemsize < 4:
+        if _too_small(kind):
+            check_broadcast((input, n))
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
         return call(input, n)
 

@@ -221,13 +221,14 @@ DOCUMENTED = [
     (r"(t\d+)\.__setitem__\(0, \1\)", "error RuntimeError", "result"),  # by strides of sizes of 1
     (r"no_grad\(\): .*\.(t|squeeze|unsqueeze|transpose)_\(", "", ""),  # a leaf's shape changed where nobody records
     (r"detach_\(\)(.|\n)*\.\w+_\(", "result", "result"),  # a view of what was detached since
-    (r"(?m)^t\d = (t\d)\..*\n(.|\n)*^t\d = \1\.requires_grad_\(\)$", "result", "result"),  # a view made before that
+    (r"(?m)^t\d = (t\d)[.\[].*\n(.|\n)*^t\d = \1\.requires_grad_\(\)$", "result", "result"),  # a view made before that
     (r"zeros\((.|\n)*(@|matmul|linear).*$", "result", "error RuntimeError"),  # no elements, and two dtypes
     (r"\.(sort\(.*\)\[1\]|argmax\(.*\)|argmin\(.*\))$", "result", "result"),  # which of equal elements
     (r"bfloat16(.|\n)*layer_norm", "result", "result"),  # PyTorch's statistics are in half precision
+    (r"float16(.|\n)*normalize", "result", "result"),  # and what cancels out in gradients
     (r"float16(.|\n)*cross_entropy(.|\n)*(min|max)imum", "result", "result"),  # and losses: which is the smaller
     (r"einsum(.|\n)*detach_\(\)", "error RuntimeError", "result"),  # of what is a view in PyTorch
-    (r"\[\d:\](.|\n)*as_strided", "error RuntimeError", "result"),  # beyond an empty view
+    (r"\[(\.\.\., )?\d:\](.|\n)*as_strided", "error RuntimeError", "result"),  # beyond an empty view
     (r"complex64(.|\n)*torch.where\(", "backward RuntimeError", "result"),
     (r"cumsum_?\((.|\n)*\.(reciprocal|atan)\(\)|cumsum_?\((.|\n)* / ", "result", "result"),  # the sign of zero
 ]
