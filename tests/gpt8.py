@@ -1,6 +1,12 @@
-"""Run by test_mesh.py in a process with eight devices: a small GPT, cut in every way, compared with one device."""
+"""Run by test_mesh.py with eight devices, of one process or two: a small GPT, cut in every way, beside one device."""
 
 from __future__ import annotations
+
+import collections
+import os
+import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -8,7 +14,7 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.distributed.device_mesh import init_device_mesh
 from rushlight.distributed.fsdp import fully_shard
-from rushlight.distributed.tensor import Shard, distribute_module, distribute_tensor
+from rushlight.distributed.tensor import DTensor, Shard, distribute_module, distribute_tensor
 from rushlight.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from rushlight.nn import functional as F
 
@@ -77,20 +83,38 @@ def fsdp_and_tensor_parallel(model):
     return lambda t: t
 
 
-def trained(cut):
+def trained(cut, compiled=False):
     torch.manual_seed(0)
     model = GPT()
     enter = cut(model)
-    optimizer, losses = torch.optim.AdamW(model.parameters(), lr=1e-2), []
-    for _ in range(3):
-        text = torch.randint(0, WORDS, (8, LENGTH + 1))
+    # A key's bias has no gradient but rounding; without a large eps Adam would make steps of it.
+    optimizer, losses = torch.optim.AdamW(model.parameters(), lr=1e-2, eps=1e-3), []
+
+    def step(text, target):
         optimizer.zero_grad()
-        logits = model(enter(text[:, :-1].contiguous()))
-        loss = F.cross_entropy(logits.flatten(0, 1), enter(text[:, 1:].contiguous()).flatten())
+        loss = F.cross_entropy(model(text).flatten(0, 1), target.flatten())
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
+        return loss
+
+    run = torch.compile(step, fullgraph=True) if compiled else step
+    for _ in range(3):
+        text = torch.randint(0, WORDS, (8, LENGTH + 1))
+        losses.append(run(enter(text[:, :-1].contiguous()), enter(text[:, 1:].contiguous())).item())
+    assert not compiled or run.compilations == 1
     return losses, model, optimizer
+
+
+COLLECTIVES = re.compile(r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\(")
+
+
+def collectives(folder: Path) -> dict[str, collections.Counter]:
+    """{name of a program: the collectives in it}, of what XLA has compiled since this was last asked."""
+    found = collections.defaultdict(collections.Counter)
+    for text in folder.glob("*after_optimizations.txt"):
+        found[text.name.split(".")[1]].update(COLLECTIVES.findall(text.read_text()))
+        text.unlink()
+    return {name: kinds for name, kinds in found.items() if kinds}
 
 
 def share(model, optimizer) -> float:
@@ -100,11 +124,66 @@ def share(model, optimizer) -> float:
     return held / sum(t.nbytes for t in kept)
 
 
-if __name__ == "__main__":
+def state_of(model, optimizer) -> list:
+    """All that a step leaves: parameters, gradients, moments, counts."""
+    parameters = list(model.parameters())
+    state = [value for p in parameters for value in optimizer.state[p].values()]
+    return [*parameters, *[p.grad for p in parameters], *state]
+
+
+def compare_compiled(cut, eager, folder: Path) -> None:
+    """A compiled step is one program, and leaves what the step leaves, laid in the same way."""
+    losses, *made = trained(cut, compiled=True)
+    found = collectives(folder)
+    assert losses == eager[0]
+    for a, b in zip(state_of(*made), state_of(*eager[1:])):
+        assert isinstance(a, DTensor) == isinstance(b, DTensor)
+        if isinstance(b, DTensor):
+            assert a.placements == b.placements
+            a, b = a.full_tensor(), b.full_tensor()
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), atol=2e-6)
+    assert list(found) == ["jit__final"], found
+    for kind, count in COMPILED[cut].items():
+        assert found["jit__final"][kind] == count, (cut.__name__, found)
+    collectives(folder)  # of this comparison
+
+
+# (name of the cut, the collectives that its programs may have, {program: one that it must have})
+EXPECTED = (
+    (data_parallel, {"all-reduce"}, {"jit_EmbeddingBackward0": "all-reduce"}),
+    (fsdp, {"all-gather", "all-reduce", "reduce-scatter"}, {"jit_move": "all-gather"}),
+    (hybrid, {"all-gather", "all-reduce", "reduce-scatter"}, {"jit_move": "all-gather"}),
+    (tensor_parallel, {"all-reduce"}, {"jit_linear": "all-reduce", "jit_ViewBackward0": "all-reduce"}),
+    (
+        fsdp_and_tensor_parallel, {"all-gather", "all-reduce", "reduce-scatter", "collective-permute"},
+        {"jit_linear": "all-reduce", "jit_move": "all-gather"},
+    ),
+)  # fmt: skip
+# Of one step: a data-parallel model's loss and all its gradients; each of the parameters; four in a layer.
+COMPILED = {
+    data_parallel: {"all-reduce": 2, "all-gather": 0}, fsdp: {"all-gather": 22}, hybrid: {"all-gather": 22},
+    tensor_parallel: {"all-reduce": 4, "all-gather": 0}, fsdp_and_tensor_parallel: {"all-gather": 22},
+}  # fmt: skip
+SHARES = {fsdp: 8, hybrid: 4}  # of all state, on each device
+
+
+def main(folder: Path) -> None:
     plain = trained(one)[0]
-    for cut in (data_parallel, fsdp, hybrid, tensor_parallel, fsdp_and_tensor_parallel):
-        losses, model, optimizer = trained(cut)
+    for cut, allowed, needed in EXPECTED:
+        losses, model, optimizer = eager = trained(cut)
         np.testing.assert_allclose(losses, plain, atol=2e-6, rtol=0)
-        if cut is fsdp:
-            assert abs(share(model, optimizer) * 8 - 1) < 0.02
-        print(cut.__name__, np.abs(np.array(losses) - plain).max(), flush=True)
+        found = collectives(folder)
+        assert set().union(*found.values()) <= allowed, (cut.__name__, found)
+        assert all(kind in found[program] for program, kind in needed.items()), (cut.__name__, found)
+        if cut in SHARES:
+            assert abs(share(model, optimizer) * SHARES[cut] - 1) < 0.02
+        if "RANK" not in os.environ:
+            compare_compiled(cut, eager, folder)
+        print(cut.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "0"  # or there is nothing to read
+        os.environ["XLA_FLAGS"] += f" --xla_dump_to={name} --xla_dump_hlo_as_text"  # each process has its own
+        main(Path(name))

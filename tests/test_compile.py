@@ -60,6 +60,15 @@ def test_training_step_equals_eager(name, device):
     assert compiled.compilations == 1
 
 
+def test_a_change_elsewhere_is_no_reason_to_compile_again():
+    _, _, step, x, y = problem(OPTIMIZERS["adam"])
+    compiled = torch.compile(step, fullgraph=True)
+    for _ in range(6):
+        torch.zeros(2).requires_grad_()  # has all functions look again, at gradients that are other tensors by now
+        compiled(x, y)
+    assert compiled.compilations == 1
+
+
 def test_changed_lr_does_not_compile_again():
     _, optimizer, eager, x, y = problem(OPTIMIZERS["adam"])
     expected = []

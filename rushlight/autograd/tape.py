@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from .. import dtypes
-from ..engine import namespace_of, replaced
+from ..engine import SPREAD, namespace_of, replaced
 from ..engine.numpy import layouts
 from ..layout import is_dense
 from ..tensor import Storage, Tensor, wrap
@@ -181,6 +181,8 @@ class AccumulateGrad(Node):
         variable = self._variable()
         if variable is None or variable._node is None:  # gone, or frozen since
             return ()
+        if g.__class__ is SPREAD.array and variable._array.__class__ is not SPREAD.array:
+            g = xp.gathered(g)  # an ordinary tensor that met one over a mesh
         with self._lock:
             old = variable._grad
             if old is not None and old._view is not None:

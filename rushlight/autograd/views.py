@@ -534,6 +534,8 @@ def _settled(written: list) -> list:
                 if id(array) not in fetched:
                     fetched[id(array)] = np.asarray(array)
                 array = fetched[id(array)].copy()  # each its own, to be written
+            else:  # in a trace
+                array = array.namespace.to_numpy(array)
         settled.append((t, array))
     return settled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from ..autograd.mode import set_grad_enabled
@@ -41,7 +42,7 @@ class CompiledBackward(Node):
         with LOCK:  # the first time this traces, in the graph that the trace of the forward left
             found = self._run(self._residuals, gradients)
         on_numpy = all(x is None or x.__class__ is np.ndarray for x in g)
-        return [np.array(f) if on_numpy and f is not None else f for f in found]
+        return [np.array(f) if on_numpy and isinstance(f, jax.Array) else f for f in found]
 
 
 class Again:

@@ -10,7 +10,7 @@ from itertools import repeat
 from ..autograd import mode
 from ..autograd.mode import state as mode_state
 from ..device import cpu
-from ..engine import DEFER, SPREAD
+from ..engine import DEFER
 from ..engine.xla.devices import place_of
 from ..tensor import Tensor
 from .backward import awaits_backward
@@ -18,6 +18,7 @@ from .commit import LOCK
 from .cut import Cut
 from .discover import Watch
 from .guards import CompileError, Executed, Unguardable, World
+from .meshes import is_here, mesh_of
 from .path import Path
 from .program import Disturbed, Outdated, Program, Shared, Slot, Unexpected
 from .stance import current as stance
@@ -91,16 +92,16 @@ class Compiled:
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
             result = self._another(entries, missed, args, kwargs, given)
-            if (DEFER and not self._fullgraph and awaits_backward(result)) or self._is_spread(given, entries):
+            if (DEFER and not self._fullgraph and awaits_backward(result)) or self._is_elsewhere(given, entries):
                 self._entries[key] = _RECORDED
             return result
 
-    def _is_spread(self, given, entries) -> bool:
-        """Are arguments or state in pieces over a mesh? Then each operator is a program of its own already."""
-        state = entries[-1].state if entries else ()
-        if SPREAD.array is None or not any(t._array.__class__ is SPREAD.array for t in (*given, *state)):
+    def _is_elsewhere(self, given, entries) -> bool:
+        """Are arguments or state over a mesh with devices of other processes? They wait as programs of their own."""
+        mesh = mesh_of((*given, *(entries[-1].state if entries else ())))
+        if mesh is None or is_here(mesh):
             return False
-        self._tell("compile: tensors in pieces over a mesh are not compiled; the function is called as it is", 4)
+        self._tell("compile: tensors over several processes are not compiled; the function is called as it is", 4)
         return True
 
     def _tell(self, what: str, level: int) -> None:

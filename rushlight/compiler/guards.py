@@ -29,6 +29,7 @@ from operator import attrgetter, call, getitem, is_, itemgetter
 import numpy as np
 
 from ..config import epoch
+from ..engine import SPREAD
 from ..nn.hooks import TABLES, everyone
 from ..nn.module import Module
 from ..optim import optimizer as optimizers
@@ -165,10 +166,10 @@ class World:
     without being given them.
     """
 
-    def __init__(self, roots, arguments, executed: list[Executed], but=(), tensors=()):
+    def __init__(self, roots, arguments, executed: list[Executed], but=(), tensors=(), watched=None):
         self._roots, self._arguments, self._executed, self._but = roots, arguments, executed, but
         self._tensors = tensors  # whose history and gradients count too
-        self._look()
+        self._look(watched)
 
     def unchanged(self, again: bool = True) -> bool:
         """Is everything as it was? ``again``: where something else is found, look whether it has the same values."""
@@ -180,7 +181,7 @@ class World:
                 pass
         if not again or self._without_grad != self._now_without_grad():
             return False
-        now = World(self._roots, self._arguments, self._executed, self._but, self._tensors)
+        now = World(self._roots, self._arguments, self._executed, self._but, self._tensors, self._watched)
         if now._described != self._described:
             return False
         self.__dict__ = now.__dict__
@@ -220,7 +221,7 @@ class World:
                 container.clear()
                 container.extend(values)
 
-    def _look(self) -> None:
+    def _look(self, watched) -> None:
         self._epoch = epoch.value
         self._cells, self._whole, self._getters, self._spaces, self._contents = [], [], [], [], []
         self._holders, self._keys = [], []  # of the places that are the only one of their container
@@ -240,8 +241,9 @@ class World:
         self.reached = reached
         self._kept.extend(self._tensors)
         for t in self._tensors:
-            self._note(id(t._node), t._array.shape, str(t._array.dtype), _hook_ids(t._node))
-        self._watched = self._with_gradients()
+            self._note(id(t._node), t._array.shape, str(t._array.dtype), _lies(t), _hook_ids(t._node))
+        # Those of the first look: what was a gradient then may have given its place to another tensor since.
+        self._watched = self._with_gradients() if watched is None else watched
         self._without_grad = self._now_without_grad()
         self._note(self._without_grad)
         self._expected = list(self._passes())
@@ -288,7 +290,7 @@ class World:
     def _visit_new(self, kind, value) -> None:
         if isinstance(value, Tensor):
             self.reached.add(id(value))
-            self._note("tensor", id(value), value._array.shape, str(value._array.dtype))
+            self._note("tensor", id(value), value._array.shape, str(value._array.dtype), _lies(value))
             if value.__dict__:
                 self._attributes(value.__dict__)
         elif isinstance(value, Module):
@@ -491,6 +493,11 @@ class _Bytes:
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _DESCRIPTORS = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__"}
+
+
+def _lies(t: Tensor):
+    """How a tensor over a mesh lies."""
+    return (t._array.how, t._array.mesh) if t._array.__class__ is SPREAD.array else None
 
 
 def _hook_ids(node):

@@ -19,6 +19,7 @@ from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, me
 from ..engine.xla.options import compiler_options, use_cache
 from ..storage import is_lent
 from ..tensor import Tensor, wrap
+from . import meshes
 from .backward import Again, CompiledBackward
 from .commit import RUNNING, Run, insist
 from .residence import SMALL, Group, current, move, own_buffer
@@ -59,11 +60,13 @@ class Program:
         self._read_group: Any = None
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
         self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
-        self.place = place
+        self.place, mesh = place, learned.mesh
+        self._home = place if mesh is None else meshes.everywhere(mesh)  # of what is not over a mesh
         self._structure, self._bound = learned.structure
         self._single = isinstance(self._structure, Leaf)
         self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()
+        self._new_lie = self._lie(learned.results + len(learned.written), learned.new_grads)
         self._new_grads = [i for i in learned.new_grads if i not in self._old_grads]
         self._replaced = set(learned.new_grads).difference(self._new_grads)
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
@@ -82,11 +85,14 @@ class Program:
         self._count_outputs()
         options = compiler_options(place.platform, options)
         # Old gradients are not read, but given too: their memory is where the new ones go.
+        lie: dict[str, Any] = {} if mesh is None else {"out_shardings": self._shardings()}
         self._execute = jax.jit(
-            self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options
+            self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options, **lie
         )
         tail = learned.tail
-        self._backward = trace_backward(tail, device_at(place), options) if tail is not None else None
+        self._backward = None
+        if tail is not None:
+            self._backward = trace_backward(tail, device_at(place), options, mesh, learned.laid)
 
     def __del__(self):
         if self._written_group is not None:
@@ -111,7 +117,15 @@ class Program:
         elsewhere = {*learned.written, *learned.moved_grads.values(), *learned.passed.values()}
         elsewhere |= {i for i, _ in learned.viewed.values()}
         slots = [(i, slot) for i, slot in enumerate(self.slots, self.arguments) if not slot.pinned]
-        return {slot.grad_of: i for i, slot in slots if slot.grad_of is not None and i not in elsewhere}
+        lie = self._lie(len(learned.written) + learned.results, learned.new_grads)
+        return {
+            slot.grad_of: i for i, slot in slots
+            if slot.grad_of is not None and i not in elsewhere and lie.get(slot.grad_of) == slot.laid
+        }  # fmt: skip
+
+    def _lie(self, first: int, names) -> dict:
+        """How outputs lie, by their names; the first of them is output ``first``."""
+        return dict(zip(names, self.learned.laid[first : first + len(names)]))
 
     def _layout(self) -> None:
         """Sort the slots into (written, read) x (small, large); small ones get a start in their dtype's flat buffer."""
@@ -123,7 +137,7 @@ class Program:
             slot.unread = not used
             if not (written or used):
                 continue
-            if size * slot.dtype.itemsize <= SMALL:
+            if size * slot.dtype.itemsize <= SMALL and slot.laid is None:
                 (self._small_written if written else self._small_read).append(slot)
                 slot.start = sizes.get((written, slot.dtype), 0)
                 sizes[written, slot.dtype] = slot.start + size
@@ -203,6 +217,23 @@ class Program:
             *outputs[first_new + len(learned.new_grads) :],
         )
 
+    def _shardings(self) -> tuple:
+        """How outputs lie on the mesh, in the order of ``_sorted_outputs``."""
+        lie = [self._home if how is None else how.sharding for how in self.learned.laid]
+        first_new, places = self.learned.results + len(self.learned.written), self._outputs
+        by_slot = {
+            id(slot): places[self.arguments + k] for k, slot in enumerate(self.slots) if self.arguments + k in places
+        }
+        return (
+            *(self._home for _ in self._written_names),
+            *(lie[by_slot[id(slot)]] for slot in self._large_written),
+            *lie[: self.learned.results],
+            *(lie[places[i]] for i in self._written_arguments),
+            *(lie[first_new + self.learned.new_grads.index(i)] for i in self._new_grads),
+            *lie[first_new + len(self.learned.new_grads) :],
+            *((self._home,) if self._checked else ()),
+        )
+
     # -- running -----------------------------------------------------------------------------------------------------
 
     def __call__(self, arguments: list[Tensor], call: tuple):
@@ -279,7 +310,7 @@ class Program:
         read = self._read_group
         if read is None or not read.intact:
             read = self._read_group = self._group(read, self._small_read)
-        kept = [own_buffer(slot.tensor, self.place) for slot in self._large_read] if self._large_read else ()
+        kept = [own_buffer(slot.tensor, self._home) for slot in self._large_read] if self._large_read else ()
         numbers = (self._numbers(),) if self._options else ()
         key = (_key_words(),) if self.learned.uses_rng else ()
         return (*self._written_group.lend(), *read.lend(), *kept, *arrays, *numbers, *key)
@@ -292,7 +323,7 @@ class Program:
                 t._sync()
             array = t._array
             if array.__class__ is not _ndarray:
-                array = computed(array)
+                array = meshes.held(computed(array))
             elif array.nbytes <= _COPIED:  # XLA reads NumPy's memory after the call has returned
                 array = array.copy()
             else:
@@ -319,16 +350,16 @@ class Program:
         if not self._plain:
             for i, value in zip(self._written_arguments, outputs[results:written]):
                 t = arguments[i]
-                put(t, value if t._array.__class__ is not np.ndarray else np.asarray(value))
+                put(t, self._written(value, t._array))
             for i, value in zip(self._new_grads, outputs[written:fresh]):
                 leaf = self._input(i, arguments)
-                leaf._grad = _result(value, leaf)  # a tensor that nobody has yet
+                leaf._grad = self._made_of(value, leaf, self._new_lie.get(i))  # a tensor that nobody has yet
             for i in self.learned.no_grads:
                 self._input(i, arguments)._grad = None
             for i, source in self.learned.moved_grads.items():
                 self._input(i, arguments)._grad = self._input(source, arguments)
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
-        run.results = [_result(value, like) for value in outputs[large:results]]
+        run.results = [self._made_of(value, like, how) for value, how in zip(outputs[large:results], self.learned.laid)]
         if self._backward is not None and mode_state.grad:
             self._attach(run.results, arguments, outputs[fresh:], run.arrays, run.call)
         if not self._made:
@@ -337,6 +368,15 @@ class Program:
             for place, value in zip(self.learned.places, unflatten(self._bound, run.results)):
                 place.put(value)
         self._written_group.end()
+
+    def _made_of(self, value, like, how) -> Tensor:
+        return _result(value, like) if self.learned.mesh is None else meshes.result(value, how)
+
+    def _written(self, value, array):
+        """A new value of an argument that has ``array``."""
+        if meshes.is_spread(array):
+            return array.holding(value)
+        return np.asarray(value) if array.__class__ is np.ndarray else value
 
     def _put_known(self, made: list, arguments) -> None:
         """Results that are something that there was before, or views of it."""
@@ -369,7 +409,7 @@ class Program:
             known = () if any(map(isinstance, given, repeat((Tensor, tuple, list)))) else given
             sent = self._hyper[2]
             if values != self._hyper[1]:
-                sent = jax.device_put(np.array(values, dtype=np.float64), self.place)
+                sent = jax.device_put(np.array(values, dtype=np.float64), self._home)
             self._hyper = known, values, sent
         return self._hyper[2]
 
@@ -414,7 +454,7 @@ class Program:
         """The group of these slots' tensors, packed anew: eager code has taken one out of it, or there was none."""
         if group is not None and not all(o._in_lockstep() for o in self._lockstep):
             raise Outdated
-        group = Group(self.place, written=large is not None)
+        group = Group(self._home, written=large is not None)
         group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
         self._lent = [slot.tensor for slot in self.slots if is_lent(slot.tensor)]
         return group
@@ -432,7 +472,7 @@ class Program:
         tail: Any = self.learned.tail
         targets = [self._input(i, arguments) for i, _ in tail.targets]
         values = tail.values(
-            residuals, lambda i: arrays[i] if i < self.arguments else current(self._input(i, arguments), self.place)
+            residuals, lambda i: arrays[i] if i < self.arguments else current(self._input(i, arguments), self._home)
         )
         again = Again(call, self._reason_not_again(), [*arguments, *self._kept], targets, [i for i, _ in tail.roots])
         node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots], again)
@@ -481,16 +521,18 @@ class Slot:
     ``pinned``: the function sees that tensor elsewhere too, so another one in ``.grad`` is another program.
     """
 
-    __slots__ = ("dtype", "grad_of", "leaf", "pinned", "shape", "start", "tensor", "unread")
+    __slots__ = ("dtype", "grad_of", "laid", "leaf", "pinned", "shape", "start", "tensor", "unread")
 
     def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None, pinned: bool = False):
         self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
+        self.laid = meshes.laid(tensor._array)
         self.tensor: Any = tensor
         self.leaf: Any = leaf
         self.grad_of, self.pinned, self.start, self.unread = grad_of, pinned, 0, False
 
     def takes(self, t: Tensor) -> bool:
-        return t._array.shape == self.shape and t._array.dtype == self.dtype and t._node is None
+        same = t._array.shape == self.shape and t._array.dtype == self.dtype and t._node is None
+        return same and meshes.laid(t._array) == self.laid
 
 
 def _like(t: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..engine import computed
+from ..engine import SPREAD, computed
 from ..engine.xla.devices import fetched
 from ..storage import is_lent
 from ..tensor import Storage, Tensor
@@ -47,7 +47,7 @@ class Group:
             parts.setdefault(t._array.dtype.name, []).append(current(t, self.place))
         flat: Any
         for dtype, values in parts.items():
-            if self.place.platform == "cpu":
+            if getattr(self.place, "platform", "cpu") == "cpu":
                 flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])
             else:
                 flat = jnp.concatenate([jnp.reshape(v, -1) for v in values])
@@ -168,7 +168,10 @@ class Resident:
             buffers, arrays = self.group.held()
             if self.index is not None:
                 return _widened(arrays[self.index], like.dtype)
-            return jnp.reshape(buffers[like.dtype.name][self.start : self.start + like.size], like.shape)
+            flat = buffers[like.dtype.name]
+            if not isinstance(self.group.place, jax.Device):  # on all devices of a mesh
+                flat = flat.addressable_data(0)
+            return jnp.reshape(flat[self.start : self.start + like.size], like.shape)
 
     def refresh(self, t: Tensor) -> None:
         """Bring the value home to ``t``: into its own memory on NumPy, as its array on XLA."""
@@ -181,7 +184,8 @@ class Resident:
     def _refresh(self, t: Tensor) -> None:
         array, group, index = t._array, self.group, self.index
         if array.__class__ is not np.ndarray:
-            t._array = self.value(array)
+            value = self.value(array)
+            t._array = array.holding(value) if array.__class__ is SPREAD.array else value
             if group is not None and index is not None:
                 group.lent(t, index)
         elif group is None or index is not None:
@@ -218,6 +222,8 @@ class Resident:
 
 def _described(array):
     """Stands where an array was that is given away."""
+    if array.__class__ is SPREAD.array:
+        return array.holding(_described(array.physical))
     return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
 
 
@@ -237,6 +243,8 @@ def current(t: Tensor, place):
         return t._view.value(t._array)
     t._sync()
     array = t._array = computed(t._array)
+    if array.__class__ is SPREAD.array:
+        return array.physical
     # device_put may keep NumPy's memory, which eager code goes on writing to: hand over a copy.
     return jax.device_put(np.array(array) if array.__class__ is np.ndarray else array, place)
 
@@ -246,10 +254,12 @@ def _own(t: Tensor, place):
     if t._array.__class__ is np.ndarray:
         value = current(t, place)
         # A value that was with another program is that program's too, until the tensor leaves it.
-        return jnp.copy(value) if t._view.__class__ is Resident else value
+        if t._view.__class__ is not Resident:
+            return value
+        return jnp.copy(value) if _lies_at(value, place) else jax.device_put(np.asarray(value), place)
     t._come_home()
     t._array = computed(t._array)
-    return jax.device_put(t._array, place)
+    return t._array.physical if t._array.__class__ is SPREAD.array else jax.device_put(t._array, place)
 
 
 def own_buffer(t: Tensor, place):
@@ -257,12 +267,17 @@ def own_buffer(t: Tensor, place):
     if t._array.__class__ is not np.ndarray:
         t._come_home()
         t._array = computed(t._array)
+        if t._array.__class__ is SPREAD.array:
+            return t._array.physical
         if isinstance(t._array, jax.Array) and place in t._array.devices():
             return t._array
     view = t._view
-    if view.__class__ is Resident and view.group is None and view.array.dtype == t._array.dtype:
-        return view.array
+    kept = view.array if view.__class__ is Resident and view.group is None else None
+    if kept is not None and kept.dtype == t._array.dtype and _lies_at(kept, place):
+        return kept
     value = current(t, place)
+    if not _lies_at(value, place):
+        value = jax.device_put(value, place)
     end_residence(t)
     if t._array.__class__ is not np.ndarray:
         t._array = value
@@ -273,6 +288,13 @@ def own_buffer(t: Tensor, place):
     t._view = Resident(array=value)
     t._view.seen = t._storage.version
     return value
+
+
+def _lies_at(array, place) -> bool:
+    """Is it where programs of ``place``, a device or a sharding, take it?"""
+    if SPREAD.array is None:  # there are no meshes
+        return True
+    return array.devices() == {place} if isinstance(place, jax.Device) else array.sharding == place
 
 
 def move(t: Tensor, value) -> None:

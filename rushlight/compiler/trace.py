@@ -19,6 +19,7 @@ from ..engine import is_batched, namespace_of
 from ..engine.xla.devices import KEY_WORDS, NEEDS_VALUE, checking, compiling_for, tracing
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
+from . import meshes
 from .commit import insist
 from .discover import Watch
 from .guards import CompileError, Place, Unguardable, World
@@ -56,6 +57,8 @@ class Traced:
         self.uses_rng = False
         self.checked = False  # is there one more output, whether all values are such as operators expect?
         self.used: list[bool] = []  # of each input: does the program read it?
+        self.mesh = None  # that arrays lie on
+        self.laid: list = []  # of each output: how it lies on the mesh, or None
 
 
 class Tail:
@@ -65,7 +68,7 @@ class Tail:
         self.roots = roots  # (place among the results, node)
         self.targets = targets  # (place among the inputs, node)
         self.slots = slots  # (getter, setter) of every value that backward needs, where it sits in the graph
-        inputs = {id(a): i for i, a in enumerate(arrays)}
+        inputs = {id(meshes.held(a)): i for i, a in enumerate(arrays)}
         # What is simply an input of the program is taken from there, not returned by it a second time.
         self._inputs = [inputs.get(id(get())) for get, _ in slots]
 
@@ -145,17 +148,25 @@ def trace(
     hyper = [v for o in optimizers for v in o._hyper_values()]
     journal, gradients = Journal(inputs, views, world), [t._grad for t in inputs]
 
+    learned.mesh, forms = meshes.mesh_of(inputs), [meshes.laid(t._array) for t in inputs]
+
     def body(arrays, hyper_values, rng):
-        with _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), watch.watching(journal.note):
+        arrays = [a if form is None else form.of(a) for a, form in zip(arrays, forms)]
+        with (
+            _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), meshes.staging(learned.mesh),
+            watch.watching(journal.note),
+        ):  # fmt: skip
             journal.install(arrays)
             with checking() as checks, path.followed() if path is not None else contextlib.nullcontext():
                 result = fn(*args, **kwargs)
             found[:] = [] if world is None else _bound_anew(world)
             outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, gradients, watch)
             learned.checked = checked and bool(checks)
+            learned.laid = [meshes.laid(x) for x in outputs]
+            outputs = [meshes.held(x) for x in outputs]
             return [*outputs, reduce(operator.and_, checks)] if learned.checked else outputs
 
-    like = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in inputs]
+    like = [jax.ShapeDtypeStruct(held.shape, held.dtype) for held in [meshes.held(t._array) for t in inputs]]
     like[: len(shapes or ())] = [jax.ShapeDtypeStruct(shape, t._array.dtype) for shape, t in zip(shapes or (), given)]
     try:
         try:
@@ -239,7 +250,7 @@ _FEW = 100  # equations that may be computed twice
 
 
 def is_traced(t: Tensor) -> bool:
-    return isinstance(t._array, jax.core.Tracer)
+    return isinstance(meshes.held(t._array), jax.core.Tracer)
 
 
 class Journal:
@@ -407,6 +418,8 @@ def _places(owner, name: str, value, path=()):
         return _places(value, "_array", value._array)
     if is_batched(value):
         return _places(value, "inner", value.inner)
+    if meshes.is_spread(value):
+        return _places(value, "physical", value.physical)
     if not isinstance(value, jax.core.Tracer):
         return []
     return [(partial(_get, owner, name, path), partial(_set, owner, name, path))]
@@ -438,18 +451,26 @@ def _stand_in(t):
     return stand_in
 
 
-def trace_backward(tail: Tail, device, options):
-    """The tail's backward pass, jitted: (residuals, gradients of the results) -> gradients of the inputs."""
+def trace_backward(tail: Tail, device, options, mesh=None, laid=()):
+    """The tail's backward pass, jitted: (residuals, gradients of the results) -> gradients of the inputs.
+
+    ``laid``: how the function's results lie on ``mesh``.
+    """
+    given = [laid[i] for i, _ in tail.roots] if mesh is not None else [None] * len(tail.roots)
+    forms: list = []
 
     def body(residuals, gradients):
         for (_, put), value in zip(tail.slots, residuals):
             put(value)
         targets = [node for _, node in tail.targets]
-        with compiling_for(device):
-            found = run_backward([node for _, node in tail.roots], list(gradients), retain=True, wanted=set(targets))
-        return [found.get(node) for node in targets]
+        gradients = [g if how is None else how.of(g) for g, how in zip(gradients, given)]
+        with compiling_for(device), meshes.staging(mesh):
+            found = run_backward([node for _, node in tail.roots], gradients, retain=True, wanted=set(targets))
+        forms[:] = [meshes.laid(found.get(node)) for node in targets]
+        return [meshes.held(found.get(node)) for node in targets]
 
-    return jax.jit(body, compiler_options=options)
+    run = jax.jit(body, compiler_options=options)
+    return run if mesh is None else meshes.Backward(run, given, forms)
 
 
 def _internal(filename: str) -> bool:

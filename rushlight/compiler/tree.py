@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..engine import SPREAD
 from ..tensor import Tensor
 
 
@@ -70,10 +71,11 @@ def signature(value):
     """A hashable description of an argument: shapes and dtypes of tensors, the values of everything else."""
     if isinstance(value, Tensor):
         array, node = value._array, value._node
+        kind = array.__class__ if array.__class__ is not SPREAD.array else (array.how, array.mesh)
         if node is None and value._grad is None:
-            return (array.shape, array.dtype, array.__class__)
+            return (array.shape, array.dtype, kind)
         gradient = None if value._grad is None else signature(value._grad)
-        return (array.shape, array.dtype, array.__class__, None if node is None else node.is_leaf, gradient)
+        return (array.shape, array.dtype, kind, None if node is None else node.is_leaf, gradient)
     if isinstance(value, (tuple, list)):
         return (type(value), tuple([signature(v) for v in value]))
     if isinstance(value, dict):

@@ -119,8 +119,8 @@ def is_batched(array) -> bool:
 
 
 def joint(xp, array):
-    """The engine for an array of engine ``xp``, which is not NumPy's, and another: one with a hidden axis decides."""
-    return xp if xp is _batched.namespace and xp is not None else namespace_of(array)
+    """The engine for an array of engine ``xp``, which is not NumPy's, and another: one over a mesh, or of ``vmap``."""
+    return xp if xp in (_batched.namespace, KINDS.get(SPREAD.array)) and xp is not None else namespace_of(array)
 
 
 def accelerated(array=None):

@@ -248,12 +248,15 @@ class _Unit:
         """The parts' gradients, of the gradients of the gathered tensors in all processes."""
         from ...engine.spread import namespace, pieces
 
+        waiting = dict(self.waiting)
         for i, g in enumerate(grads):
             if g is not None:
-                self.waiting[i] = self.waiting[i] + g if i in self.waiting else g
+                waiting[i] = waiting[i] + g if i in waiting else g
         if not self.syncs:
+            self.waiting = waiting
             return [None] * len(grads)
-        waiting, self.waiting = self.waiting, {}
+        if self.waiting:
+            self.waiting = {}
         numbers = sorted(waiting)
         if not numbers:
             return [None] * len(grads)
@@ -299,6 +302,8 @@ def _unpack(saved):
     unit, number = saved
     if unit.gathered is not None:
         return unit.gathered[number]
+    for place in unit.places:
+        place[1]._sync()
     return unit.whole([place[1]._array for place in unit.places])[number]
 
 

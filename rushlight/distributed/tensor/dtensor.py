@@ -114,7 +114,7 @@ def distribute_tensor(
             if group is not None and group.size() > 1:
                 broadcast(values, group=group, group_src=0)
     made = wrap(_engine().laid_out(_numpy(values), how_of(placements, mesh), mesh))
-    return made.requires_grad_(tensor.requires_grad)
+    return made.requires_grad_() if tensor.requires_grad else made
 
 
 def distribute_module(module, device_mesh: DeviceMesh | None = None, partition_fn=None, input_fn=None, output_fn=None):
@@ -273,10 +273,12 @@ def _joined(t: Tensor, how: tuple, mesh: DeviceMesh, shape):
 
 
 def _numpy(t: Tensor) -> np.ndarray:
+    """Its values; in a trace what stands for them."""
     from ...engine import namespace_of
 
     t._come_home()
-    return t._array if t._array.__class__ is np.ndarray else namespace_of(t._array).to_numpy(t._array)
+    xp = namespace_of(t._array)
+    return t._array if t._array.__class__ is np.ndarray or xp.is_traced(t._array) else xp.to_numpy(t._array)
 
 
 def text(t: Tensor) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -32,6 +33,10 @@ class Spread(Operators):
     @property
     def grid(self):
         return self.mesh.grid
+
+    def holding(self, physical) -> Spread:
+        """Another array that lies as this one does."""
+        return Spread(physical, self.how, self.mesh, self.shape)
 
     def copy(self) -> Spread:
         return self  # arrays cannot be written: nobody can tell two apart
@@ -58,9 +63,16 @@ class Spread(Operators):
         return f"<Spread {self.dtype}{list(self.shape)}, {self.how}>"
 
 
-def whole(array: Spread) -> np.ndarray:
-    """The values of all of it, where this process can see them."""
+def is_traced(x) -> bool:
+    """Is it, or what it holds, part of a program that is being made?"""
+    return isinstance(getattr(x, "physical", x), jax.core.Tracer)
+
+
+def whole(array: Spread):
+    """The values of all of it, where this process can see them; in a trace an array without a word how it lies."""
     physical = array.physical
+    if is_traced(physical):
+        return logical(jnp, physical, array.how, array.grid, array.shape)
     if physical.is_fully_replicated:
         physical = physical.addressable_data(0)
     elif not physical.is_fully_addressable:

@@ -30,6 +30,7 @@ from .array import (
     how_of,
     is_even,
     is_local,
+    is_traced,
     is_whole,
     logical,
     padded_shape,
@@ -41,6 +42,7 @@ from .array import (
 DEFERS = True  # an operator or all its gradients are one program
 BODIES: dict = {}
 BACKWARD: dict = {}
+serves_update = None  # kernels in C know no mesh
 Spread.namespace = sys.modules[__name__]
 KINDS[Spread] = sys.modules[__name__]
 SPREAD.array = Spread
@@ -56,7 +58,8 @@ def once(name: str, function, constants: tuple, *args):
     if mesh is None:  # made of nothing: NumPy's, which goes anywhere
         return function(numpy_engine, *constants, *args)
     program, numbers = _find(name, function, constants, leaves, tree, mesh.grid)
-    return program(mesh, [leaf for leaf in leaves if _is_array(leaf)], numbers)
+    run = program.staged if xla.is_tracing() or any(map(is_traced, leaves)) else program
+    return run(mesh, [leaf for leaf in leaves if _is_array(leaf)], numbers)
 
 
 class _Program:
@@ -64,6 +67,7 @@ class _Program:
 
     def __init__(self, name, function, constants, leaves, tree, grid, moving: dict):
         self.grid = grid
+        self._body: Any = None
         self.form: Any = None
         self.hows: list | None = None
         kinds = [_Like(leaf, grid) if _is_array(leaf) else leaf for leaf in leaves]  # holds no array
@@ -83,21 +87,22 @@ class _Program:
             return [jnp.asarray(x) for x in made if _is_array(x)]
 
         run.__name__ = name
-        like = [k for k in kinds if k.__class__ is _Like]
-        self.shapes = [
-            x.shape for x in jax.eval_shape(lambda a, n: run(a, n), [k.aval for k in like], list(moving.values()))
-        ]
+        self._numbers = list(moving.values())
+        self._like = like = [k for k in kinds if k.__class__ is _Like]
+        self.shapes = [x.shape for x in jax.eval_shape(lambda a, n: run(a, n), [k.aval for k in like], self._numbers)]
         options = compiler_options(next(iter(grid.devices.flat)).platform, None)
         if all(k.even for k in like):
+            self._body = run
             self.run = jax.jit(run, keep_unused=True, compiler_options=options)
         else:
-            self.hows = hows = _propagated(run, like, list(moving.values()), self.shapes, grid)
+            self.hows = hows = _propagated(run, like, self._numbers, self.shapes, grid)
             laid = [sharding_of(how, grid, len(shape)) for how, shape in zip(hows, self.shapes)]
 
             def pad(arrays, numbers):
                 made = run(arrays, numbers)
                 return [physical_of(jnp, x, how, grid, x.shape) for x, how in zip(made, hows)]
 
+            self._body = pad
             self.run = jax.jit(pad, keep_unused=True, out_shardings=laid, compiler_options=options)
 
     def __call__(self, mesh, arrays, numbers):
@@ -105,7 +110,25 @@ class _Program:
         made = _ran(self.run, physical, numbers)
         if self.hows is None:
             self.hows = [how_of(x.sharding, self.grid, x.ndim) for x in made]
-        spread = [_entered(x, how, mesh, shape) for x, how, shape in zip(made, self.hows, self.shapes)]
+        return self._formed([_entered(x, how, mesh, shape) for x, how, shape in zip(made, self.hows, self.shapes)])
+
+    def staged(self, mesh, arrays, numbers):
+        """As part of a program that is being traced: results lie there as they would by themselves."""
+        made = self._body([a.physical if a.__class__ is Spread else a for a in arrays], numbers)
+        laid = zip(made, self._layouts(), self.shapes)
+        return self._formed([_pinned(x, how, mesh, shape) for x, how, shape in laid])
+
+    def _layouts(self) -> list:
+        """How results lie, which XLA says of a program that it has compiled."""
+        if self.hows is None or None in self.hows:
+            avals = [k.laid for k in self._like]
+            found = jax.jit(self._body, keep_unused=True).lower(avals, self._numbers).compile().output_shardings
+            named = [how_of(s, self.grid, len(shape)) for s, shape in zip(found, self.shapes)]
+            hows = zip(named, found, self.shapes)
+            return [_nearest(s, self.grid, shape) if how is None else how for how, s, shape in hows]
+        return self.hows
+
+    def _formed(self, spread: list):
         out, fixed = self.form
         arrays = iter(spread)
         return jax.tree.unflatten(out, [next(arrays) if f is None else f[0] for f in fixed])
@@ -116,7 +139,7 @@ _connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a w
 
 def _ran(program, *args):
     """``program(*args)``. In a world XLA's gloo tells standard output whom it connects, in a first run: hushed."""
-    if program in _connected or jax.process_count() == 1:
+    if program in _connected or jax.process_count() == 1 or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
     with quiet():
         made = jax.block_until_ready(program(*args))
@@ -135,6 +158,14 @@ class _Like:
             self.how, self.even = array.how, is_even(array.how, grid, self.shape)
             self.aval = jax.ShapeDtypeStruct(array.physical.shape, array.dtype)
 
+    @property
+    def laid(self):
+        """What JAX must know of it."""
+        if self.how is None:
+            return self.aval
+        sharding = sharding_of(self.how, self.grid, len(self.shape))
+        return jax.ShapeDtypeStruct(self.aval.shape, self.aval.dtype, sharding=sharding)
+
     def enter(self, x):
         return x if self.how is None else logical(jnp, x, self.how, self.grid, self.shape)
 
@@ -147,9 +178,7 @@ def _propagated(run, like: list, numbers: list, shapes: list, grid) -> list:
         return run(arrays, numbers, enter=lambda k, x: _summed(k, x))
 
     try:
-        avals = [k.aval if k.how is None else jax.ShapeDtypeStruct(
-            k.aval.shape, k.aval.dtype, sharding=sharding_of(k.how, grid, len(k.shape))) for k in like]  # fmt: skip
-        lowered = jax.jit(padded, keep_unused=True).lower(avals, numbers)
+        lowered = jax.jit(padded, keep_unused=True).lower([k.laid for k in like], numbers)
         found = [how_of(s, grid, len(shape)) or nowhere for s, shape in zip(lowered.compile().output_shardings, shapes)]
         made = [x.shape for x in jax.tree.leaves(lowered.out_info)]
     except Exception:  # the function does not go with other shapes: a reshape, say
@@ -165,22 +194,27 @@ def _summed(like: _Like, x):
 def _entered(x, how, mesh, shape):
     """A result of a program as an array of this engine."""
     if how is None:  # XLA found an order of axes that has no name here, or laid it on one device
-        how = tuple(
-            h if h is not None and padded_shape((None,) * i + (h,), mesh.grid, shape) == shape else None
-            for i, h in enumerate(_nearest(x.sharding, mesh.grid))
-        )
-        if not is_even(how, mesh.grid, shape):
-            how = (None,) * len(how)
+        how = _nearest(x.sharding, mesh.grid, shape)
         x = moved(x, sharding_of(how, mesh.grid, len(shape)))
     return Spread(x, how, mesh, shape)
 
 
-def _nearest(sharding, grid) -> list:
+def _nearest(sharding, grid, shape) -> tuple:
+    """How an array can lie that XLA has laid in a way that has no name here."""
     found: list = [None] * len(grid.axis_names)
     for dim, names in enumerate(getattr(sharding, "spec", ())):
         for name in () if names is None else names if isinstance(names, tuple) else (names,):
             found[grid.axis_names.index(name)] = dim
-    return found
+    how = tuple(
+        h if h is not None and padded_shape((None,) * i + (h,), grid, shape) == shape else None
+        for i, h in enumerate(found)
+    )
+    return how if is_even(how, grid, shape) else (None,) * len(how)
+
+
+def _pinned(x, how, mesh, shape) -> Spread:
+    """An array of a trace, which is to lie so."""
+    return Spread(jax.lax.with_sharding_constraint(x, sharding_of(how, mesh.grid, len(shape))), how, mesh, shape)
 
 
 _programs: dict = {}
@@ -315,6 +349,8 @@ def moved(x, sharding):
 
 def laid_out(values: np.ndarray, how: tuple, mesh) -> Spread:
     """An array that every process has whole, laid out."""
+    if is_traced(values):
+        return _pinned(physical_of(jnp, values, how, mesh.grid, values.shape), how, mesh, values.shape)
     values = np.asarray(values)
     shape, sharding = values.shape, sharding_of(how, mesh.grid, values.ndim)
     held = np.array(physical_of(np, values, how, mesh.grid, shape))  # a copy: what was given may be written later
@@ -329,15 +365,13 @@ def like(values: np.ndarray, array: Spread) -> Spread:
 def kept(new, old: Spread) -> Spread:
     """What is written into ``old``: it lies as before."""
     if new.__class__ is not Spread:
-        return like(np.asarray(new), old)
+        return like(new, old)
     return lay(new, old.how, old.mesh) if new.grid == old.grid else new
 
 
 def everywhere(array, mesh) -> Spread:
     """An array that all devices are to have whole."""
-    return (
-        array if array.__class__ is Spread else laid_out(np.asarray(array), (None,) * len(mesh.grid.axis_names), mesh)
-    )
+    return array if array.__class__ is Spread else laid_out(array, (None,) * len(mesh.grid.axis_names), mesh)
 
 
 def full_like(x, fill_value, dtype=None):
@@ -346,6 +380,8 @@ def full_like(x, fill_value, dtype=None):
     shape, dtype = padded_shape(how, x.grid, x.shape), np.dtype(dtype or x.dtype)
     if isinstance(fill_value, np.generic):
         fill_value = fill_value.item()
+    if xla.is_tracing() or is_traced(x):
+        return _pinned(jnp.full(shape, fill_value, dtype), how, x.mesh, x.shape)
     make = _filling(shape, fill_value, dtype, sharding_of(how, x.grid, len(shape)))
     return Spread(make(), how, x.mesh, x.shape)
 
@@ -388,18 +424,25 @@ def place_of(d):
 
 
 def to_numpy(array) -> np.ndarray:
-    return np.array(whole(array)) if array.__class__ is Spread else np.array(array)
+    """The values; in a trace what stands for them."""
+    array = whole(array) if array.__class__ is Spread else array
+    return array if is_traced(array) else np.array(array)
+
+
+def gathered(array: Spread) -> np.ndarray:
+    """The values of all of it, in every process."""
+    return to_numpy(lay(array, (None,) * len(array.how)))
 
 
 def asarray(x, dtype=None):
     if x.__class__ is not Spread:
-        return np.asarray(x, dtype)
+        return jnp.asarray(x, dtype) if is_traced(x) else np.asarray(x, dtype)
     return x if dtype is None or x.dtype == dtype else astype(x, dtype)
 
 
 def astype(x, dtype):
     if x.__class__ is not Spread:
-        return np.asarray(x, dtype)
+        return asarray(x, dtype)
     return x if x.dtype == dtype else once("astype", run, ("astype",), (x, np.dtype(dtype)), {})
 
 
@@ -429,10 +472,6 @@ replicating: list = []  # not empty inside ``implicit_replication``
 
 def explained(place=None, holding=""):
     return devices.explained(None, holding)
-
-
-def is_traced(x) -> bool:
-    return False
 
 
 def is_known(x) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from ...errors import ValuesNeeded
 from ..xla import devices
-from .array import Spread, cuts, here, is_local, padded_shape, piece, sharding_of, sizes_of, whole
+from .array import Spread, cuts, here, is_local, is_traced, padded_shape, piece, sharding_of, sizes_of, whole
 from .namespace import laid_out, lay
 
 
@@ -20,10 +21,18 @@ def local(array: Spread):
     if not places:
         return np.empty((0,), array.dtype)
     if len(places) == 1:
+        _check_known(array)
         return _on_one(array, *places[0])
     if is_local(grid):
         return lay(array, _without_parts(array.how))
+    _check_known(array)
     return _on_some(array, places)
+
+
+def _check_known(array) -> None:
+    """Raise in a trace: a program is the same in all processes, and knows no process's part."""
+    if is_traced(array):
+        raise ValuesNeeded("a process's own part of a DTensor is asked for, which no program over all of them has.")
 
 
 def _on_one(array: Spread, device, at):
@@ -67,6 +76,7 @@ def joined(part, how: tuple, mesh, shape: tuple | None = None) -> Spread:
     if is_local(grid) and len(places) > 1:
         how = _without_parts(how)
         return lay(part, how, mesh) if part.__class__ is Spread else laid_out(part, how, mesh)
+    _check_known(part)
     if shape is None:
         shape = whole_shape(part.shape, how, mesh)
     sharding, start = sharding_of(how, grid, len(shape)), [0] * len(shape)
@@ -108,6 +118,9 @@ def onto(array: Spread, how: tuple, mesh) -> Spread:
 
     ``how`` is a word for the same pieces there.
     """
+    if array.grid == mesh.grid and array.how == how:
+        return Spread(array.physical, how, mesh, array.shape)
+    _check_known(array)
     sharding, held = sharding_of(how, mesh.grid, len(array.shape)), padded_shape(how, mesh.grid, array.shape)
     parts = tuple(sizes_of(mesh.grid)[i] for i, h in enumerate(how) if h.__class__ is str)
     size = sharding.shard_shape((*parts, *held))
