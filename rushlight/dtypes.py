@@ -217,13 +217,19 @@ class _Limits:
         return f"{type(self).__name__}({values}, dtype={self.dtype})"
 
 
+def _checked(name: str, type):
+    if not isinstance(type, dtype):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+    return type
+
+
 class finfo(_Limits):
     """Limits of a floating-point dtype: ``finfo(float32).eps``."""
 
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
     def __init__(self, type: dtype | None = None):
-        d = type or _default
+        d = _checked("finfo", type or _default)
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
         info = ml_dtypes.finfo(d.to_real().numpy)
@@ -240,7 +246,7 @@ class iinfo(_Limits):
     _shown = ("min", "max")
 
     def __init__(self, type: dtype):
-        if type.is_floating_point or type.is_complex or type is bool_:
+        if _checked("iinfo", type).is_floating_point or type.is_complex or type is bool_:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy)
         self.dtype, self.bits, self.min, self.max = type.name, info.bits, int(info.min), int(info.max)

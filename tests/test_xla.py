@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -309,3 +310,11 @@ def test_batch_norm_of_a_first_sample_unlike_the_others(without_kernels):
     expected = nn.BatchNorm2d(2).double()(x.double())
     found = nn.BatchNorm2d(2).to("xla")(x.to("xla"))
     np.testing.assert_allclose(found.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_asking_for_a_gpu_where_jax_can_have_none_does_not_load_jax():
+    program = "import sys, rushlight; print(rushlight.cuda.is_available(), 'jax' in sys.modules)"
+    if importlib.util.find_spec("jax_plugins") is not None:
+        pytest.skip("JAX has plugins here")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -368,9 +368,9 @@ PARTS = {
     "cuda.amp.autocast_mode": Part("", here=_from("cuda.amp", "autocast custom_fwd custom_bwd")),
     "cuda.amp.common": Part("", here=_from("cuda.amp", "amp_definitely_not_available")),
     "cuda.amp.grad_scaler": Part("", here=_from("cuda.amp", "GradScaler")),
-    "cpu.amp": Part("", here={"autocast": "amp.autocast", "GradScaler": "amp.GradScaler"}),
-    "cpu.amp.autocast_mode": Part("", here={"autocast": "amp.autocast"}),
-    "cpu.amp.grad_scaler": Part("", here={"GradScaler": "amp.GradScaler"}),
+    "cpu.amp": Part("", here={"autocast": "amp.older.cpu_autocast", "GradScaler": "amp.older.cpu_GradScaler"}),
+    "cpu.amp.autocast_mode": Part("", here={"autocast": "amp.older.cpu_autocast"}),
+    "cpu.amp.grad_scaler": Part("", here={"GradScaler": "amp.older.cpu_GradScaler"}),
     "cuda.memory": Part(
         _CUDA,
         functions="caching_allocator_alloc memory_snapshot _record_memory_history _dump_snapshot",

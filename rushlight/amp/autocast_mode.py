@@ -44,6 +44,12 @@ _SINGLE_ON_ACCELERATORS = {
 _default_dtypes = {"cpu": dtypes.bfloat16}
 
 
+def _gpu_is_there() -> bool:
+    from ..cuda import is_available
+
+    return is_available()
+
+
 class autocast(mode._Switch):
     """Inside, ops on float32 tensors of one kind of device choose their dtype: ``with autocast("cuda"):``.
 
@@ -58,6 +64,9 @@ class autocast(mode._Switch):
         self.device = device(device_type).type
         self.fast_dtype = dtype or get_autocast_dtype(self.device)
         self._enabled = enabled
+        if enabled and self.device == "cuda" and not _gpu_is_there():
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            self._enabled = enabled = False
         if enabled and self.fast_dtype not in (dtypes.bfloat16, dtypes.float16):
             name = self.device.upper()
             warnings.warn(

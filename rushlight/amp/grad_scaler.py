@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..autograd.views import put
 from ..engine import namespace_of
 from ..ops import PUBLIC
 from ..tensor import Tensor
+from .autocast_mode import _gpu_is_there
 
 __all__ = ["GradScaler"]
 
@@ -37,6 +39,9 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ):
+        if enabled and device == "cuda" and not _gpu_is_there():
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            enabled = False
         self._device, self._enabled = device, enabled
         if not enabled:
             return

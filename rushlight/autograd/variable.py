@@ -43,7 +43,7 @@ class Variable(metaclass=_EveryTensor):
     def __new__(cls, data=None, requires_grad=False, volatile=False, **_):
         if volatile:
             warnings.warn(
-                "volatile was removed (Variable.volatile is always False), please use torch.no_grad() instead.",
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
                 UserWarning,
                 stacklevel=2,
             )

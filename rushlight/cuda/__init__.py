@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
+import importlib.util
+import os
 
 from .. import config
 from ..compat import missing as _missing
@@ -76,12 +79,23 @@ def __dir__():
 
 @functools.cache
 def _gpus() -> tuple:
+    if not _has_plugins():
+        return ()
     try:
         import jax
 
         return tuple(jax.local_devices(backend="gpu"))
     except (ImportError, RuntimeError):
         return ()
+
+
+def _has_plugins() -> bool:
+    """Can JAX have more than the CPU? Looking for its plugins takes milliseconds; to load JAX, more than a second."""
+    return (
+        "PJRT_NAMES_AND_LIBRARY_PATHS" in os.environ
+        or importlib.util.find_spec("jax_plugins") is not None
+        or bool(importlib.metadata.entry_points(group="jax_plugins"))
+    )
 
 
 def is_available() -> bool:

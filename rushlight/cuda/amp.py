@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-
 from .. import amp
+from ..amp import older
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -15,29 +14,28 @@ def __dir__():
     return __all__
 
 
-class autocast(amp.autocast):
+class autocast(older.OlderAutocast):
     """``amp.autocast("cuda", …)``."""
 
-    def __init__(self, enabled: bool = True, dtype=None, cache_enabled: bool = True):
-        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+    kind = "cuda"
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(older.OlderGradScaler):
     """``amp.GradScaler("cuda", …)``."""
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    kind = "cuda"
 
 
-custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")
-custom_bwd = functools.partial(amp.custom_bwd, device_type="cuda")
+def custom_fwd(fwd=None, *, cast_inputs=None):
+    """``amp.custom_fwd(…, device_type="cuda")``."""
+    older.warn("cuda", "custom_fwd", "custom_fwd(args..., device_type='cuda')")
+    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd):
+    """``amp.custom_bwd(…, device_type="cuda")``."""
+    older.warn("cuda", "custom_bwd", "custom_bwd(args..., device_type='cuda')")
+    return amp.custom_bwd(bwd, device_type="cuda")
 
 
 def amp_definitely_not_available() -> bool:

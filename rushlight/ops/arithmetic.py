@@ -219,7 +219,7 @@ def _check_alpha(alpha, input, other):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
 
 
-@public(inplace=True)
+@public(inplace=True, old=("alpha",))
 def add(input, other, *, alpha=1):
     """``input + alpha * other``.
 
@@ -239,7 +239,7 @@ def add(input, other, *, alpha=1):
     return xp_.add_scaled(input, other, alpha=alpha)
 
 
-@public(inplace=True, aliases=("subtract",))
+@public(inplace=True, aliases=("subtract",), old=("alpha",))
 def sub(input, other, *, alpha=1):
     """``input - alpha * other``."""
     if not isinstance(other, Tensor):
@@ -308,7 +308,7 @@ def positive(input):
     return input
 
 
-@public(inplace=True)
+@public(inplace=True, old=("value",))
 def addcmul(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 * tensor2``."""
     check_tensor("addcmul", input)
@@ -320,7 +320,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     return addcmul_(input, tensor1, tensor2, value=value)
 
 
-@public(inplace=True)
+@public(inplace=True, old=("value",))
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """``input + value * tensor1 / tensor2``."""
     check_tensor("addcdiv", input)

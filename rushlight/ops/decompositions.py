@@ -616,6 +616,12 @@ def cholesky(input, upper=False):
     if isinstance(input, Tensor) and not input.numel():
         return input.clone()  # before PyTorch looks at its sizes
     check_matrices("cholesky", input, square=True)
+    warn_once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
+        "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
+        "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
+        "produce equivalent results for all valid (symmetric positive definite) inputs."
+    )
     factor, info = _old_cholesky(input, upper=upper)
     check_info("cholesky", info, not_positive)
     return factor
@@ -822,6 +828,12 @@ def lu(A, pivot=True, get_infos=False):
     """LU with partial pivoting, packed; the pivots; and on request an info per matrix."""
     check_matrices("linalg.lu_factor_ex", A)
     _check_pivot(pivot)
+    warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
+        "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
+        "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
     packed, pivots, info = xp.lu_factor_ex(A)
     return returns._lu_with_info((packed, pivots, info)) if get_infos else (packed, pivots)
 
@@ -846,6 +858,12 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
     """X with ``A X = input`` for triangular A."""
     _check_system("triangular_solve", input, A, "b", "A")
     _check_square(A)
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a "
+        "future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy "
+        "of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
+        "torch.linalg.solve_triangular(A, B)."
+    )
     if state.casting is not None:
         input, A = state.casting.raise_(input, A)
     a = A

@@ -11,6 +11,7 @@ from .. import dtypes
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
+from ..errors import warn_once
 from ..tensor import Tensor, wrap
 from .common import refuse
 from .public import public
@@ -121,6 +122,13 @@ def stft(
         raise RuntimeError(
             f"stft({_described(input)}, n_fft={n_fft}): expected a 1D or 2D tensor of floating point or complex values"
         )
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
+            "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
+            "spectral leakage.To suppress this warning and use a rectangular window, explicitly set "
+            "`window=torch.ones(n_fft, device=<device>)`."
+        )
     if state.casting is None:  # autocast makes it float32
         refuse("stft", lambda d: d.is_floating_point and d.itemsize < 4, input)
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
@@ -176,6 +184,12 @@ def istft(
 ):
     """The signal whose short-time transform this is, by adding up its windows and dividing by their weight."""
     hop, size = hop_length or n_fft // 4, win_length or n_fft
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
+            "stft to make the inversion lossless.To suppress this warning and use a rectangular window, explicitly "
+            "set `window=torch.ones(n_fft, device=<device>)`."
+        )
     if not input.dtype.is_complex:
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."

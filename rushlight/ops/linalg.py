@@ -384,7 +384,7 @@ def _linear_vector(input, weight, bias):
 # -- products that add to something ----------------------------------------------------------------------------------
 
 
-@public(inplace=True)
+@public(inplace=True, old=("beta", "alpha"))
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     a, b = mat1._array, mat2._array
@@ -400,7 +400,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     return xp.add_matmul(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-@public(inplace=True)
+@public(inplace=True, old=("beta", "alpha"))
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, matrix by matrix."""
     _check_batches(batch1, batch2)
@@ -408,7 +408,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-@public(inplace=True)
+@public(inplace=True, old=("beta", "alpha"))
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
     _check_batches(batch1, batch2)
@@ -416,7 +416,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     return xp.add_matmul_sum(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-@public(inplace=True)
+@public(inplace=True, old=("beta", "alpha"))
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
@@ -430,7 +430,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
     return xp.add_matvec(input, mat, vec, beta=beta, alpha=alpha)
 
 
-@public(inplace=True)
+@public(inplace=True, old=("beta", "alpha"))
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:

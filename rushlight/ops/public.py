@@ -9,7 +9,7 @@ from types import FunctionType
 from ..autograd import overriding, views
 from ..errors import type_name
 from ..tensor import Tensor
-from . import kinds
+from . import kinds, old_orders
 
 
 class _Published(dict):
@@ -28,7 +28,7 @@ PUBLIC: dict = _Published()  # name -> function; what ``rushlight`` exports
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def public(_function=None, *, function=True, method=True, inplace=False, out=True, aliases=()):
+def public(_function=None, *, function=True, method=True, inplace=False, out=True, aliases=(), old=()):
     """Publish a function written with PyTorch's signature.
 
     function: as ``rushlight.name``.      method: as ``Tensor.name`` (the first parameter is the tensor).
@@ -36,6 +36,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
              "apart": and there no argument may share memory with what is written.
              "one value": it may be written twice into one place.
     aliases: further names for all of these.
+    old: names of numbers that are also taken by place.
     """
 
     def publish(f):
@@ -43,15 +44,19 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
         f = kinds.checked(f)
         named = _numpy_named(f) if "dim" in parameters else f
-        called = _with_out(f, named is not f) if out and "out" not in parameters else named
+        as_function, as_method, in_place = f, named, f
+        if old:
+            forms = old_orders.FUNCTION, old_orders.METHOD, old_orders.IN_PLACE
+            as_function, as_method, in_place = [old_orders.taking(f, old, form) for form in forms]
+        called = _with_out(as_function, named is not f) if out and "out" not in parameters else named
         asked = overriding.asking(of_one_tuple(called) if method else called) if function else called
         for name in (f.__name__, *aliases):
             if function:
                 PUBLIC[name] = asked
             if method:
-                setattr(Tensor, name, named)
+                setattr(Tensor, name, as_method)
             if inplace:
-                setattr(Tensor, name + "_", _in_place(f, name, inplace))
+                setattr(Tensor, name + "_", _in_place(in_place, name, inplace))
         return called
 
     return publish if _function is None else publish(_function)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.op import op, variant
-from ..errors import type_name
+from ..errors import type_name, warn_once
 from ..tensor import Tensor, wrap
 from .common import dtype_of, is_complex, known_values, type_word
 from .data import fill_value
@@ -17,7 +17,14 @@ from .public import PUBLIC, public
 
 def _check_condition(condition):
     d = dtype_of(condition)
-    if d is not dtypes.bool_ and d is not dtypes.uint8:
+    if d is dtypes.bool_:
+        return
+    if d is dtypes.uint8:
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
+        )
+    else:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {type_word(d)}"
         )

@@ -388,3 +388,30 @@ def test_scalers_survive_pickle():
         return pickle.loads(pickle.dumps(scaler)).state_dict()
 
     on_both(run)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "T.amp.GradScaler().is_enabled()",
+        "T.amp.GradScaler('cuda').scale(T.tensor(1.0)).item()",
+        "T.cuda.amp.GradScaler().get_scale()",
+        "T.cuda.amp.GradScaler(enabled=False).get_scale()",
+        "T.amp.GradScaler('cpu').get_scale()",
+        "T.cpu.amp.GradScaler().get_scale()",
+        "T.autocast('cuda')._enabled",
+        "T.cuda.amp.autocast()._enabled",
+        "T.cuda.amp.autocast(enabled=False)._enabled",
+        "T.cpu.amp.autocast().fast_dtype",
+        "T.cuda.amp.custom_fwd(len) and 1",
+        "T.cuda.amp.custom_bwd(len) and 1",
+        "list(T.utils.data.DataLoader([1, 2], pin_memory=True))",
+    ],
+)
+def test_older_names_and_devices_that_are_not_there(line):
+    answers = []
+    for library in (rushlight, torch):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            answers.append((repr(eval(line, {"T": library})), [(w.category, str(w.message)) for w in told]))
+    assert answers[0] == answers[1]
