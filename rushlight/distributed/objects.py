@@ -88,17 +88,25 @@ def scatter_object_list(
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False) -> None:
     """Objects to one other process, which calls ``recv_object_list``."""
+    send_objects(object_list, dst, group, 0, group_dst)
+
+
+def send_objects(object_list, dst, group, tag: int, group_dst) -> None:
     data = _pickled(list(object_list))
-    send(wrap(np.array([data.size], np.int64)), dst, group, group_dst=group_dst)
-    send(wrap(data), dst, group, group_dst=group_dst)
+    send(wrap(np.array([data.size], np.int64)), dst, group, tag, group_dst)
+    send(wrap(data), dst, group, tag, group_dst)
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False) -> int:
     """``object_list`` becomes what ``send_object_list`` sent; from whom it came."""
+    return recv_objects(object_list, src, group, 0, group_src)
+
+
+def recv_objects(object_list, src, group, tag: int, group_src) -> int:
     size = wrap(np.zeros(1, np.int64))
-    sender = recv(size, src, group, group_src=group_src)
+    sender = recv(size, src, group, tag, group_src)
     data = wrap(np.zeros(int(size.item()), np.uint8))
-    recv(data, sender, group)
+    recv(data, sender, group, tag)
     object_list[:] = _unpickled(data._array)
     return sender
 

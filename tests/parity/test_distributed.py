@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,46 @@ def test_pipelines(tmp_path, size=3):
     for rank in range(size):
         assert len(theirs[rank].splitlines()) > 80
         same(ours[rank].splitlines(), theirs[rank].splitlines())
+
+
+def test_pipelines_with_several_stages_in_a_process(tmp_path, size=2):
+    """The schedules that go round: losses, outputs and gradients."""
+    theirs = run_world(tmp_path / "pytorch", size, SCRIPTS / "pipelines_looped.py")
+    ours = run_world(tmp_path / "rushlight", size, "-m", "rushlight", "run", SCRIPTS / "pipelines_looped.py")
+    for rank in range(size):
+        assert len(theirs[rank].splitlines()) > 40
+        same(ours[rank].splitlines(), theirs[rank].splitlines())
+
+
+@pytest.mark.parametrize("name", ["ScheduleLoopedBFS", "ScheduleInterleaved1F1B"])
+def test_order_of_schedules(name):
+    """Which stage computes which part when, as PyTorch's schedules have it."""
+    from torch.distributed.pipelining import schedules as theirs
+
+    from rushlight.distributed.pipelining import schedules as ours
+
+    for local, size, parts in itertools.product((1, 2, 3), (1, 2, 3, 4), (1, 2, 4, 6, 12)):
+        for rank in range(size):
+            stages = [_stage(rank + k * size, local * size, rank, size) for k in range(local)]
+            try:
+                expected = getattr(theirs, name)(stages, parts, loss_fn=len).pipeline_order[rank]
+            except ValueError as error:
+                with pytest.raises(ValueError, match=re.escape(str(error))):
+                    getattr(ours, name)(stages, parts, loss_fn=len)
+                continue
+            found = [
+                f"{stage.stage_index}{word[0].upper()}{part}"
+                for word, stage, part in getattr(ours, name)(stages, parts, loss_fn=len)._order()
+            ]
+            assert found == [str(action) for action in expected if action is not None]
+
+
+def _stage(index, count, rank, size):
+    """As much of a stage as a schedule looks at."""
+    return types.SimpleNamespace(
+        stage_index=index, num_stages=count, group_rank=rank, group_size=size, device="cpu", is_first=index == 0,
+        is_last=index == count - 1, has_backward=True, submodule=None, group=None,
+    )  # fmt: skip
 
 
 def test_torchrun(tmp_path):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...compat import missing as _missing
 from .microbatch import TensorChunkSpec
-from .schedules import Schedule1F1B, ScheduleGPipe
+from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS
 from .stage import PipelineStage
 
-__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]
+__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS"]
 __getattr__ = _missing(__name__)
 
 

@@ -9,15 +9,18 @@ from ...tensor import Tensor
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks
 from .stage import PipelineStage
 
-__all__ = ["PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe"]
+__all__ = [
+    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+    "ScheduleLoopedBFS", "get_schedule_class",
+]  # fmt: skip
 
 
-class PipelineScheduleSingle:
-    """What the schedules of one stage in each process have in common; they differ in ``_order``."""
+class _Schedule:
+    """What all schedules have in common; they differ in ``_order``."""
 
     def __init__(
         self,
-        stage: PipelineStage,
+        stages: list[PipelineStage],
         n_microbatches: int,
         loss_fn: Callable | None = None,
         args_chunk_spec=None,
@@ -27,10 +30,13 @@ class PipelineScheduleSingle:
     ):
         if output_merge_spec is not None:
             raise NotImplementedError("output_merge_spec: outputs are joined along dimension 0 here")
-        self._stage, self._n_microbatches, self._loss_fn, self.scale_grads = stage, n_microbatches, loss_fn, scale_grads
+        self._stages, self._n_microbatches, self._loss_fn, self.scale_grads = (
+            stages, n_microbatches, loss_fn, scale_grads,
+        )  # fmt: skip
         self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
-        if n_microbatches < stage.num_stages:
-            self._too_few()
+        self._last = next((stage for stage in stages if stage.is_last), None)
+        for stage in stages:
+            stage.neighbours = {other.stage_index: other for other in stages}
 
     def step(
         self,
@@ -49,37 +55,52 @@ class PipelineScheduleSingle:
         return self._run(args, kwargs, target, losses, True, {}, False)
 
     def _run(self, args, kwargs, target, losses, return_outputs, loss_kwargs, has_backward) -> Any:
-        stage, count = self._stage, self._n_microbatches
-        stage.clear_runtime_states()
-        stage.has_backward = has_backward
+        count, last = self._n_microbatches, self._last
+        for stage in self._stages:
+            stage.clear_runtime_states()
+            stage.has_backward = has_backward
         parts, named = split_args_kwargs_into_chunks(
             args, kwargs, count, self._args_chunk_spec, self._kwargs_chunk_spec
         )
         targets = self._targets(target)
-        found: list[Tensor] = []
-        for word, i in self._order() if has_backward else ((FORWARD, i) for i in range(count)):
+        found: dict[int, Tensor] = {}
+        for word, stage, i in self._order():
             if word is FORWARD:
                 output = stage.forward_one_chunk(i, parts[i], named[i])
-                if targets is not None:
-                    found.append(self._loss_fn(output, targets[i], **loss_kwargs))  # type: ignore[misc]
-            else:
-                stage.backward_one_chunk(i, found[i] if stage.is_last else None)
+                if stage is last and targets is not None:
+                    found[i] = self._loss_fn(output, targets[i], **loss_kwargs)  # type: ignore[misc]
+            elif has_backward:
+                stage.backward_one_chunk(i, found[i] if stage is last else None)
         if has_backward and self.scale_grads:
-            stage.scale_grads(count)
-        if losses is not None and stage.is_last:
-            losses[:] = found
-        chunks, stage.output_chunks = stage.output_chunks, []
-        return merge_chunks(chunks) if stage.is_last and return_outputs else None
+            for stage in self._stages:
+                stage.scale_grads(count)
+        if last is None:
+            return None
+        if losses is not None:
+            losses[:] = [found[i] for i in sorted(found)]
+        chunks, last.output_chunks = last.output_chunks, []
+        return merge_chunks(chunks) if return_outputs else None
 
     def _targets(self, target) -> list | None:
-        if not self._stage.is_last or self._loss_fn is None:
+        if self._last is None or self._loss_fn is None:
             return None
         if target is None:
             raise TypeError("step(): the process of the last stage needs target=, which loss_fn compares outputs with")
         return [args[0] for args in split_args_kwargs_into_chunks((target,), None, self._n_microbatches)[0]]
 
-    def _order(self) -> Iterator[tuple[str, int]]:
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        """What this process does: (forward or backward, which of its stages, which part)."""
         raise NotImplementedError
+
+
+class PipelineScheduleSingle(_Schedule):
+    """Schedules of one stage in each process."""
+
+    def __init__(self, stage: PipelineStage, n_microbatches: int, *args, **kwargs):
+        super().__init__([stage], n_microbatches, *args, **kwargs)
+        self._stage = stage
+        if n_microbatches < stage.num_stages:
+            self._too_few()
 
     def _too_few(self) -> None:
         """Fewer parts than stages: some schedules cannot."""
@@ -91,24 +112,93 @@ FORWARD, BACKWARD = "forward", "backward"
 class ScheduleGPipe(PipelineScheduleSingle):
     """All parts forward, then all parts backward."""
 
-    def _order(self) -> Iterator[tuple[str, int]]:
-        yield from ((word, i) for word in (FORWARD, BACKWARD) for i in range(self._n_microbatches))
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        yield from ((word, self._stage, i) for word in (FORWARD, BACKWARD) for i in range(self._n_microbatches))
 
 
 class Schedule1F1B(PipelineScheduleSingle):
     """As many parts forward as stages follow; then one backward after each one forward: fewer are kept at a time."""
 
-    def _order(self) -> Iterator[tuple[str, int]]:
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
         ahead = min(self._n_microbatches, self._stage.num_stages - self._stage.stage_index)
         for i in range(ahead):
-            yield FORWARD, i
+            yield FORWARD, self._stage, i
         for i in range(self._n_microbatches):
-            yield BACKWARD, i
+            yield BACKWARD, self._stage, i
             if i + ahead < self._n_microbatches:
-                yield FORWARD, i + ahead
+                yield FORWARD, self._stage, i + ahead
 
     def _too_few(self) -> None:
         raise ValueError(
             f"Number of microbatches ({self._n_microbatches}) must be greater than or equal to the number of stages "
             f"({self._stage.num_stages})."
         )
+
+
+class PipelineScheduleMulti(_Schedule):
+    """Schedules of several stages in each process, which lie a round of all processes apart."""
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        if kwargs.pop("use_full_backward", None) is False:
+            raise NotImplementedError("use_full_backward=False: gradients of inputs and weights are computed together")
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+
+
+class ScheduleLoopedBFS(PipelineScheduleMulti):
+    """All parts through one stage after the other; then back, the last part first."""
+
+    def __init__(
+        self, stages: list[PipelineStage], n_microbatches: int, loss_fn: Callable | None = None,
+        output_merge_spec=None, scale_grads: bool = True,
+    ):  # fmt: skip
+        super().__init__(stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads)
+
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        parts = range(self._n_microbatches)
+        yield from ((FORWARD, stage, i) for stage in self._stages for i in parts)
+        yield from ((BACKWARD, stage, i) for stage in reversed(self._stages) for i in reversed(parts))
+
+
+class ScheduleInterleaved1F1B(PipelineScheduleMulti):
+    """Parts go round in groups, about as many as processes; one backward after each one forward, once one is due."""
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+        rounds = max(1, n_microbatches // stages[0].group_size)
+        if n_microbatches % rounds:
+            raise ValueError(
+                "Interleaved 1F1B requires the number of microbatches to be a multiple of the number of rounds "
+                f"({rounds}), but got {n_microbatches}."
+            )
+        self._together = n_microbatches // rounds
+
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        first, together = self._stages[0], self._together
+        every = len(self._stages) * self._n_microbatches
+        ahead = (len(self._stages) - 1) * together + 2 * (first.group_size - 1 - first.group_rank)
+        ahead = min(ahead, every)
+        for k in range(ahead):
+            yield FORWARD, *self._turn(k, self._stages)
+        for k in range(every):
+            if ahead + k < every:
+                yield FORWARD, *self._turn(ahead + k, self._stages)
+            yield BACKWARD, *self._turn(k, self._stages[::-1])
+
+    def _turn(self, k: int, stages: list[PipelineStage]) -> tuple[PipelineStage, int]:
+        """The ``k``-th piece of work: a group of parts through each of ``stages``, then the next group."""
+        group, within = divmod(k, self._together * len(stages))
+        which, part = divmod(within, self._together)
+        return stages[which], group * self._together + part
+
+
+def get_schedule_class(schedule_name: str) -> type[_Schedule]:
+    """The schedule of that name, in upper or lower case: ``GPipe``, ``1F1B``, ``LoopedBFS``, ``Interleaved1F1B``."""
+    known = {
+        "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,
+        "LoopedBFS": ScheduleLoopedBFS, "PipelineScheduleSingle": PipelineScheduleSingle,
+        "PipelineScheduleMulti": PipelineScheduleMulti,
+    }  # fmt: skip
+    found = {name.lower(): schedule for name, schedule in known.items()}.get(schedule_name.lower())
+    if found is None:
+        raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(known)}")
+    return found

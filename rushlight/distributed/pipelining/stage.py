@@ -6,12 +6,13 @@ there. The first time, the shapes go ahead; from then on both sides know them.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 from ...autograd.grad import backward
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
-from ..objects import recv_object_list, send_object_list
+from ..objects import recv_objects, send_objects
 from ..point_to_point import irecv, isend
 from ..world import ProcessGroup, the
 
@@ -52,6 +53,7 @@ class PipelineStage:
                 f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}"
             )
         self.has_backward = False
+        self.neighbours: dict[int, PipelineStage] = {}  # the stages of this process, by their numbers
         self._known: dict = {}  # (direction, part) -> shapes and dtypes of what goes over
         self.clear_runtime_states()
 
@@ -68,6 +70,7 @@ class PipelineStage:
         self.inputs: dict[int, list[Tensor]] = {}
         self.outputs: dict[int, Any] = {}
         self.output_chunks: list = []
+        self._handed: dict = {}  # what a stage of this process has for this one: (direction, part) -> tensors
 
     # -- one part ------------------------------------------------------------------------------------------------------
 
@@ -81,9 +84,7 @@ class PipelineStage:
         if self.is_last:
             self.output_chunks.append(output)
         else:
-            self._announce(index, tensors)
-            for t in tensors:
-                isend(t.detach(), group=self.group, group_dst=self._rank(1))
+            self._send(1, index, [t.detach() for t in tensors], [t.requires_grad for t in tensors])
         if self.has_backward:
             self.outputs[index] = tensors
         return output
@@ -94,11 +95,10 @@ class PipelineStage:
         if self.is_last:
             backward([loss])
         elif outputs:
-            backward(outputs, [self._gradient(t) for t in outputs])
-        for t in self.inputs.pop(index, []):
-            if t.requires_grad:
-                gradient = PUBLIC["zeros_like"](t) if t.grad is None else t.grad
-                isend(gradient, group=self.group, group_dst=self._rank(-1))
+            backward(outputs, self._gradients(index, outputs))
+        inputs = [t for t in self.inputs.pop(index, []) if t.requires_grad]
+        if inputs:
+            self._send(-1, index, [PUBLIC["zeros_like"](t) if t.grad is None else t.grad for t in inputs])
 
     def scale_grads(self, factor: int) -> None:
         """Divide all gradients: the mean over the parts, not the sum."""
@@ -112,12 +112,28 @@ class PipelineStage:
     def _rank(self, steps: int) -> int:
         return (self.stage_index + steps) % self.group_size
 
-    def _announce(self, index: int, tensors: list[Tensor]) -> None:
-        about = [(tuple(t.shape), t.dtype, t.requires_grad) for t in tensors]
+    def _send(self, steps: int, index: int, tensors: list[Tensor], needs_gradient=()) -> None:
+        """Give part ``index`` to the stage so many ``steps`` on, in another process or in this one."""
+        near = self.neighbours.get(self.stage_index + steps)
+        if near is not None:
+            needs = needs_gradient or repeat(False)
+            near._handed[steps, index] = [t.requires_grad_(needed) for t, needed in zip(tensors, needs)]
+            return
+        if steps == 1:
+            self._announce(index, tensors, needs_gradient)
+        for t in tensors:
+            isend(t, group=self.group, group_dst=self._rank(steps), tag=self._tag(steps))
+
+    def _tag(self, steps: int, other: int = 0) -> int:
+        """Two processes may have several stages each: what goes between two of these has a number of its own."""
+        return 4 * (self.stage_index + other) + steps + 1
+
+    def _announce(self, index: int, tensors: list[Tensor], needs_gradient) -> None:
+        about = [(tuple(t.shape), t.dtype, needs) for t, needs in zip(tensors, needs_gradient)]
         known = self._known.get(("to", index))
         if known is None:
             self._known["to", index] = about
-            send_object_list([about], group=self.group, group_dst=self._rank(1))
+            send_objects([about], None, self.group, self._tag(0), self._rank(1))
         elif [a[:2] for a in known] != [a[:2] for a in about]:
             raise RuntimeError(
                 f"PipelineStage {self.stage_index}: the outputs of part {index} were {_shapes(known)} in the first "
@@ -125,22 +141,29 @@ class PipelineStage:
             )
 
     def _received(self, index: int) -> list[Tensor]:
+        handed = self._handed.pop((1, index), None)
+        if handed is not None:
+            return [t.requires_grad_(t.requires_grad and self.has_backward) for t in handed]
         known = self._known.get(("from", index))
         if known is None:
             box: list = [None]
-            recv_object_list(box, group=self.group, group_src=self._rank(-1))
+            recv_objects(box, None, self.group, self._tag(0, -1), self._rank(-1))
             known = self._known["from", index] = box[0]
         tensors = [PUBLIC["empty"](shape, dtype=dtype, device=self.device) for shape, dtype, _ in known]
         for t in tensors:
-            irecv(t, group=self.group, group_src=self._rank(-1)).wait()
+            irecv(t, group=self.group, group_src=self._rank(-1), tag=self._tag(1, -1)).wait()
         for t, (_, _, needs_gradient) in zip(tensors, known):
             t.requires_grad_(needs_gradient and self.has_backward)
         return tensors
 
-    def _gradient(self, output: Tensor) -> Tensor:
-        gradient = PUBLIC["empty_like"](output).detach()
-        irecv(gradient, group=self.group, group_src=self._rank(1)).wait()
-        return gradient
+    def _gradients(self, index: int, outputs: list[Tensor]) -> list[Tensor]:
+        handed = self._handed.pop((-1, index), None)
+        if handed is not None:
+            return handed
+        gradients = [PUBLIC["empty_like"](t).detach() for t in outputs]
+        for gradient in gradients:
+            irecv(gradient, group=self.group, group_src=self._rank(1), tag=self._tag(-1, 1)).wait()
+        return gradients
 
 
 def _shapes(about: list) -> str:
