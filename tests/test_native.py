@@ -401,6 +401,40 @@ def test_sums_over_an_axis(shape, dtype, threads):
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows, n", [(3, 0), (0, 3), (1, 1), (5, 17), (40, 513), (300, 196), (2, 70001), (1, 200000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_rows_keep_their_digits(rows, n, dtype, threads):
+    """They add 32 numbers one by one at most: the error grows with that, not with the length of a row."""
+    x, found = numbers(rows, n, dtype=dtype, shift=1), np.empty(rows, dtype)
+    library.row_sums(x, found, n)
+    allowed = 4 * np.finfo(dtype).eps * np.abs(x).sum(1, dtype=np.float64)
+    assert (np.abs(found - x.astype(np.float64).sum(1)) <= allowed).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [33, 512, 70001])
+def test_sums_do_not_depend_on_threads(n, dtype):
+    x = numbers(7, n, 3, dtype=dtype)
+    found = {}
+    for count in (1, 2, 3):
+        rushlight.set_num_threads(count)
+        rows, columns = np.empty(7, dtype), np.empty((7, 3), dtype)
+        library.row_sums(x, rows, 3 * n)
+        library.axis_sums(x, columns, *x.shape)
+        found[count] = rows.tobytes() + columns.tobytes()
+    rushlight.set_num_threads(BEFORE)
+    assert len(set(found.values())) == 1
+
+
+@pytest.mark.parametrize("values", [[np.inf, 1], [np.inf, -np.inf], [np.nan, 1]])
+def test_sums_of_rows_that_are_not_finite(values):
+    x, found = numbers(3, 1000), np.empty(3, np.float32)
+    x[1, 100:900:400] = values
+    library.row_sums(x, found, 1000)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found, x.sum(1), rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("count, size, width", [(0, 3, 4), (5, 1, 1), (700, 40, 33), (300, 5000, 17), (9, 4, 0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_added_where_the_index_says(count, size, width, dtype, threads):

@@ -15,6 +15,7 @@ library = native.library
 pytestmark = pytest.mark.skipif(library is None, reason=f"the kernels in C are not there: {native.reason}")
 
 SHAPES = [(1, 300, 500), (7, 129, 257), (64, 784, 512), (33, 1, 400), (200, 1000, 3), (3, 1000, 200), (65, 385, 97)]
+SHAPES += [(40, 1100, 1000)]  # too large to be packed once for all blocks
 EMPTY = [(0, 5, 7), (5, 0, 7), (5, 7, 0)]
 LAYOUTS = {
     "C": np.ascontiguousarray,

@@ -11,6 +11,7 @@
    that its dk and dv are added up in order; forward a block of its queries is one. */
 #include "approximations.h"
 #include "gemm.h"
+#include "sums.h"
 
 enum { BLOCK = 1 << 15, FEWEST = 16, MOST_QUERIES = 128 }; /* scores of a block, and how many queries it may have */
 
@@ -115,19 +116,17 @@ static void times_noise(matrix noise, long i, long keys, real *row, real *spare)
         row[j] *= from[j];
 }
 
+RL_DEFINE_SUM(kept_exp, (real *x, real top, long n), (x[i] = rl_exp(x[i] - top)))
+
 /* row = exp(row - its maximum); returns their sum, and the maximum. */
 static real exponentials(long keys, real *row, real *shift)
 {
-    real top = -INFINITY, total = 0;
+    real top = -INFINITY;
     RL_MAX(top)
     for (long j = 0; j < keys; j++)
         top = row[j] > top ? row[j] : top;
     top = top == -INFINITY ? 0 : top; /* a query that may look nowhere */
-    RL_SUM(total)
-    for (long j = 0; j < keys; j++) {
-        row[j] = rl_exp(row[j] - top);
-        total += row[j];
-    }
+    real total = (real)kept_exp(row, top, keys);
     *shift = top;
     return total == 0 ? 1 : total;
 }
@@ -210,7 +209,7 @@ static space space_of(const attention *a, real *at)
 static void slopes_of_row(const attention *a, long which, long i, long keys, real *row, real *slope, real *spare)
 {
     matrix noise = head(a, a->noise, which), out = head(a, a->out, which);
-    real log_total = a->logs.m.at[which * a->queries + i], sum = 0;
+    real log_total = a->logs.m.at[which * a->queries + i], sum;
     if (noise.at)
         times_noise(noise, i, keys, slope, spare);
     RL_SIMD
@@ -218,14 +217,9 @@ static void slopes_of_row(const attention *a, long which, long i, long keys, rea
         row[j] = rl_exp(row[j] - log_total);
     if (out.at) {
         const real *y = out.at + i * out.row, *g = row_of(head(a, a->g, which), i, a->value_size, spare);
-        RL_SUM(sum)
-        for (long j = 0; j < a->value_size; j++)
-            sum += g[j] * y[j];
-    } else {
-        RL_SUM(sum)
-        for (long j = 0; j < keys; j++)
-            sum += row[j] * slope[j];
-    }
+        sum = (real)rl_dot(g, y, a->value_size);
+    } else
+        sum = (real)rl_dot(row, slope, keys);
     RL_SIMD
     for (long j = 0; j < keys; j++)
         slope[j] = row[j] * (slope[j] - sum);

@@ -1,46 +1,90 @@
-/* Sums over an axis that is not the innermost one in memory; sums of the rows that have the same index. */
-#include "kernels.h"
+/* Sums over an axis that is not the innermost one in memory, and over one that is; sums of the rows that have the same
+   index. */
+#include "sums.h"
 
 enum { STRETCH = 64, WIDTH = 256 }; /* numbers that are added one by one; columns at a time */
 enum { PIECES = 32 };               /* of rows at most: each goes through the whole index */
 
+/* x is (outer, n, inner). Where n is long it is cut into parts, whose sums are added up in their order. */
 typedef struct {
     const real *x;
-    real *y;
-    long n, inner, strips;
+    double *sums; /* (parts, outer, inner) */
+    long outer, n, inner, strips, parts, part;
 } table;
 
 /* A strip of columns: stretches of rows, their sums added in double precision. */
-static void strips(void *context, long begin, long end)
+static void strip_sums(const real *x, long rows, long inner, long width, double *total)
+{
+    for (long row = 0; row < rows; row += STRETCH) {
+        long last = rows - row < STRETCH ? rows : row + STRETCH;
+        real part[WIDTH] = {0};
+        for (long i = row; i < last; i++)
+            RL_SIMD
+            for (long j = 0; j < width; j++)
+                part[j] += x[i * inner + j];
+        RL_SIMD
+        for (long j = 0; j < width; j++)
+            total[j] += (double)part[j];
+    }
+}
+
+static void column_pieces(void *context, long begin, long end)
 {
     const table *t = context;
     for (long which = begin; which < end; which++) {
-        long outer = which / t->strips, first = which % t->strips * WIDTH;
-        long width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
-        const real *x = t->x + outer * t->n * t->inner + first;
-        double total[WIDTH] = {0};
-        for (long row = 0; row < t->n; row += STRETCH) {
-            long last = t->n - row < STRETCH ? t->n : row + STRETCH;
-            real part[WIDTH] = {0};
-            for (long i = row; i < last; i++)
-                RL_SIMD
-                for (long j = 0; j < width; j++)
-                    part[j] += x[i * t->inner + j];
-            RL_SIMD
-            for (long j = 0; j < width; j++)
-                total[j] += (double)part[j];
-        }
-        for (long j = 0; j < width; j++)
-            t->y[outer * t->inner + first + j] = (real)total[j];
+        long first = which % t->strips * WIDTH, rest = which / t->strips;
+        long row = rest % t->parts * t->part, outer = rest / t->parts;
+        long rows = t->n - row < t->part ? t->n - row : t->part, width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
+        double *to = t->sums + (rest % t->parts * t->outer + outer) * t->inner + first;
+        strip_sums(t->x + (outer * t->n + row) * t->inner + first, rows, t->inner, width, to);
     }
 }
+
+static void row_pieces(void *context, long begin, long end)
+{
+    const table *t = context;
+    for (long which = begin; which < end; which++) {
+        long outer = which / t->parts, first = which % t->parts * t->part;
+        long length = t->n - first < t->part ? t->n - first : t->part;
+        t->sums[which % t->parts * t->outer + outer] = rl_sum(t->x + outer * t->n + first, length);
+    }
+}
+
+static int add_parts(table *t, real *y, long pieces, long grain, void (*body)(void *, long, long))
+{
+    long size = t->outer * t->inner;
+    t->sums = calloc((size_t)(t->parts * size) + 1, sizeof(double));
+    if (!t->sums)
+        return RL_NO_MEMORY;
+    rl_parallel(body, t, pieces, grain);
+    for (long part = 1; part < t->parts; part++)
+        RL_SIMD
+        for (long i = 0; i < size; i++)
+            t->sums[i] += t->sums[part * size + i];
+    for (long i = 0; i < size; i++)
+        y[i] = (real)t->sums[i];
+    free(t->sums);
+    return RL_OK;
+}
+
+static long at_least_one(long n) { return n > 1 ? n : 1; }
 
 /* axis_sums(x, y, outer, n, inner): x is (outer, n, inner), y (outer, inner) */
 static int axis_sums(const rl_call *c)
 {
-    table t = {c->array[0], c->array[1], c->integer[1], c->integer[2], (c->integer[2] + WIDTH - 1) / WIDTH};
-    rl_parallel(strips, &t, c->integer[0] * t.strips, rl_rows(t.n * (t.inner < WIDTH ? t.inner : WIDTH)));
-    return RL_OK;
+    long outer = c->integer[0], n = c->integer[1], inner = c->integer[2], width = inner < WIDTH ? inner : WIDTH;
+    long strips = (inner + WIDTH - 1) / WIDTH, part = at_least_one(rl_rows(width) / STRETCH) * STRETCH;
+    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part};
+    long rows = n < part ? n : part;
+    return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows(rows * width), column_pieces);
+}
+
+/* row_sums(x, y, n): x is (rows, n), y (rows) */
+static int row_sums(const rl_call *c)
+{
+    long n = c->integer[0], part = RL_PIECE;
+    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part};
+    return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
 typedef struct {
@@ -81,6 +125,7 @@ static int add_rows(const rl_call *c)
 
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
+    {"row_sums", "xy i", row_sums},
     {"add_rows", "xqy ii", add_rows},
     RL_END,
 };

@@ -17,6 +17,7 @@
 
    3 x 3 taps with stride 1 take another way, see winograd.h. */
 #include "gemm.h"
+#include "sums.h"
 #include "winograd.h"
 
 enum {
@@ -790,11 +791,7 @@ static void channel_pieces(void *context, long begin, long end)
         double total = 0;
         for (long n = 0; n < images; n++) {
             const real *plane = g + (n * channels + channel) * size;
-            real sum = 0;
-            RL_SUM(sum)
-            for (long i = 0; i < size; i++)
-                sum += plane[i];
-            total += (double)sum;
+            total += rl_sum(plane, size);
         }
         ((real *)c->array[1])[channel] = (real)total;
     }

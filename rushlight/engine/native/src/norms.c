@@ -10,6 +10,16 @@ static real scale_of(double variance, double eps) {
     return (real)1 / (real)sqrt((double)sum);
 }
 
+/* Rows of a piece of work; more than of other loops' pieces would leave the last thread alone for long. */
+static long norm_rows(long size) { return (rl_rows(size) + 3) / 4; }
+
+/* The same where a piece makes sums for parameters: those must not outgrow the rows themselves. */
+static long slope_rows(long size)
+{
+    enum { LEAST = 8 };
+    return norm_rows(size) < LEAST ? LEAST : norm_rows(size);
+}
+
 /* -- layer norm: (rows, size), statistics for each row, parameters for each column ---------------------------------- */
 
 static void layer_norm_piece(void *context, long begin, long end)
@@ -44,11 +54,22 @@ static void layer_norm_piece(void *context, long begin, long end)
 /* x, w?, b?, y, mean, scale, variance; size; eps */
 static int layer_norm(const rl_call *c)
 {
-    rl_parallel(layer_norm_piece, (void *)c, c->size[4], rl_rows(c->integer[0]));
+    rl_parallel(layer_norm_piece, (void *)c, c->size[4], norm_rows(c->integer[0]));
     return RL_OK;
 }
 
-enum { LEAST_ROWS = 8 }; /* of a piece that makes sums for parameters: those must not outgrow the rows themselves */
+/* The sums of g (x - mean), of g and of x - mean, in one pass. The last is 0 but for the rounding of the mean, which
+   counts where numbers vary little. */
+static void slope_sums(const real *g, const real *x, real mean, long n, double *sums)
+{
+    sums[0] = sums[1] = sums[2] = 0;
+    RL_STRETCHES(n)
+    {
+        rl_lanes along = {0}, total = {0}, rest = {0};
+        RL_LANES(first, last, real away = x[i] - mean; along[lane] += g[i] * away, total[lane] += g[i], rest[lane] += away);
+        sums[0] += (double)rl_total(along), sums[1] += (double)rl_total(total), sums[2] += (double)rl_total(rest);
+    }
+}
 
 typedef struct {
     const rl_call *call;
@@ -65,22 +86,20 @@ static void layer_norm_slope_piece(void *context, long begin, long end)
     real *restrict to_w = job->partial + 2 * size * (begin / job->grain), *restrict to_b = to_w + size;
     memset(to_w, 0, sizeof(real) * 2 * (size_t)size);
     for (long row = begin; row < end; row++) {
-        const real *restrict g = (const real *)c->array[0] + row * size;
-        const real *restrict x = (const real *)c->array[1] + row * size;
-        real *restrict gx = (real *)c->array[5] + row * size;
-        real m = mean[row], s = scale[row], total = 0, along = 0, rest = 0;
-        RL_SUM(total, along, rest)
-        for (long i = 0; i < size; i++) {
-            real incoming = gx[i] = w ? g[i] * w[i] : g[i]; /* kept, so that it is rounded the same way twice */
-            total += incoming;
-            along += incoming * (x[i] - m);
-            rest += x[i] - m; /* 0 but for the rounding of m, which counts where rows vary little */
-        }
-        real shift = -total / (real)size, slope = -(along + shift * rest) * s * s / (real)size;
+        const real *g = (const real *)c->array[0] + row * size, *x = (const real *)c->array[1] + row * size;
+        real *gx = (real *)c->array[5] + row * size, m = mean[row], s = scale[row];
+        const real *incoming = w ? gx : g; /* kept, so that it is rounded the same way twice */
+        if (w)
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                gx[i] = g[i] * w[i];
+        double sums[3];
+        slope_sums(incoming, x, m, size, sums);
+        real shift = (real)(-sums[1] / (double)size), slope = -(real)(sums[0] + shift * sums[2]) * s * s / (real)size;
         RL_SIMD
         for (long i = 0; i < size; i++) {
             real away = x[i] - m;
-            gx[i] = (gx[i] + shift + away * slope) * s;
+            gx[i] = (incoming[i] + shift + away * slope) * s;
             to_w[i] += g[i] * away * s;
             to_b[i] += g[i];
         }
@@ -101,9 +120,7 @@ static void add_pieces(real *to, const real *partial, long pieces, long stride, 
 /* g, x, w?, mean, scale, gx, gw, gb; size */
 static int layer_norm_slope(const rl_call *c)
 {
-    long size = c->integer[0], rows = c->size[3], grain = rl_rows(size);
-    if (grain < LEAST_ROWS)
-        grain = LEAST_ROWS;
+    long size = c->integer[0], rows = c->size[3], grain = slope_rows(size);
     long pieces = (rows + grain - 1) / grain;
     layer_backward job = {c, malloc(sizeof(real) * 2 * (size_t)(size * pieces) + 1), grain};
     if (!job.partial)
@@ -136,7 +153,7 @@ static void rms_norm_piece(void *context, long begin, long end)
 /* x, w?, y, scale; size; eps */
 static int rms_norm(const rl_call *c)
 {
-    rl_parallel(rms_norm_piece, (void *)c, c->size[3], rl_rows(c->integer[0]));
+    rl_parallel(rms_norm_piece, (void *)c, c->size[3], norm_rows(c->integer[0]));
     return RL_OK;
 }
 
@@ -152,10 +169,7 @@ static void rms_norm_slope_piece(void *context, long begin, long end)
         const real *restrict g = (const real *)c->array[0] + row * size;
         const real *restrict x = (const real *)c->array[1] + row * size;
         real *restrict gx = (real *)c->array[4] + row * size;
-        real s = scale[row], along = 0;
-        RL_SUM(along)
-        for (long i = 0; i < size; i++)
-            along += (w ? g[i] * w[i] : g[i]) * x[i];
+        real s = scale[row], along = (real)(w ? rl_weighted_dot(g, w, x, size) : rl_dot(g, x, size));
         real slope = -along * s * s / (real)size;
         RL_SIMD
         for (long i = 0; i < size; i++) {
@@ -168,9 +182,7 @@ static void rms_norm_slope_piece(void *context, long begin, long end)
 /* g, x, w?, scale, gx, gw; size */
 static int rms_norm_slope(const rl_call *c)
 {
-    long size = c->integer[0], rows = c->size[3], grain = rl_rows(size);
-    if (grain < LEAST_ROWS)
-        grain = LEAST_ROWS;
+    long size = c->integer[0], rows = c->size[3], grain = slope_rows(size);
     long pieces = (rows + grain - 1) / grain;
     layer_backward job = {c, malloc(sizeof(real) * (size_t)(size * pieces) + 1), grain};
     if (!job.partial)
@@ -219,24 +231,8 @@ static void group_norm_piece(void *context, long begin, long end)
 /* x, w?, b?, y, mean, scale, variance; channels of a row, inner, turns; eps */
 static int group_norm(const rl_call *c)
 {
-    rl_parallel(group_norm_piece, (void *)c, c->size[4], rl_rows(c->integer[0] * c->integer[1]));
+    rl_parallel(group_norm_piece, (void *)c, c->size[4], norm_rows(c->integer[0] * c->integer[1]));
     return RL_OK;
-}
-
-/* The sums of g (x - mean), of g and of x - mean, in one pass. */
-static void slope_sums(const real *restrict g, const real *restrict x, real mean, long n, double *sums)
-{
-    sums[0] = sums[1] = sums[2] = 0;
-    for (long first = 0; first < n; first += STRETCH) {
-        long last = n - first < STRETCH ? n : first + STRETCH;
-        real along = 0, total = 0, rest = 0;
-        RL_SUM(along, total, rest)
-        for (long i = first; i < last; i++) {
-            real away = x[i] - mean;
-            along += g[i] * away, total += g[i], rest += away;
-        }
-        sums[0] += along, sums[1] += total, sums[2] += rest;
-    }
 }
 
 static void group_norm_slope_piece(void *context, long begin, long end)
@@ -273,7 +269,7 @@ static void group_norm_slope_piece(void *context, long begin, long end)
 /* g, x, w?, mean, scale, gx, and for each channel of each row: its sum for w, and for b; integers as above */
 static int group_norm_slope(const rl_call *c)
 {
-    rl_parallel(group_norm_slope_piece, (void *)c, c->size[3], rl_rows(c->integer[0] * c->integer[1]));
+    rl_parallel(group_norm_slope_piece, (void *)c, c->size[3], norm_rows(c->integer[0] * c->integer[1]));
     return RL_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Softmax and its logarithm. Rows lie in memory, or, where softmax is not over the last axis, in columns. */
 #include "approximations.h"
+#include "sums.h"
 
 /* What is done with a row of n numbers: out is made of a, and of b where there is one. */
 typedef void row_body(const real *restrict a, const real *restrict b, real *restrict out, long n);
@@ -21,15 +22,12 @@ static real largest(const real *x, long n)
     return most;
 }
 
+RL_DEFINE_SUM(sum_of_exp, (const real *x, real most, long n), rl_exp_below(x[i] - most))
+RL_DEFINE_SUM(kept_exp, (const real *x, real most, real *y, long n), (y[i] = rl_exp_below(x[i] - most)))
+
 static void softmax_row(const real *restrict x, const real *restrict none, real *restrict y, long n)
 {
-    real most = largest(x, n), total = 0;
-    RL_SUM(total)
-    for (long i = 0; i < n; i++) {
-        y[i] = rl_exp_below(x[i] - most);
-        total += y[i];
-    }
-    real factor = 1 / total;
+    real factor = 1 / (real)kept_exp(x, largest(x, n), y, n);
     RL_SIMD
     for (long i = 0; i < n; i++)
         y[i] *= factor;
@@ -37,10 +35,7 @@ static void softmax_row(const real *restrict x, const real *restrict none, real 
 
 static void softmax_slope_row(const real *restrict g, const real *restrict y, real *restrict out, long n)
 {
-    real along = 0;
-    RL_SUM(along)
-    for (long i = 0; i < n; i++)
-        along += g[i] * y[i];
+    real along = (real)rl_dot(g, y, n);
     RL_SIMD
     for (long i = 0; i < n; i++)
         out[i] = (g[i] - along) * y[i];
@@ -48,11 +43,7 @@ static void softmax_slope_row(const real *restrict g, const real *restrict y, re
 
 static void log_softmax_row(const real *restrict x, const real *restrict none, real *restrict y, long n)
 {
-    real most = largest(x, n), total = 0;
-    RL_SUM(total)
-    for (long i = 0; i < n; i++)
-        total += rl_exp_below(x[i] - most);
-    real shift = (real)log(total);
+    real most = largest(x, n), shift = (real)log(sum_of_exp(x, most, n));
     RL_SIMD
     for (long i = 0; i < n; i++)
         y[i] = x[i] - most - shift;
@@ -60,10 +51,7 @@ static void log_softmax_row(const real *restrict x, const real *restrict none, r
 
 static void log_softmax_slope_row(const real *restrict g, const real *restrict y, real *restrict out, long n)
 {
-    real total = 0;
-    RL_SUM(total)
-    for (long i = 0; i < n; i++)
-        total += g[i];
+    real total = (real)rl_sum(g, n);
     RL_SIMD
     for (long i = 0; i < n; i++)
         out[i] = g[i] - rl_exp_below(y[i]) * total;

@@ -1,15 +1,18 @@
 """Sums that add few numbers one by one: the error grows with the logarithm of their count, not with the count.
 
 NumPy adds in pairs along the axis that is innermost in memory, but row to row over the others, where the millionth
-row's last digits are lost. Here such an axis is added in blocks, the sums of blocks likewise, by products with ones:
-BLAS is faster at it too.
+row's last digits are lost. Here such an axis is added in blocks, the sums of blocks likewise: by the library in C,
+where it is there, or by products with ones, at which BLAS is faster too.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
+
+from ...native import library
 
 _BLOCK = 64  # numbers that are added one by one
 _WIDTH = 512  # narrower rows are laid side by side first: a loop over few columns is slow
@@ -58,7 +61,7 @@ def products(x, y):
 
 def _over(x, axes):
     if len(axes) == x.ndim and x.flags.forc:
-        return np.add.reduce(x, axis=None)
+        return _innermost(x.ravel("K"), 1)[()]
     order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))  # as it lies in memory, outermost first
     if order != list(range(x.ndim)):
         kept = [i for i in order if i not in axes]
@@ -69,7 +72,7 @@ def _over(x, axes):
     while left and left[-1] == x.ndim - 1 - len(inner):
         inner.append(left.pop())
     if inner:
-        x = np.add.reduce(x, axis=tuple(inner)) if x.flags.c_contiguous else _one_by_one(x, inner)
+        x = _innermost(x, len(inner)) if x.flags.c_contiguous else _one_by_one(x, inner)
     while left:
         last = left.pop()
         while left and left[-1] == last - 1 and x.flags.c_contiguous:  # neighbours in memory are one axis
@@ -78,6 +81,20 @@ def _over(x, axes):
             last -= 1
         x = _axis(x, last)
     return x
+
+
+def _innermost(x, count):
+    """The sums over the last ``count`` axes of an array in C order."""
+    axes = x.ndim - count
+    if not _serves(x):
+        return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
+    y = np.empty(x.shape[:axes], x.dtype)
+    library.row_sums(x, y, math.prod(x.shape[axes:]))
+    return y
+
+
+def _serves(x) -> bool:
+    return library is not None and x.dtype.char in "fd"
 
 
 def _one_by_one(x, axes):
@@ -90,6 +107,10 @@ def _axis(x, axis):
     if axis == 0 and x.flags.c_contiguous:
         return rows(x.reshape(len(x), -1)).reshape(x.shape[1:])
     n = x.shape[axis]
+    if x.flags.c_contiguous and _serves(x):
+        y = np.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+        library.axis_sums(x, y, math.prod(x.shape[:axis]), n, math.prod(x.shape[axis + 1 :]))
+        return y
     while n > _BLOCK:
         blocks, before = n // _BLOCK, (slice(None),) * axis
         whole = x[(*before, slice(blocks * _BLOCK))]
@@ -102,6 +123,10 @@ def _axis(x, axis):
 
 
 def _columns(x):
+    if _serves(x):
+        y = np.empty(x.shape[1:], x.dtype)
+        library.axis_sums(x, y, 1, *x.shape)
+        return y
     while len(x) > _BLOCK:
         blocks = len(x) // _BLOCK
         sums = np.matmul(_ones(x.dtype), x[: blocks * _BLOCK].reshape(blocks, _BLOCK, -1))
