@@ -167,3 +167,12 @@ def test_a_weight_of_another_shape_than_in_forward_is_not_read_beyond_its_end(sh
     assert products._thin_slopes(g, (1, 1, None), {"x": x._array, "w": w._array}) is None
     with pytest.raises((RuntimeError, ValueError)):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("inside, outside", [(1, 1), (64, 128), (100, 7), (33, 1000), (300, 300)])
+def test_a_linear_layer_of_one_row_is_exact(inside, outside, dtype):
+    """Its dot products are taken where the rows lie, up to a size."""
+    x, w, bias = (numbers(*s, dtype=dtype, seed=i) for i, s in enumerate([(1, inside), (outside, inside), (outside,)]))
+    assert_exact(products.linear(None, x, w, bias), x, w.T, bias)
+    assert_exact(products.linear(None, x, w, None), x, w.T)

@@ -76,8 +76,9 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         xp = numpy_engine
         arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
         for a in args:
-            if a.__class__ is Tensor or isinstance(a, Tensor):
-                if a.__class__ is not Tensor and a.__class__ not in PLAIN and overriding.meets(a.__class__):
+            kind = a.__class__
+            if kind in PLAIN or isinstance(a, Tensor):
+                if kind not in PLAIN and overriding.meets(kind):
                     return _stranger(o, call, args, static, operator)
                 if a._view is not None and a._view.seen != a._storage.version:
                     a._refresh(differentiable_op)
@@ -94,7 +95,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 nodes.append(n)
                 arrays.append(array)
             else:
-                if a.__class__ not in scalars:
+                if kind not in scalars:
                     plain = False
                 nodes.append(None)
                 arrays.append(a)

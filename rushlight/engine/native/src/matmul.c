@@ -8,6 +8,7 @@
    Where A and B both have k as the inner index (x Wᵀ of a linear layer) one of them is transposed on its way: the
    smaller one. If that is A, what is computed is Cᵀ = Bᵀ Aᵀ. */
 #include "gemm.h"
+#include "sums.h"
 
 /* -- the tiles, see gemm.h ------------------------------------------------------------------------------------------ */
 
@@ -313,6 +314,15 @@ static int single(const rl_call *c)
 
 /* -- small linear layers, where packing or BLAS would take longer than the product ---------------------------------- */
 
+/* The products of a row x with four rows that follow each other, in one pass over x. */
+RL_INLINE void four_dots(const real *x, const real *row, long k, real *y)
+{
+    rl_lanes a = {0}, b = {0}, c = {0}, d = {0};
+    RL_LANES(0, k, a[lane] += x[i] * row[i]; b[lane] += x[i] * row[k + i]; c[lane] += x[i] * row[2 * k + i];
+             d[lane] += x[i] * row[3 * k + i]);
+    y[0] = rl_total(a), y[1] = rl_total(b), y[2] = rl_total(c), y[3] = rl_total(d);
+}
+
 /* thin(x, w, bias, y): x (m, k) times w (n, k) transposed, as dot products of rows where they lie. */
 static int thin(const rl_call *c)
 {
@@ -322,25 +332,10 @@ static int thin(const rl_call *c)
         const real *x = (const real *)c->array[0] + i * k;
         real *y = (real *)c->array[3] + i * n;
         long j = 0;
-        for (; j + 4 <= n; j += 4) {
-            const real *row = w + j * k;
-            real a = 0, b = 0, d = 0, e = 0;
-            RL_SUM(a, b, d, e)
-            for (long p = 0; p < k; p++) {
-                a += x[p] * row[p];
-                b += x[p] * row[k + p];
-                d += x[p] * row[2 * k + p];
-                e += x[p] * row[3 * k + p];
-            }
-            y[j] = a, y[j + 1] = b, y[j + 2] = d, y[j + 3] = e;
-        }
-        for (; j < n; j++) {
-            real a = 0;
-            RL_SUM(a)
-            for (long p = 0; p < k; p++)
-                a += x[p] * w[j * k + p];
-            y[j] = a;
-        }
+        for (; j + 4 <= n; j += 4)
+            four_dots(x, w + j * k, k, y + j);
+        for (; j < n; j++)
+            y[j] = (real)rl_dot(x, w + j * k, k);
         if (bias)
             RL_SIMD
             for (j = 0; j < n; j++)

@@ -12,15 +12,15 @@ typedef real rl_lanes[RL_WAYS];
 /* Does something for each i from first to last, where i is one of the numbers that `lane` adds up. */
 #define RL_LANES(first, last, ...)                                                                                     \
     do {                                                                                                               \
-        long row = first;                                                                                              \
-        for (; row + RL_WAYS <= last; row += RL_WAYS)                                                                        \
+        long lane_0 = first;                                                                                              \
+        for (; lane_0 + RL_WAYS <= last; lane_0 += RL_WAYS)                                                                        \
             RL_SIMD                                                                                                    \
             for (int lane = 0; lane < RL_WAYS; lane++) {                                                                  \
-                long i = row + lane;                                                                                   \
+                long i = lane_0 + lane;                                                                                   \
                 __VA_ARGS__;                                                                                           \
             }                                                                                                          \
-        for (int lane = 0; row + lane < last; lane++) {                                                                \
-            long i = row + lane;                                                                                       \
+        for (int lane = 0; lane_0 + lane < last; lane++) {                                                                \
+            long i = lane_0 + lane;                                                                                       \
             __VA_ARGS__;                                                                                               \
         }                                                                                                              \
     } while (0)

@@ -14,6 +14,7 @@ _SMALL = 1 << 11  # elements of a matrix that needs no further question
 FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
 _FEW_SUMS = 16  # rows; with more BLAS is faster, and sums more carefully
 _THIN = 1 << 12  # multiplications below which a linear layer is done where its arrays lie, without BLAS
+_THIN_ROW = 1 << 16  # the same for a single row, which has nothing to gain from BLAS
 WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
 
 
@@ -48,7 +49,7 @@ def _native(x, w, bias):
 
 
 def linear(xp, x, w, b):
-    if x.ndim == 2 and 0 < x.size * len(w) < _THIN and library is not None:
+    if x.ndim == 2 and 0 < x.size * len(w) < (_THIN_ROW if len(x) == 1 else _THIN) and library is not None:
         try:
             y = np.empty((len(x), len(w)), x.dtype)
             if x.shape[1] == w.shape[1] and (b is None or b.shape == y.shape[1:]):
