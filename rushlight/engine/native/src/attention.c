@@ -116,7 +116,7 @@ static void times_noise(matrix noise, long i, long keys, real *row, real *spare)
         row[j] *= from[j];
 }
 
-RL_DEFINE_SUM(kept_exp, (real *x, real top, long n), (x[i] = rl_exp(x[i] - top)))
+RL_DEFINE_SUM(kept_exp, (real *x, real top, long n), (x[i] = rl_exp_below(x[i] - top)))
 
 /* row = exp(row - its maximum); returns their sum, and the maximum. */
 static real exponentials(long keys, real *row, real *shift)
@@ -214,7 +214,7 @@ static void slopes_of_row(const attention *a, long which, long i, long keys, rea
         times_noise(noise, i, keys, slope, spare);
     RL_SIMD
     for (long j = 0; j < keys; j++)
-        row[j] = rl_exp(row[j] - log_total);
+        row[j] = rl_exp_below(row[j] - log_total);
     if (out.at) {
         const real *y = out.at + i * out.row, *g = row_of(head(a, a->g, which), i, a->value_size, spare);
         sum = (real)rl_dot(g, y, a->value_size);
