@@ -92,3 +92,35 @@ def test_without_devices():
     assert wrapped.device_ids == [] and rushlight.equal(wrapped(x), module(x))
     assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
     assert rushlight.equal(rushlight.nn.parallel.data_parallel(module, x), module(x))
+
+
+@pytest.mark.parametrize("rank, exact", [(6, True), (1, False)])
+def test_batched_power_sgd(rank, exact):
+    """A bucket as a square matrix: of full rank it is the gradient, of rank one it is that after many steps.
+
+    PyTorch 2.13's own hook fails with an AssertionError, so there is nothing to compare with.
+    """
+    from rushlight import distributed as dist
+    from rushlight.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        rushlight.manual_seed(0)
+        model = rushlight.nn.Linear(6, 5)  # 35 numbers: a matrix of 6 by 6
+        x = rushlight.randn(4, 6)
+        model(x).square().sum().backward()
+        expected = model.weight.grad.clone()
+        ddp = rushlight.nn.parallel.DistributedDataParallel(model)
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=rank, start_powerSGD_iter=2)
+        ddp.register_comm_hook(state, powerSGD_hook.batched_powerSGD_hook)
+        found = []
+        for _ in range(200):
+            ddp.zero_grad()
+            ddp(x).square().sum().backward()
+            found.append(model.weight.grad.clone())
+        assert rushlight.allclose(found[2], expected, atol=1e-4) is exact
+        mean = rushlight.stack(found[2:]).mean(0)
+        assert (mean - expected).norm() < 0.05 * expected.norm()
+        assert state.compression_stats()[1:] == (35 * 198, 12 * rank * 198)
+    finally:
+        dist.destroy_process_group()

@@ -478,7 +478,6 @@ PARTS = {
     "distributed.algorithms.model_averaging.averagers": Part(
         _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"
     ),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": Part(_LATER, functions="batched_powerSGD_hook"),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": Part(
         _ONE_PROCESS, classes="PostLocalSGDState", functions="post_localSGD_hook"
     ),

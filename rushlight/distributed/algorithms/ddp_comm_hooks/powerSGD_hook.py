@@ -7,6 +7,7 @@ https://arxiv.org/abs/1905.13727
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ....tensor import Tensor
 from ... import collectives, world
 from .default_hooks import allreduce_hook
 
-__all__ = ["PowerSGDState", "powerSGD_hook"]
+__all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 __getattr__ = _missing(__name__)
 
 
@@ -73,10 +74,19 @@ class PowerSGDState:
 
 def powerSGD_hook(state: PowerSGDState, bucket) -> Future:
     """Exchange a bucket by PowerSGD; the first ``start_powerSGD_iter`` steps are plain means."""
+    return _exchanged(_Exchange, state, bucket)
+
+
+def batched_powerSGD_hook(state: PowerSGDState, bucket) -> Future:
+    """The same of the whole bucket as one square matrix: fewer messages, further from the gradient."""
+    return _exchanged(_Square, state, bucket)
+
+
+def _exchanged(kind: type[_Exchange], state: PowerSGDState, bucket) -> Future:
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return allreduce_hook(state.process_group, bucket)
-    exchange = _Exchange(state, bucket)
+    exchange = kind(state, bucket)
     state.maybe_increase_iter(bucket)
     return exchange.begin()
 
@@ -85,17 +95,26 @@ class _Exchange:
     """One bucket on its way."""
 
     def __init__(self, state: PowerSGDState, bucket):
-        self.state, self.bucket, self.flat = state, bucket, bucket.buffer()
+        self.state, self.bucket, self.flat = state, bucket, self._taken(bucket.buffer())
         self.group = world.the(state.process_group)
         if state.use_error_feedback:
             lost = state.error_dict.get(bucket.index())
             if lost is not None:
                 self.flat.add_(lost)
             self.before = self.flat.clone()
-        self.matrices, self.others = [], []
-        for gradient in bucket.gradients():
-            self._sort(gradient)
+        self.matrices: list[tuple[Tensor, int]] = []
+        self.others: list[Tensor] = []
+        self._choose()
         self.qs = self._first_qs()
+
+    def _taken(self, buffer: Tensor) -> Tensor:
+        """What is approximated."""
+        return buffer
+
+    def _choose(self) -> None:
+        """Find the matrices in it."""
+        for gradient in self.bucket.gradients():
+            self._sort(gradient)
 
     def _sort(self, gradient: Tensor) -> None:
         """Is it worth it?"""
@@ -155,10 +174,25 @@ class _Exchange:
             state.error_dict[index] = self.before - self.flat
         if state.warm_start:
             state.p_memory_dict[index], state.q_memory_dict[index] = ps, qs
-        return self.flat
+        return self.flat[: self.bucket.buffer().numel()]
 
     def _start(self, tensors: list[Tensor]) -> _Together:
         return _Together(tensors, self.flat, self.group)
+
+
+class _Square(_Exchange):
+    """A bucket as one matrix, filled up with zeros."""
+
+    def _taken(self, buffer: Tensor) -> Tensor:
+        self._side = math.isqrt(max(buffer.numel() - 1, 0)) + 1
+        padding = buffer.new_zeros(self._side**2 - buffer.numel())
+        return PUBLIC["cat"]([buffer, padding])
+
+    def _choose(self) -> None:
+        state, rank = self.state, self.state.matrix_approximation_rank
+        state.total_numel_before_compression += self.bucket.buffer().numel()
+        state.total_numel_after_compression += 2 * self._side * rank
+        self.matrices = [(self.flat.view(self._side, self._side), rank)]
 
 
 class _Together:
