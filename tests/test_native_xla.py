@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 import jax
 import numpy as np
 import pytest
@@ -212,8 +215,18 @@ def test_updates_of_more_arrays_than_a_call_has_room_for(called):
         np.testing.assert_array_equal(p.detach().numpy(), i - 1.5)
 
 
-def test_threads_do_not_matter():
-    function, *values = CASES["conv2d"]
+MANY_PIECES = {
+    "matmul": CASES["matmul"],
+    "conv2d": CASES["conv2d"],
+    "gelu": (F.gelu, numbers(300, 1000)),
+    "layer norm": (lambda x: F.layer_norm(x, x.shape[1:]), numbers(3000, 100)),
+    "lstm": recurrent(nn.LSTM),
+}
+
+
+@pytest.mark.parametrize("name", MANY_PIECES)
+def test_threads_do_not_matter(name):
+    function, *values = MANY_PIECES[name]
     before, found = rushlight.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
@@ -224,6 +237,32 @@ def test_threads_do_not_matter():
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted by Linux's /proc")
+def test_a_program_shares_its_loops_with_xlas_threads_and_starts_none():
+    x, before = rushlight.tensor(numbers(300, 1000)), rushlight.get_num_threads()
+    gelu = rushlight.compile(lambda x: F.gelu(x))
+    try:
+        rushlight.set_num_threads(1)
+        alone = [gelu(x).numpy() for _ in range(3)][-1]
+        rushlight.set_num_threads(7)
+        threads = set(os.listdir("/proc/self/task"))
+        np.testing.assert_array_equal(gelu(x).numpy(), alone)
+        assert set(os.listdir("/proc/self/task")) <= threads
+    finally:
+        rushlight.set_num_threads(before)
+
+
+def test_programs_run_on_the_thread_that_calls_them():
+    seen = []
+
+    @jax.jit
+    def note(x):
+        return jax.pure_callback(lambda x: seen.append(threading.get_ident()) or x, x, x * x.sum())
+
+    note(np.ones((100, 100), np.float32)).block_until_ready()
+    assert seen == [threading.get_ident()]
 
 
 def test_a_compiled_module_uses_kernels_in_its_backward_too(called):

@@ -15,6 +15,7 @@ from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
 from ..autograd.views import put
 from ..engine import computed, landed
+from ..engine.numpy.alignment import aligned_copy, is_aligned
 from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
 from ..storage import is_lent
@@ -28,7 +29,8 @@ from .tree import Leaf, unflatten
 
 _ndarray = np.ndarray
 _ATTEMPTS = 9  # a signal handler that comes more often than tensors can be gathered must not hold a call up for ever
-_COPIED = 256 * 1024  # bytes; an argument in NumPy's memory is copied up to this size, beyond it the call waits
+_SMALL = 64 * 1024  # bytes; XLA copies an argument in NumPy's memory at once, larger ones in another thread
+_COPIED = 256 * 1024  # bytes; up to this size we copy it, beyond it the call waits
 
 
 class Outdated(Exception):
@@ -324,8 +326,10 @@ class Program:
             array = t._array
             if array.__class__ is not _ndarray:
                 array = meshes.held(computed(array))
-            elif array.nbytes <= _COPIED:  # XLA reads NumPy's memory after the call has returned
+            elif array.nbytes <= _SMALL:  # XLA may read NumPy's memory after the call has returned
                 array = array.copy()
+            elif array.nbytes <= _COPIED or not is_aligned(array):
+                array = aligned_copy(array)
             else:
                 large = True
             arrays.append(array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["aligned", "is_aligned"]
+__all__ = ["aligned", "aligned_copy", "is_aligned"]
 
 _BYTES = 64
 
@@ -15,6 +15,14 @@ def aligned(count: int, dtype) -> np.ndarray:
     memory = np.zeros(size + _BYTES, np.uint8)
     start = -_address(memory) % _BYTES
     return memory[start : start + size].view(dtype)
+
+
+def aligned_copy(x: np.ndarray) -> np.ndarray:
+    memory = np.empty(x.nbytes + _BYTES, np.uint8)
+    start = -_address(memory) % _BYTES
+    copy = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    np.copyto(copy, x)
+    return copy
 
 
 def is_aligned(x: np.ndarray) -> bool:

@@ -33,6 +33,9 @@ NEEDS_VALUE = (
 )
 
 jax.config.update("jax_enable_x64", True)
+# A program for the CPU runs on the thread that calls it. To hand it to another one takes longer than a small program,
+# and the caller, who prepares the next call meanwhile, takes a core from it.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 traced_for_precision: list = []  # called when programs traced so far are no longer what is asked for

@@ -39,9 +39,27 @@ typedef struct {
 typedef struct {
     size_t struct_size;
     extension *extensions;
+    void *error;
+} disposal;
+
+typedef struct {
+    size_t struct_size;
+    extension *extensions;
+    void *context;
+    void (*task)(void *);
+    void *data;
+} errand;
+
+typedef struct {
+    size_t struct_size;
+    extension *extensions;
     version version;
     const void *internal;
     void *(*make_error)(complaint *);
+    void *read_error;
+    void (*dispose)(disposal *);
+    void *others[8];
+    void *(*schedule)(errand *);
 } interface;
 
 typedef struct {
@@ -217,6 +235,29 @@ static int is_double(const frame *f)
     return 0;
 }
 
+/* A thread of XLA's, where it lends one: XLA runs other parts of the program on them, and further threads would take the
+   cores from those. */
+static int start(void *context, void (*task)(void *), void *data)
+{
+    const frame *f = context;
+    errand e = {sizeof e, NULL, f->context, task, data};
+    void *error = f->api->schedule(&e);
+    if (!error)
+        return 1;
+    disposal d = {sizeof d, NULL, error};
+    f->api->dispose(&d);
+    return 0;
+}
+
+static int run_kernel(const frame *f, const rl_kernel *kernel, const rl_call *call)
+{
+    rl_lender xla = {start, (void *)f};
+    rl_borrow(f->api->struct_size >= sizeof(interface) ? &xla : NULL);
+    int status = kernel->run(call);
+    rl_borrow(NULL);
+    return status;
+}
+
 static void *run(const frame *f, const rl_kernel *kernel, void *room, const array *layouts, const array *integers,
                  const array *numbers, const array *lists)
 {
@@ -230,7 +271,7 @@ static void *run(const frame *f, const rl_kernel *kernel, void *room, const arra
     if (!number)
         return complain(f, INVALID_ARGUMENT, "rushlight: a kernel takes other arrays");
     rl_call call = {a.arrays, a.sizes, a.shapes, a.strides, integers->data, number, lists->data};
-    int status = kernel->run(&call);
+    int status = run_kernel(f, kernel, &call);
     if (status == RL_NO_MEMORY)
         return complain(f, RESOURCE_EXHAUSTED, "rushlight: a kernel ran out of memory");
     return status ? complain(f, INVALID_ARGUMENT, "rushlight: a kernel met an index that is out of range") : NULL;

@@ -151,11 +151,76 @@ static void alone(void (*body)(void *, long, long), void *context, long count, l
         body(context, begin, count - begin < grain ? count : begin + grain);
 }
 
+/* -- a loop that is shared with the threads of somebody else --------------------------------------------------------- */
+
+enum { CLOSED = 1 << 30, LOOKS = 4096 };
+
+/* The caller, and each thread that was asked to help, has a share in its memory: one may come when all is done. */
+typedef struct {
+    loop job;
+    atomic_int inside, shares;
+} shared_loop;
+
+static _Thread_local const rl_lender *lender;
+static _Thread_local int helping;
+
+void rl_borrow(const rl_lender *from) { lender = from; }
+
+static void leave(shared_loop *l)
+{
+    if (atomic_fetch_sub(&l->shares, 1) == 1)
+        free(l);
+}
+
+static void help(void *given)
+{
+    shared_loop *l = given;
+    if (!(atomic_fetch_add(&l->inside, 1) & CLOSED)) {
+        helping = 1;
+        drain(&l->job);
+        helping = 0;
+    }
+    atomic_fetch_sub(&l->inside, 1);
+    leave(l);
+}
+
+static void with_borrowed(void (*body)(void *, long, long), void *context, long count, long grain)
+{
+    const rl_lender *from = lender;
+    long pieces = (count - 1) / grain + 1, helpers = (pieces < wanted ? pieces : wanted) - 1;
+    shared_loop *l = malloc(sizeof *l);
+    if (!l) {
+        alone(body, context, count, grain);
+        return;
+    }
+    *l = (shared_loop){.job = {body, context, count, grain}, .shares = (int)helpers + 1};
+    for (long i = 0; i < helpers; i++)
+        if (!from->start(from->context, help, l))
+            leave(l);
+    helping = 1; /* a loop inside this one stays on its thread */
+    drain(&l->job);
+    helping = 0;
+    atomic_fetch_or(&l->inside, CLOSED);
+    for (long looks = 0; atomic_load(&l->inside) != CLOSED; looks++)
+        looks < LOOKS ? relax() : (void)sched_yield(); /* a helper may have lost its core */
+    leave(l);
+}
+
+/* -- the loop --------------------------------------------------------------------------------------------------------- */
+
 void rl_parallel(void (*body)(void *context, long begin, long end), void *context, long count, long grain)
 {
     if (grain < 1)
         grain = 1;
-    if (count <= grain || wanted < 2 || pthread_mutex_trylock(&one_loop)) {
+    if (count <= grain || wanted < 2 || helping) {
+        alone(body, context, count, grain);
+        return;
+    }
+    if (lender) {
+        with_borrowed(body, context, count, grain);
+        return;
+    }
+    if (pthread_mutex_trylock(&one_loop)) {
         alone(body, context, count, grain);
         return;
     }

@@ -10,6 +10,15 @@
    stays on its own thread. */
 void rl_parallel(void (*body)(void *context, long begin, long end), void *context, long count, long grain);
 
+/* Threads that somebody else has: ``start`` asks that one of them calls task(data) when it is free; 0 if none ever will. */
+typedef struct {
+    int (*start)(void *context, void (*task)(void *data), void *data);
+    void *context;
+} rl_lender;
+
+/* From now on loops of the calling thread are shared with those, or, with NULL, with our own. */
+void rl_borrow(const rl_lender *from);
+
 /* How many threads a loop may use, the caller's included. */
 void rl_set_threads(int threads);
 int rl_get_threads(void);

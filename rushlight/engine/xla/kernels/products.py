@@ -39,8 +39,19 @@ def linear_backward(g, edges, saved):
     if g.ndim < 2 or not (w is None or _worth(rows, w)) or not (x is None or _worth(rows.T, _rows(x))):
         return None
     gx = None if to_x is None else _shaped(_product(rows, w), g, w.shape[1])
-    gw = None if to_w is None else _product(native.Laid(rows.T, _TURNED), _rows(x))
-    return gx, gw, None if to_b is None else _sum(rows)
+    gw = None if to_w is None else weight_gradient(rows, _rows(x))
+    return gx, gw, None if to_b is None else sum_of_rows(rows)
+
+
+def weight_gradient(g, x):
+    """``g.T @ x`` of two matrices."""
+    return _product(native.Laid(g.T, _TURNED), x) if _worth(g.T, x) else g.T @ x
+
+
+def sum_of_rows(g):
+    if not native.serves(g):
+        return jnp.sum(g, axis=0)
+    return native.call("axis_sums", g, native.Place(g.shape[1:], g.dtype), 1, *g.shape)[0]
 
 
 def _worth(x, w) -> bool:
@@ -64,11 +75,6 @@ def _batch(x, w):
     x, w = (jnp.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(1, -1, *a.shape[-2:]) for a in (x, w))
     place = native.Place((1, math.prod(batch), x.shape[-2], w.shape[-1]), x.dtype)
     return native.call("matmul", x, w, None, place)[0].reshape(*batch, *place.shape[-2:])
-
-
-def _sum(rows):
-    place = native.Place(rows.shape[1:], rows.dtype)
-    return native.call("axis_sums", rows, place, 1, *rows.shape)[0]
 
 
 def _rows(x):

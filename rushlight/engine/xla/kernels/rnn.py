@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ... import cells
 from ...numpy.kernels.rnn import KINDS, WORTH, places
-from . import native
+from . import native, products
 from .vjp import with_backward
 
 
@@ -32,9 +32,8 @@ _BY_KERNEL = "kernel"
 
 def _by_kernel(needs, x, h, c, w_ih, w_hh, b_ih, b_hh, kind, sizes, reverse):
     flat, gru = x.reshape(-1, x.shape[-1]), kind == "gru"
-    gates = flat @ w_ih.T
-    for bias in (b_ih, None if gru else b_hh):
-        gates = gates if bias is None else gates + bias
+    biases = [bias for bias in (b_ih, None if gru else b_hh) if bias is not None]
+    gates = products.linear(None, flat, w_ih, sum(biases[1:], biases[0]) if biases else None)
     rows = native.Place((len(flat), h.shape[1]), x.dtype)
     outputs = native.call(
         "recurrent",
@@ -75,13 +74,13 @@ def _kernel_backward(g, edges, known):
     dc, *found = found if kind == "lstm" else (None, *found)
     from_x, from_h = found[0], found[-1]
     gradients = (
-        lambda: (from_x @ w_ih).reshape(x.shape),
+        lambda: products.matmul(from_x, w_ih).reshape(x.shape),
         lambda: dh,
         lambda: dc,
-        lambda: from_x.T @ flat,
-        lambda: from_h.T @ before,
-        lambda: jnp.sum(from_x, axis=0),
-        lambda: jnp.sum(from_h, axis=0),
+        lambda: products.weight_gradient(from_x, flat),
+        lambda: products.weight_gradient(from_h, before),
+        lambda: products.sum_of_rows(from_x),
+        lambda: products.sum_of_rows(from_h),
         lambda: None,
     )
     return [None if e is None else gradient() for e, gradient in zip(edges, gradients)]
