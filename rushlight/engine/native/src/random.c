@@ -120,26 +120,29 @@ static int random_uniform(const rl_call *c)
 
 enum { LOOPS = 10, SOME = 1024 };
 
+static const uint64_t LOW = 0xffffffffu;
+
 /* The four words of each counter (low + i, high) for begin <= i < end, as XLA's generator has them. */
 static void philox_pieces(void *context, long begin, long end)
 {
     const rl_call *c = context;
     const uint32_t *seed = c->array[0];
-    uint32_t *restrict out = c->array[1];
-    uint64_t low = seed[2] | (uint64_t)seed[3] << 32, high = seed[0] | (uint64_t)seed[1] << 32;
+    uint64_t *restrict out = c->array[1];
+    const uint64_t low = seed[2] | (uint64_t)seed[3] << 32, high = seed[0] | (uint64_t)seed[1] << 32;
+    const uint32_t first_key = seed[0], other_key = seed[1];
     RL_SIMD
-    for (long i = begin; i < end; i++) {
+    for (long i = begin; i < end; i++) { /* each word in 64 bits, as its products are */
         uint64_t counter = low + (uint64_t)i, above = high + (counter < low);
-        uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), d = (uint32_t)above, e = (uint32_t)(above >> 32);
-        uint32_t key = seed[0], other = seed[1];
+        uint64_t a = counter & LOW, b = counter >> 32, d = above & LOW, e = above >> 32;
+        uint32_t key = first_key, other = other_key;
 #pragma GCC unroll 10
         for (int loop = 0; loop < LOOPS; loop++) {
-            uint64_t first = (uint64_t)a * 0xd2511f53u, second = (uint64_t)d * 0xcd9e8d57u;
-            a = (uint32_t)(second >> 32) ^ b ^ key, b = (uint32_t)second;
-            d = (uint32_t)(first >> 32) ^ e ^ other, e = (uint32_t)first;
+            uint64_t first = a * 0xd2511f53u, second = d * 0xcd9e8d57u;
+            a = (second >> 32) ^ b ^ key, b = second & LOW;
+            d = (first >> 32) ^ e ^ other, e = first & LOW;
             key += 0x9e3779b9u, other += 0xbb67ae85u;
         }
-        out[4 * i] = a, out[4 * i + 1] = b, out[4 * i + 2] = d, out[4 * i + 3] = e;
+        out[2 * i] = a | b << 32, out[2 * i + 1] = d | e << 32;
     }
 }
 
