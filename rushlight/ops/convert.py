@@ -92,6 +92,8 @@ def _converted(t, device, dtype, copy=False, form=None):
     if recast:
         if t._array.dtype.kind in "cW" and dtype.numpy.kind not in "cWb":
             warn_once(_DISCARDED)
+        if t._view is not None and t._view.seen != t._storage.version and dtype.numpy.kind in "biu":
+            t = t.detach()  # a view that is stale may be read where nothing is recorded
         t = xp_.astype(t, dtype=dtype.numpy)
     if relaid:
         return _lay_out(t, memory_order(form, t.ndim), "CloneBackward0" if recast or moved else "ToCopyBackward0")
