@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from .. import dtypes
@@ -10,6 +11,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine.fallback import FORWARDS
 from ..tensor import Tensor
+from . import refusals
 from .common import binary, complex_dtype, is_complex, is_integral, refuse, type_word, unary, zero
 from .public import public
 
@@ -138,14 +140,27 @@ def _comparison(call, name, aliases=()):
     plain, how = getattr(Tensor, name + "_"), call.__name__
     recorded = [variant(compared, f"{name.capitalize()}Backward{i}") for i in range(2)]
 
-    def method(self, other):
+    def write(self, other):
         if self._node is None and getattr(other, "_node", None) is None:
             return plain(self, other)
         return views.inplace(self, recorded[isinstance(other, Tensor)], other, how=how, dtype=self._array.dtype)
 
-    method.__name__, method.__doc__ = name + "_", plain.__doc__
     for each in (name, *aliases):
-        setattr(Tensor, each + "_", method)
+        setattr(Tensor, each + "_", _explained(write, each + "_", plain.__doc__))
+
+
+def _explained(write, name, text):
+    @functools.wraps(write)
+    def method(self, *args, **kwargs):
+        try:
+            return write(self, *args, **kwargs)
+        except Exception:
+            refusals.explain(name, write, args, kwargs)
+            raise
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = text
+    return method
 
 
 _comparison(equal_, "eq")

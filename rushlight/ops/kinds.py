@@ -102,8 +102,11 @@ EXACT_OUT = {
 }  # fmt: skip
 
 
-def checked(f, free=frozenset()):
-    """``f``, looking at the kinds of its arguments first, if there is anything to look at; ``free`` are not flags."""
+def checked(f, free=frozenset(), explain=None):
+    """``f``, looking at the kinds of its arguments first, if there is anything to look at; ``free`` are not flags.
+
+    ``explain(name, f, args, kwargs)`` is asked when a method has failed: it may know better why.
+    """
     plain = inspect.unwrap(getattr(f, "of_dims", f))
     code, skipped = plain.__code__, hasattr(f, "of_dims")
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -120,17 +123,22 @@ def checked(f, free=frozenset()):
 
     @functools.wraps(f)
     def called(*args, **kwargs):
-        if kwargs:
-            for name in kwargs:
-                if name in kinds and not (kwargs[name].__class__ is bool and kinds[name] in _BOOLS):
-                    _check(f, name, kinds[name], kwargs[name])
-        if len(args) > first:
-            for place, name, at_once in places:
-                if place >= len(args):
-                    break
-                if args[place].__class__ not in at_once:
-                    _check(f, name, kinds[name], args[place], place)
-        return f(*args, **kwargs)
+        try:
+            if kwargs:
+                for name in kwargs:
+                    if name in kinds and not (kwargs[name].__class__ is bool and kinds[name] in _BOOLS):
+                        _check(f, name, kinds[name], kwargs[name])
+            if len(args) > first:
+                for place, name, at_once in places:
+                    if place >= len(args):
+                        break
+                    if args[place].__class__ not in at_once:
+                        _check(f, name, kinds[name], args[place], place)
+            return f(*args, **kwargs)
+        except Exception:
+            if explain is not None:
+                explain(f.__name__, f, args[1:], kwargs)
+            raise
 
     return called
 
@@ -153,14 +161,27 @@ def _kinds(f, title, parameters, free) -> dict[str, str]:
     return {name: kind for name, kind in found.items() if kind}
 
 
-def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
-    if value is None and kind[-1] == "?":
-        return
+def of(f) -> dict[str, str]:
+    """The kinds of a function's parameters, as far as they are known."""
+    code = f.__code__
+    return _kinds(f, f.__name__.rstrip("_"), code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], ())
+
+
+def fits(kind: str, value) -> bool:
+    """Is the value of that kind?"""
+    return (value is None and kind[-1] == "?") or _FITS[kind.removesuffix("?").removeprefix("=")](value)
+
+
+def word(kind: str) -> str:
+    """What PyTorch's messages call a kind."""
     kind = kind.removesuffix("?").removeprefix("=")
-    if not _FITS[kind](value):
+    return _WORDS.get(kind, kind)
+
+
+def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
+    if not fits(kind, value):
         where = "" if place is None else f" (position {place + 1})"
-        kind = _WORDS.get(kind, kind)
-        raise TypeError(f"{f.__name__}(): argument '{name}'{where} must be {kind}, not {type_name(value)}")
+        raise TypeError(f"{f.__name__}(): argument '{name}'{where} must be {word(kind)}, not {type_name(value)}")
 
 
 def _is_whole(value) -> bool:

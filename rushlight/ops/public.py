@@ -9,7 +9,7 @@ from types import FunctionType
 from ..autograd import overriding, views
 from ..errors import type_name
 from ..tensor import Tensor
-from . import kinds, old_orders
+from . import kinds, old_orders, refusals
 
 
 class _Published(dict):
@@ -42,9 +42,11 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
     def publish(f):
         parameters = f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
         f.__name__ = f.__name__ if f.__name__ in _KEEP else f.__name__.rstrip("_")  # pickle goes by __qualname__
+        explained = kinds.checked(f, explain=refusals.explain)
         f = kinds.checked(f)
         named = _numpy_named(f) if "dim" in parameters else f
-        as_function, as_method, in_place = f, named, f
+        as_method = explained if named is f else _numpy_named(f, refusals.explain)
+        as_function, in_place = f, f
         if old:
             forms = old_orders.FUNCTION, old_orders.METHOD, old_orders.IN_PLACE
             as_function, as_method, in_place = [old_orders.taking(f, old, form) for form in forms]
@@ -63,6 +65,8 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
 
 _KEEP: set = set()
+# Functions that are Python in PyTorch: wrong calls of them fail as those of any Python function.
+_IN_PYTHON = {"block_diag", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "stft", "tensordot", "unique"}
 
 
 def of_one_tuple(f):
@@ -95,7 +99,12 @@ def _with_out(f, numpy_names):
         try:
             return plain(*args, **kwargs) if kwargs else f(*args)
         except Exception:
-            return overriding.ask_strangers(called, args, kwargs)
+            try:
+                return overriding.ask_strangers(called, args, kwargs)
+            except Exception:
+                if f.__name__ not in _IN_PYTHON:
+                    refusals.explain(f.__name__, f, args, kwargs, first=0)
+                raise
 
     def plain(*args, **kwargs):
         out = kwargs.pop("out", None)
@@ -108,16 +117,24 @@ def _with_out(f, numpy_names):
     return called
 
 
-def _numpy_named(f):
-    """Also take NumPy's ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``, as PyTorch does."""
+def _numpy_named(f, explain=None):
+    """Also take NumPy's ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``, as PyTorch does.
+
+    ``explain`` as in ``kinds.checked``.
+    """
 
     @functools.wraps(f)
     def called(*args, **kwargs):
-        if not kwargs:
-            return f(*args)
-        if "axis" in kwargs or "keepdims" in kwargs:
-            kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
-        return f(*args, **kwargs)
+        try:
+            if not kwargs:
+                return f(*args)
+            if "axis" in kwargs or "keepdims" in kwargs:
+                kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+            return f(*args, **kwargs)
+        except Exception:
+            if explain is not None:
+                explain(f.__name__, f, args[1:], kwargs)
+            raise
 
     return called
 
@@ -128,16 +145,23 @@ def _in_place(f, name, how):
         views.ONE_VALUE.add(f)
 
     def method(self, *args, **kwargs):
-        if apart:
-            if any(a is None for a in args):
-                f(self, *args, **kwargs)  # says what was wanted
-            try:
-                views.check_apart(self, (*args, *kwargs.values()), "at all")
-            except RuntimeError:
-                views.check_writable(self)
-                f(self, *args, **kwargs)  # may have worse to say of its arguments
-                raise
-        return views.inplace(self, f, *args, **kwargs)
+        try:
+            if apart:
+                check_apart(self, args, kwargs)
+            return views.inplace(self, f, *args, **kwargs)
+        except Exception:
+            refusals.explain(name + "_", f, args, kwargs)
+            raise
+
+    def check_apart(self, args, kwargs):
+        if any(a is None for a in args):
+            f(self, *args, **kwargs)  # says what was wanted
+        try:
+            views.check_apart(self, (*args, *kwargs.values()), "at all")
+        except RuntimeError:
+            views.check_writable(self)
+            f(self, *args, **kwargs)  # may have worse to say of its arguments
+            raise
 
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"In-place version of :meth:`{name}`."

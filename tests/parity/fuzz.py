@@ -219,6 +219,7 @@ DOCUMENTED = [
     (r"kron\(.*\)$", "error RuntimeError", "result"),  # of a transposed matrix
     (r"kron\(", "result", "backward RuntimeError"),  # of what was written since
     (r"(t\d+)\.__setitem__\(0, \1\)", "error RuntimeError", "result"),  # by strides of sizes of 1
+    (r"= (t\d+)\.narrow\(.*\n(.|\n)*\1\.__setitem__\(0, ", "error RuntimeError", "result"),  # and those of a part of it
     (r"no_grad\(\): .*\.(t|squeeze|unsqueeze|transpose)_\(", "", ""),  # a leaf's shape changed where nobody records
     (r"detach_\(\)(.|\n)*\.\w+_\(", "result", "result"),  # a view of what was detached since
     (r"(?m)^t\d = (t\d)[.\[].*\n(.|\n)*^t\d = \1\.requires_grad_\(\)$", "result", "result"),  # a view made before that
