@@ -1517,6 +1517,7 @@ def zeros(*size: _int | Sequence[_int], out: _Tensor | None=None, dtype: _dtype 
     """A tensor filled with zeros."""
 def zeros_like(input: _Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format = ..., pin_memory: _bool = False, out: _Tensor | None = None) -> _Tensor:
     """`zeros` with the shape, dtype and device of `input`."""
+classes: Any
 cpu: Any
 functional: Any
 monitor: Any

@@ -101,8 +101,22 @@ class _Cuda(_WithGpu):
 
     preferred_blas_library = preferred_linalg_library
 
+    def is_flash_attention_available(self) -> bool:
+        """Is PyTorch's own kernel there? XLA chooses for itself."""
+        return False
 
-cudnn = _Cudnn("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
+
+cudnn = _Cudnn(
+    "cudnn",
+    enabled=True,
+    benchmark=False,
+    deterministic=False,
+    allow_tf32=True,
+    benchmark_limit=10,
+    fp32_precision="none",
+    conv=_Switches("cudnn.conv", fp32_precision="tf32"),
+    rnn=_Switches("cudnn.rnn", fp32_precision="tf32"),
+)
 
 
 class _Matmul(_Switches):
@@ -115,6 +129,16 @@ class _Matmul(_Switches):
     @allow_tf32.setter
     def allow_tf32(self, allow: bool) -> None:
         config.set_float32_matmul_precision("high" if allow else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        """The newer switch: "tf32", "ieee", or "none" while nobody has set it."""
+        return "tf32" if self.allow_tf32 else self.__dict__.get("precision", "none")
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        self.__dict__["precision"] = precision
+        self.allow_tf32 = precision == "tf32"
 
 
 cuda = _Cuda(
@@ -129,7 +153,8 @@ cuda = _Cuda(
 )
 mps = _Switches("mps")
 mkl = _Switches("mkl")
-mkldnn = _Switches("mkldnn", enabled=False)
+mkldnn = _Switches("mkldnn", enabled=False, fp32_precision="none")
+fp32_precision = "none"
 openmp = _Switches("openmp")
 
 __path__: list[str] = []  # a package to the import system: programs say `import torch.backends.cudnn as cudnn`

@@ -63,6 +63,23 @@ def _accelerator(check_available=None):
     return current_accelerator() or device("cpu")
 
 
+def _available_device_type() -> str | None:
+    """The kind of accelerator that is there, or None."""
+    kind = _accelerator().type
+    return None if kind == "cpu" else kind
+
+
+def _cudnn_enabled() -> bool:
+    from .backends import cudnn
+
+    return cudnn.enabled
+
+
+def _is_alias_of(a, b) -> bool:
+    """Do two tensors share a storage?"""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
 def sym_int(a) -> int:
     """A number without its fraction."""
     return math.trunc(a)

@@ -14,7 +14,9 @@ import importlib.machinery
 import sys
 import types
 
-NAMES = {"torch": "rushlight", "torchvision": "rushlight.vision"}  # PyTorch's package -> ours
+# PyTorch's package -> ours; its wheel has functorch in it
+NAMES = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.utils._functorch"}
+DISTRIBUTIONS = ("torch", "torchvision")
 
 
 def install() -> None:
@@ -58,7 +60,7 @@ class Finder:
         name, path = getattr(context, "name", None), getattr(context, "path", sys.path)
         if name is None and path is not sys.path and _home() not in path:  # pip asks folder by folder
             return []
-        return [distribution()(package) for package in NAMES if name is None or _normal(name) == package]
+        return [distribution()(package) for package in DISTRIBUTIONS if name is None or _normal(name) == package]
 
 
 def our_name(name: str) -> str | None:

@@ -223,4 +223,9 @@ def _entry(module, model: str):
     return function
 
 
-__getattr__ = _missing(__name__)
+def _find(name: str):
+    """``hub.tqdm`` is the package's class, where it is installed."""
+    return importlib.import_module("tqdm").tqdm if name == "tqdm" and importlib.util.find_spec("tqdm") else None
+
+
+__getattr__ = _missing(__name__, _find)

@@ -194,6 +194,18 @@ class TypedStorage:
         kind = dtype or dtypes.get_default_dtype()
         return TypedStorage(UntypedStorage.from_file(filename, shared, size * kind.itemsize), kind)
 
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count: int = -1, offset: int = 0, dtype: dtypes.dtype | None = None):
+        """A copy of ``count`` elements of some bytes; those of more than one byte need a ``byte_order``."""
+        kind = dtype or dtypes.get_default_dtype()
+        if kind.itemsize > 1 and byte_order not in ("native", "little", "big"):
+            if byte_order is None:
+                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        layout = kind.numpy.newbyteorder(byte_order or "native")
+        elements = np.frombuffer(buffer, layout, count, offset)
+        return TypedStorage(elements.astype(kind.numpy), kind)
+
     @property
     def _elements(self) -> np.ndarray:
         return self._untyped_storage._memory.view(self.dtype.numpy)
@@ -297,10 +309,13 @@ class _OfOneDtype(type):
 def _old(dtype: dtypes.dtype):
     """``FloatStorage`` and its kin: names for storages of one dtype."""
     name = f"{dtype.word}Storage"
+    read = functools.partial(TypedStorage.from_buffer, dtype=dtype)
     members = {
         "_dtype": dtype,
         "dtype": dtype,
         "from_file": staticmethod(lambda f, shared=False, size=0: TypedStorage.from_file(f, shared, size, dtype)),
+        "from_buffer": staticmethod(read),
+        "_from_buffer": staticmethod(read),
     }
     return _OfOneDtype(
         name,

@@ -169,7 +169,7 @@ def test_descriptions_can_be_made():
     ("module", "name", "said"),
     [
         (".utils.data", "IterDataPipe", "use Dataset or IterableDataset"),
-        (".cuda", "FloatTensor", "use dtype= and device="),
+        (".cuda", "FloatStorage", "use dtype= and device="),
         (".sparse", "to_sparse_semi_structured", "COO, CSR or CSC"),
         (".nn", "Liner", "nearest: Linear"),
         (".distributed", "init_proces_group", "nearest: init_process_group"),

@@ -195,6 +195,10 @@ def _errors(name, part):
     return type(name, (RuntimeError,), {})
 
 
+def _warnings(name, part):
+    return type(name, (Warning,), {})
+
+
 def _dtypes(name, part):
     return DtypeName(name)
 
@@ -210,7 +214,7 @@ def _functions(name, part):
 
 _MAKERS = {
     "no": _no, "nothing": _nothing, "keeps": _keeps, "blocks": _blocks, "classes": _classes, "errors": _errors,
-    "functions": _functions, "dtypes": _dtypes, "enums": _enums, "records": _records,
+    "warnings": _warnings, "functions": _functions, "dtypes": _dtypes, "enums": _enums, "records": _records,
 }  # fmt: skip
 _TABLES = ("enums", "records", "values", "here")  # the words that are dicts; the others are lists of names
 

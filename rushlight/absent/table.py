@@ -21,6 +21,7 @@ class Part:
     blocks: str = ""  # context managers that do nothing
     classes: str = ""
     errors: str = ""
+    warnings: str = ""
     functions: str = ""
     dtypes: str = ""  # of tensors that cannot be made
     enums: dict = field(default_factory=dict)
@@ -77,6 +78,7 @@ _FUNCTIONAL = """
     einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index
 """
 
+_CASTS = "Byte Char Short Int Long Half Float Double"
 _TAGS = """
     core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view
     maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order
@@ -94,14 +96,20 @@ PARTS = {
         _INTERNAL,
         nothing="_assert_async _sync",
         classes="PyTorchFileReader PyTorchFileWriter "
-        "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey",
+        "Future SymInt SymFloat SymBool TensorType ScriptObject ScriptModule Stream Event DispatchKey "
+        "DeviceObjType FloatType",
         keeps="_disable_dynamo",
+        functions="_nested_view_from_buffer _nested_compute_contiguous_strides_offsets",
         dtypes="quint4x2 quint2x4 float4_e2m1fn_x2 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bits1x8 bits2x4 bits4x2 bits8 bits16",
         values={name: layout(name) for name in ("_mkldnn",)},
         enums={"Tag": _TAGS},
         no="is_autocast_ipu_enabled is_autocast_xla_enabled",
-        here={"_dynamo_is_compiling": "compiler.is_compiling"},
+        here={
+            "_dynamo_is_compiling": "compiler.is_compiling",
+            "StorageBase": "UntypedStorage",
+            **{f"_cast_{kind}": f"Tensor.{kind.lower()}" for kind in _CASTS.split()},
+        },
     ),
     "__config__": Part(_INTERNAL, here={"show": "config.show", "parallel_info": "config.show"}),
     "_C": Part(
@@ -138,6 +146,10 @@ PARTS = {
             "_is_torch_function_mode_enabled": "overrides._is_torch_function_mode_enabled",
             "_get_default_device": "checks._default_device",
             "_get_accelerator": "checks._accelerator",
+            "_get_cudnn_enabled": "checks._cudnn_enabled",
+            "_is_alias_of": "checks._is_alias_of",
+            "_show_config": "config.show",
+            "_current_graph_task_id": "autograd.mode.backward_number",
             "_has_torch_function": "overrides.has_torch_function",
             "_has_torch_function_unary": "overrides.has_torch_function_unary",
             "_has_torch_function_variadic": "overrides.has_torch_function_variadic",
@@ -153,9 +165,11 @@ PARTS = {
     ),
     "_C._functorch": Part(
         _INTERNAL,
-        no="is_functorch_wrapped_tensor is_batchedtensor is_gradtrackingtensor is_legacy_batchedtensor",
+        no="is_functorch_wrapped_tensor is_gradtrackingtensor is_legacy_batchedtensor",
         nothing="maybe_get_level",
+        here=_from("func.mapping", "_add_batch_dim _remove_batch_dim get_unwrapped is_batchedtensor"),
     ),
+    "_C._distributed_rpc": Part(_ONE_PROCESS, classes="PyRRef"),
     "_C._autograd": Part(_INTERNAL, classes="DeviceType ProfilerActivity"),
     "_C._distributed_c10d": Part(
         _ONE_PROCESS,
@@ -173,7 +187,16 @@ PARTS = {
             "_str": "Tensor.__repr__",
         },
     ),
-    "_utils": Part(_INTERNAL, no="is_compiling"),
+    "_utils": Part(
+        _INTERNAL,
+        no="is_compiling",
+        here={
+            "_flatten_dense_tensors": "nn.utils.convert_parameters.parameters_to_vector",
+            "_unflatten_dense_tensors": "nn.utils.convert_parameters.parts_of_vector",
+            "_get_available_device_type": "checks._available_device_type",
+            "_get_device_module": "get_device_module",
+        },
+    ),
     "return_types": Part("", here={name: f"ops.returns.{name}" for name in _RESULTS.split()}),
     "_utils_internal": Part(_INTERNAL, nothing="log_torchscript_usage log_export_usage"),
     "_dynamo": Part(
@@ -187,6 +210,7 @@ PARTS = {
             "disable": "compiler.disable",
             "disallow_in_graph": "compiler.disable",
             "reset": "compiler.reset",
+            "reset_code_caches": "compiler.reset",
             "set_stance": "compiler.set_stance",
             "graph_break": "compiler.dynamo.graph_break",
             "explain": "compiler.dynamo.explain",
@@ -213,6 +237,8 @@ PARTS = {
             "compiled_autograd": False,
             "inline_inbuilt_nn_modules": True,
             "allow_unspec_int_on_nn_module": False,
+            "reorderable_logging_functions": set(),
+            "trace_autograd_ops": False,
         },
     ),
     "_dynamo.eval_frame": Part(
@@ -251,13 +277,21 @@ PARTS = {
             "cpp_wrapper": False,
         },
     ),
-    "_guards": Part(_TRACED, classes="Source TracingContext"),
+    "_guards": Part(_TRACED, classes="Source TracingContext", nothing="active_fake_mode detect_fake_mode"),
     "_higher_order_ops": Part(_TRACED, functions="cond while_loop scan map"),
     "_higher_order_ops.associative_scan": Part(_TRACED, functions="associative_scan"),
     "_higher_order_ops.flex_attention": Part(
         _TRACED, here={"flex_attention": "nn.attention.flex_attention.flex_attention"}
     ),
     "_functorch": Part(_TRACED),
+    "_functorch.vmap": Part(
+        _TRACED,
+        here={
+            **_from("func.mapping", "vmap _add_batch_dim _remove_batch_dim _maybe_remove_batch_dim _get_name"),
+            **_from("utils._pytree", "tree_flatten tree_unflatten _broadcast_to_and_flatten"),
+            "Tensor": "Tensor",
+        },
+    ),
     "_functorch.config": Part("", values={"activation_memory_budget": 1.0, "donated_buffer": False}),
     "_functorch.aot_autograd": Part(_TRACED, functions="aot_function aot_module"),
     "_subclasses": Part(
@@ -304,8 +338,9 @@ PARTS = {
     "ao.quantization.quantize_pt2e": Part(_QUANTIZED, functions="prepare_pt2e prepare_qat_pt2e convert_pt2e"),
     "autograd": Part(
         "autograd.Function takes and gives nested structures itself",
-        classes="NestedIOFunction",
-        no="is_view_replay_enabled",
+        classes="NestedIOFunction DeviceType",
+        no="is_view_replay_enabled kineto_available",
+        values={"_is_checkpoint_valid": lambda: True},
     ),
     "autograd.anomaly_mode": Part("", here=_from("autograd", "detect_anomaly set_detect_anomaly")),
     "autograd.grad_mode": Part(
@@ -404,18 +439,26 @@ PARTS = {
     "distributed.launcher": Part(_ONE_PROCESS),
     "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
     "distributed.elastic": Part(_ONE_PROCESS),
-    "distributed.elastic.multiprocessing": Part(_ONE_PROCESS, classes="DefaultLogsSpecs Std"),
+    "distributed.elastic.multiprocessing": Part(
+        _ONE_PROCESS, classes="DefaultLogsSpecs", enums={"Std": "NONE OUT ERR ALL"}
+    ),
     "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, keeps="record", errors="ChildFailedError"),
     "distributed.rpc": Part(
         _ONE_PROCESS,
         no="is_available",
-        functions="init_rpc shutdown rpc_sync rpc_async remote",
-        classes="RRef TensorPipeRpcBackendOptions",
+        functions="init_rpc shutdown rpc_sync rpc_async remote get_worker_info",
+        classes="RRef TensorPipeRpcBackendOptions RpcBackendOptions WorkerInfo PyRRef",
+        enums={"BackendType": "UNDEFINED TENSORPIPE"},
     ),
     "distributed.rpc.api": Part(
-        _ONE_PROCESS, keeps="_require_initialized", functions="init_rpc shutdown rpc_sync rpc_async remote"
+        _ONE_PROCESS,
+        keeps="_require_initialized",
+        functions="init_rpc shutdown rpc_sync rpc_async remote _barrier",
+        values={"UNSET_RPC_TIMEOUT": -1.0},
     ),
-    "distributed.autograd": Part(_ONE_PROCESS, classes="context"),
+    "distributed.autograd": Part(
+        _ONE_PROCESS, no="is_available", classes="context DistAutogradContext", functions="backward get_gradients"
+    ),
     "distributed.optim": Part(
         _ONE_PROCESS, classes="ZeroRedundancyOptimizer PostLocalSGDOptimizer DistributedOptimizer"
     ),
@@ -455,6 +498,15 @@ PARTS = {
                 "distribute_module",
             )
         },
+    ),
+    "distributed._tensor.device_mesh": Part(
+        _ONE_PROCESS, here=_from("distributed.device_mesh", "DeviceMesh init_device_mesh")
+    ),
+    "distributed._tensor.placement_types": Part(
+        _ONE_PROCESS, here=_from("distributed.tensor", "Shard Replicate Partial Placement")
+    ),
+    "distributed._tensor.experimental": Part(
+        _ONE_PROCESS, here=_from("distributed.tensor.experimental", "local_map context_parallel implicit_replication")
     ),
     "distributed._composable": Part(
         _ONE_PROCESS, functions="replicate checkpoint", here={"fully_shard": "distributed.fsdp.fully_shard"}
@@ -518,6 +570,10 @@ PARTS = {
         "current_flash_attention_impl restore_flash_attention_impl",
     ),
     "utils._mode_utils": Part("", here={"no_dispatch": "autograd.dispatching.Disabled"}),
+    "quantization.observer": Part(
+        _QUANTIZED, here=_from("ao.quantization", "HistogramObserver MinMaxObserver PerChannelMinMaxObserver")
+    ),
+    "quantization.qconfig": Part(_QUANTIZED, here=_from("ao.quantization", "QConfig")),
     "nn.intrinsic": Part(_QUANTIZED),
     "nn.quantized": Part(
         _QUANTIZED,
@@ -547,14 +603,15 @@ PARTS = {
     "functional": Part("", here={name: name for name in _FUNCTIONAL.split()}),
     "jit": Part(
         _SCRIPT,
-        keeps="_overload _overload_method interface script_if_tracing export_opnames _script_if_tracing",
+        keeps="_overload _overload_method interface script_if_tracing export_opnames _script_if_tracing script_method",
         nothing="set_fusion_strategy enable_onednn_fusion",
         no="onednn_fusion_enabled",
         blocks="fuser optimized_execution strict_fusion",
         classes="ScriptModule ScriptFunction RecursiveScriptModule TracedModule TopLevelTracedModule "
         "CompilationUnit Future",
-        errors="Error TracerWarning TracingCheckError",
-        functions="fork wait trace_module jit_module_from_flatbuffer",
+        errors="Error TracingCheckError",
+        warnings="TracerWarning",
+        functions="fork wait trace_module jit_module_from_flatbuffer _get_trace_graph",
     ),
     "jit._script": Part(_SCRIPT, classes="ScriptModule RecursiveScriptModule"),
     "jit._trace": Part(_SCRIPT, classes="TopLevelTracedModule TracedModule", here={"is_tracing": "jit.is_tracing"}),
@@ -578,7 +635,8 @@ PARTS = {
         _NO_DEVICE,
         no="is_available",
         nothing="synchronize empty_cache manual_seed seed",
-        functions="get_rng_state set_rng_state current_allocated_memory driver_allocated_memory recommended_max_memory",
+        functions="get_rng_state set_rng_state current_allocated_memory driver_allocated_memory recommended_max_memory "
+        "set_per_process_memory_fraction",
         values={"device_count": lambda: 0},
     ),
     "xpu": Part(
@@ -589,6 +647,7 @@ PARTS = {
         "set_rng_state get_rng_state_all set_rng_state_all set_device current_stream mem_get_info stream device",
         values={
             "device_count": lambda: 0,
+            "memory_stats": lambda device=None: {},
             "memory_allocated": lambda device=None: 0,
             "max_memory_allocated": lambda device=None: 0,
             "memory_reserved": lambda device=None: 0,
@@ -629,7 +688,11 @@ PARTS = {
             "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
             "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
         },
-        here=_from("overrides", "has_torch_function handle_torch_function"),
+        here={
+            **_from("overrides", "has_torch_function handle_torch_function"),
+            **_from("nn.functional.attention", "_mha_shape_check _canonical_mask _none_or_dtype"),
+            "_Reduction": "nn._reduction",
+        },
     ),
     "compiler": Part(
         _TRACED,
@@ -642,6 +705,7 @@ PARTS = {
         values={"get_default_backend": lambda: "inductor"},
     ),
     "monitor": Part(_INTERNAL),
+    "classes": Part(_INTERNAL, functions="load_library"),
     "vision.ops": Part(
         _VISION,
         functions="ps_roi_align ps_roi_pool drop_block2d drop_block3d",
@@ -653,6 +717,19 @@ PARTS = {
         classes="BuildExtension CppExtension CUDAExtension",
         values={"CUDA_HOME": None, "ROCM_HOME": None},
     ),
+    "utils._contextlib": Part(_INTERNAL, here={"_DecoratorContextManager": "autograd.mode._Switch"}),
+    "utils.deterministic": Part(_INTERNAL, values={"fill_uninitialized_memory": False}),
+    "nn.utils._named_member_accessor": Part(_INTERNAL, here={"swap_tensor": "nn.utils.stateless._swap_tensor"}),
+    "nn.utils._per_sample_grad": Part(
+        "gradients of single examples come from torch.func.vmap and grad", functions="call_for_per_sample_grads"
+    ),
+    "backends.quantized": Part(
+        _QUANTIZED, values={"engine": "x86", "supported_engines": ["qnnpack", "onednn", "x86", "fbgemm"]}
+    ),
+    "backends.nnpack": Part(_INTERNAL, no="is_available", values={"set_flags": lambda _enabled: (False,)}),
+    "backends.xnnpack": Part(_INTERNAL, values={"enabled": False}),
+    # Nothing is pinned: XLA copies from any memory.
+    "utils.data._utils.pin_memory": Part("", values={"pin_memory": lambda data, device=None: data}),
     "utils._triton": Part(_NO_DEVICE, no="has_triton has_triton_package"),
     "utils._cxx_pytree": Part(_INTERNAL),
     "utils._stats": Part(_INTERNAL),

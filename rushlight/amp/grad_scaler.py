@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import warnings
 from collections.abc import Iterable
@@ -14,7 +15,13 @@ from ..ops import PUBLIC
 from ..tensor import Tensor
 from .autocast_mode import _gpu_is_there
 
-__all__ = ["GradScaler"]
+__all__ = ["GradScaler", "OptState"]
+
+
+class OptState(enum.Enum):
+    """What was done with an optimizer's gradients since the last update."""
+
+    READY, UNSCALED, STEPPED = 0, 1, 2
 
 
 class GradScaler:
@@ -75,13 +82,13 @@ class GradScaler:
             return
         self._check("unscale_")
         per = self._per(optimizer)
-        if per.stepped:
+        if per.stage is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        if per.unscaled:
+        if per.stage is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         with no_grad():
             found = [self._divide(p._grad) for g in optimizer.param_groups for p in g["params"] if p._grad is not None]
-        per.unscaled, per.found_inf = True, any(found) if found else None
+        per.stage, per.found_inf = OptState.UNSCALED, any(found) if found else None
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step()``, unless a gradient is inf or nan."""
@@ -91,14 +98,14 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._check("step")
         per = self._per(optimizer)
-        if per.stepped:
+        if per.stage is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if not per.unscaled:
+        if per.stage is OptState.READY:
             self.unscale_(optimizer)
         if per.found_inf is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if per.found_inf else optimizer.step(*args, **kwargs)
-        per.stepped = True
+        per.stage = OptState.STEPPED
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
@@ -198,8 +205,7 @@ class GradScaler:
 class _PerOptimizer:
     """What happened to one optimizer since the last update."""
 
-    __slots__ = ("found_inf", "stepped", "unscaled")
+    __slots__ = ("found_inf", "stage")
 
     def __init__(self) -> None:
-        self.unscaled = self.stepped = False
-        self.found_inf = None
+        self.stage, self.found_inf = OptState.READY, None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 
 from ..config import epoch
 from ..engine import batched_engine, namespace_of
@@ -18,6 +19,7 @@ from .mode import state
 from .tape import Node
 
 _depths = itertools.count(1)
+LEVELS: weakref.WeakValueDictionary[int, Vmap] = weakref.WeakValueDictionary()  # by depth
 
 
 class Vmap(mode.Mapping):
@@ -27,6 +29,7 @@ class Vmap(mode.Mapping):
         self.size, self.randomness = size, randomness
         self.depth = next(_depths)  # where two levels meet in one array, the younger lies on top
         self._captured: dict = {}
+        LEVELS[self.depth] = self
 
     def __call__(self, call, args, static):
         if any(isinstance(a, Tensor) and self.concerns(a) for a in args):

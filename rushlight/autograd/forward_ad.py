@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..compat import missing as _missing
 from ..tensor import Tensor
 from . import mode
 from .mode import state
@@ -113,3 +114,11 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
 
 def _current() -> DualLevel | None:
     return next((handler for handler in reversed(state.interceptors) if isinstance(handler, DualLevel)), None)
+
+
+def _find(name: str):
+    """PyTorch counts levels from 0, and says -1 outside of one."""
+    return None if name != "_current_level" else -1 if _current() is None else 0
+
+
+__getattr__ = _missing(__name__, _find)

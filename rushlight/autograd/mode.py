@@ -274,6 +274,11 @@ def intercepting(handler):
     return pushed("interceptors", handler)
 
 
+def backward_number() -> int:
+    """A number that tells the backward pass this thread is in from others; -1 outside of one."""
+    return -1 if state.running is None else id(state.running)
+
+
 def stop_intercepting(handler) -> None:
     """Take ``handler`` off the thread's stack, wherever in it it is."""
     global active

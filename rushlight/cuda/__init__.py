@@ -356,4 +356,13 @@ def _generator():
     return default_generator
 
 
-__getattr__ = _missing(__name__)
+def _find(name: str):
+    """PyTorch's flag that a device was used, and the old constructors of tensors there."""
+    if name.endswith("Tensor"):
+        from ..ops.creation import CUDA_TYPES
+
+        return CUDA_TYPES.get(name)
+    return is_initialized() if name == "_initialized" else None
+
+
+__getattr__ = _missing(__name__, _find)

@@ -62,7 +62,7 @@ def is_dependent(constraint) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-class _Independent(Constraint):
+class _IndependentConstraint(Constraint):
     """Holds if ``base`` holds in all of the rightmost dimensions."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims: int):
@@ -262,7 +262,7 @@ class _Stack(Constraint):
 
 
 dependent, dependent_property = _Dependent(), _DependentProperty
-independent, cat, stack = _Independent, _Cat, _Stack
+independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 real, boolean, one_hot, simplex = _Real(), _Boolean(), _OneHot(), _Simplex()
 real_vector = independent(real, 1)
 greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan

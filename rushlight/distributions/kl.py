@@ -39,7 +39,7 @@ def __dir__():
     return __all__
 
 
-_RULES: dict[tuple[type, type], Callable] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable] = {}
 
 
 def register_kl(type_p, type_q):
@@ -51,7 +51,7 @@ def register_kl(type_p, type_q):
         raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
 
     def register(function):
-        _RULES[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         return function
 
     return register
@@ -64,7 +64,7 @@ def kl_divergence(p: Distribution, q: Distribution):
     >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
     tensor(0.5000)
     """
-    fitting = [(pair, rule) for pair, rule in _RULES.items() if isinstance(p, pair[0]) and isinstance(q, pair[1])]
+    fitting = [(pair, rule) for pair, rule in _KL_REGISTRY.items() if isinstance(p, pair[0]) and isinstance(q, pair[1])]
     if not fitting:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"

@@ -106,10 +106,10 @@ def _factor(name: str, matrix):
     """The Cholesky factor of the covariance, from any of the three matrices."""
     if name == "scale_tril":
         return matrix
-    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_tril(matrix)
+    return torch.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
 
-def _precision_to_tril(precision):
+def _precision_to_scale_tril(precision):
     """The Cholesky factor of a matrix's inverse, without inverting the matrix."""
     flipped = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
     inverse = torch.flip(flipped, (-2, -1)).mT

@@ -6,6 +6,7 @@ import math
 import operator
 import weakref
 from functools import reduce
+from typing import Any
 
 import rushlight as torch
 from rushlight.nn.functional import logsigmoid, pad, softplus
@@ -42,22 +43,22 @@ class Transform:
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
-        self._cache_size, self._last = cache_size, (None, None)
-        self._other = None  # a weak reference to the inverse, so that there is one as long as somebody has it
+        self._cache_size, self._cached_x_y = cache_size, (None, None)
+        self._inv: Any = None  # a weak reference to the inverse, so that there is one as long as somebody has it
 
     @property
     def inv(self):
-        found = None if self._other is None else self._other()
+        found = None if self._inv is None else self._inv()
         if found is None:
             found = self._inverted()
-            self._other = weakref.ref(found)
+            self._inv = weakref.ref(found)
         return found
 
     def _inverted(self):
         return _InverseTransform(self)
 
     def __getstate__(self):
-        return {**self.__dict__, "_other": None}
+        return {**self.__dict__, "_inv": None}
 
     @property
     def sign(self):
@@ -68,22 +69,22 @@ class Transform:
         if self._cache_size == cache_size:
             return self
         new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__, _cache_size=cache_size, _last=(None, None), _other=None)
+        new.__dict__.update(self.__dict__, _cache_size=cache_size, _cached_x_y=(None, None), _inv=None)
         return new
 
     def __call__(self, x):
-        if x is self._last[0]:
-            return self._last[1]
+        if x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         return self._remember(x, self._call(x))[1]
 
     def _inv_call(self, y):
-        if y is self._last[1]:
-            return self._last[0]
+        if y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         return self._remember(self._inverse(y), y)[0]
 
     def _remember(self, x, y):
         if self._cache_size:
-            self._last = x, y
+            self._cached_x_y = x, y
         return x, y
 
     def _call(self, x):
@@ -114,6 +115,9 @@ class _InverseTransform(Transform):
     def __init__(self, transform: Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
+
+    def __getstate__(self):
+        return self.__dict__  # with the other: it is no weak reference here
 
     bijective = property(lambda self: self._inv.bijective)
     domain = property(lambda self: self._inv.codomain)
@@ -186,7 +190,7 @@ class ComposeTransform(Transform):
 
     def _inverted(self):
         made = ComposeTransform([part.inv for part in reversed(self.parts)], self._cache_size)
-        made._other = weakref.ref(self)
+        made._inv = weakref.ref(self)
         return made
 
     def with_cache(self, cache_size: int = 1):
@@ -369,8 +373,7 @@ class SigmoidTransform(_Growing):
     domain, codomain = constraints.real, constraints.unit_interval
 
     def _call(self, x):
-        info = torch.finfo(x.dtype)
-        return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         info = torch.finfo(y.dtype)
@@ -743,6 +746,11 @@ def _replaced_end(shape, old, new):
     if tuple(shape[start:]) != tuple(old):
         raise ValueError(f"Shape mismatch: expected {shape[start:]} but got {old}")
     return torch.Size((*shape[:start], *new))
+
+
+def _clipped_sigmoid(x):
+    info = torch.finfo(x.dtype)
+    return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
 
 
 def _equal(a, b) -> bool:

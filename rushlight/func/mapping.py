@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from ..autograd import mode, views
-from ..autograd.batching import Vmap
+from ..autograd.batching import LEVELS, Vmap
 from ..engine import batched_engine
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 
 __all__ = ["sliced", "vmap"]
 
@@ -25,7 +25,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    name = getattr(func, "__name__", repr(func))
+    name = _get_name(func)
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
@@ -52,14 +52,19 @@ def sliced() -> dict:
 def _run(func, args, kwargs, mapped, size, out_dims, randomness, name):
     level = Vmap(size, randomness)
     with mode.intercepting(level), mode.transforming(level):
-        entered = [t if dim is None else level.enter(t, dim) for t, dim in mapped]
+        entered = [t if dim is None else _entered(t, dim, level) for t, dim in mapped]
         result = func(*_rebuild(args, iter(entered)), **kwargs)
     level.close()
     for (t, dim), inner in zip(mapped, entered):
-        if dim is not None and inner._storage is not None and inner._storage.version:
+        if dim is not None and isinstance(t, Tensor) and inner._storage is not None and inner._storage.version:
             views.check_writable(t)
             views.assign(t, level.leave(inner, dim))
     return _left(result, out_dims, level, name, (out_dims, result))
+
+
+def _entered(t, dim, level):
+    """What each example sees; collections of tensors, as tensordict's, know themselves what that is."""
+    return level.enter(t, dim) if isinstance(t, Tensor) else t._add_batch_dim(in_dim=dim, vmap_level=level.depth)
 
 
 def _left(result, dims, level, name, whole):
@@ -72,6 +77,8 @@ def _left(result, dims, level, name, whole):
         if isinstance(dims, (tuple, list)) and len(dims) == 1:
             dims = dims[0]
         return level.leave(result, _checked_out_dim(result, dims, name))
+    if hasattr(result, "_maybe_remove_batch_dim"):
+        return result._maybe_remove_batch_dim(name, vmap_level=level.depth, batch_size=level.size, out_dim=dims)
     if isinstance(result, dict):
         named = dims if isinstance(dims, dict) else dict.fromkeys(result, dims)
         return {k: _left(v, named[k], level, name, whole) for k, v in result.items()}
@@ -117,7 +124,7 @@ def _mapped(args, in_dims, call, name):
             raise ValueError(
                 f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
-        if dim is not None and not isinstance(leaf, Tensor):
+        if dim is not None and not (isinstance(leaf, Tensor) or hasattr(leaf, "_add_batch_dim")):
             raise ValueError(
                 f"{call}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
@@ -207,3 +214,31 @@ def _rebuild(tree, values):
         parts = [_rebuild(v, values) for v in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return next(values)
+
+
+# -- what collections of tensors call, by PyTorch's names: a level goes by its number --------------------------------
+
+
+def _add_batch_dim(t: Tensor, dim: int, level: int) -> Tensor:
+    return LEVELS[level].enter(t, dim)
+
+
+def _remove_batch_dim(t: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    return LEVELS[level].leave(t, out_dim)
+
+
+def _maybe_remove_batch_dim(name: str, t, level: int, batch_size: int, out_dim):
+    return _left(t, out_dim, LEVELS[level], name, (out_dim, t))
+
+
+def _get_name(func) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def is_batchedtensor(t: Tensor) -> bool:
+    return t._array.__class__ is batched_engine().Batched
+
+
+def get_unwrapped(t: Tensor) -> Tensor:
+    """The tensor below: with all examples of the innermost level in it."""
+    return wrap(t._array.inner) if is_batchedtensor(t) else t

@@ -17,6 +17,7 @@ __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
 _PACKAGE = __name__.split(".")[0]
 BASE_TYPES = (str, int, float, bool, complex, type(None), type(...), range)
+Argument = Any  # what a node's arguments may be: numbers, texts, nodes, and lists, tuples, dicts and slices of them
 _side_effects: set = set()
 
 

@@ -29,7 +29,7 @@ def __dir__():
 _new = object.__new__
 
 
-class _ParameterType(type):
+class _ParameterMeta(type):
     """Makes ``isinstance(t, Parameter)`` true for tensors of other classes that ``Parameter(…)`` marked."""
 
     def __instancecheck__(cls, instance) -> bool:
@@ -38,7 +38,7 @@ class _ParameterType(type):
         return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
-class Parameter(Tensor, metaclass=_ParameterType):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is a module's parameter: it needs gradients, and ``module.parameters()`` yields it.
 
     >>> nn.Parameter(rushlight.ones(2))

@@ -224,9 +224,9 @@ _CLONE_AS_TO = variant(xp_.clone, "ToCopyBackward0")
 @public(out=False)
 def clone(input, *, memory_format=preserve_format):
     """A copy that gradients flow through."""
-    _check_format(memory_format)
-    if memory_format is preserve_format:
+    if memory_format is None or memory_format is preserve_format:
         return xp_.clone(input)
+    _check_format(memory_format)
     return _lay_out(input, memory_order(memory_format, input.ndim))
 
 

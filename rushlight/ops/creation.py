@@ -243,16 +243,17 @@ class _Fixed:
 class tensortype:
     """``FloatTensor`` and its kin: constructors of one dtype that ``isinstance`` understands."""
 
-    def __init__(self, dtype):
-        self.dtype = dtype
+    def __init__(self, dtype, device="cpu"):
+        self.dtype, self.device = dtype, device
         self.__name__ = self.__qualname__ = dtype.char
-        self.__module__ = "torch"
+        self.__module__ = "torch" if device == "cpu" else f"torch.{device}"
 
     def __call__(self, *args, **kwargs):
+        kwargs.setdefault("device", None if self.device == "cpu" else self.device)
         return legacy_tensor(*args, dtype=_Fixed(self.dtype), **kwargs)
 
     def __instancecheck__(self, value) -> bool:
-        return isinstance(value, Tensor) and value.dtype is self.dtype and value.device.type == "cpu"
+        return isinstance(value, Tensor) and value.dtype is self.dtype and value.device.type == self.device
 
     def __or__(self, other):
         return typing.Union[self, other]  # noqa: UP007 (this is what `|` of an annotation calls)
@@ -261,10 +262,11 @@ class tensortype:
         return typing.Union[other, self]  # noqa: UP007
 
     def __repr__(self) -> str:
-        return f"<class 'torch.{self.__name__}'>"
+        return f"<class '{self.__module__}.{self.__name__}'>"
 
 
 TYPES = {d.char: tensortype(d) for d in dtypes.ALL if d.char[:4] not in ("UInt", "Comp") and d.char[:6] != "Float8"}
+CUDA_TYPES = {name: tensortype(kind.dtype, "cuda") for name, kind in TYPES.items()}
 PUBLIC.update(TYPES)
 
 

@@ -58,6 +58,20 @@ _TOO_EARLY = (
 )
 
 
+class _enable_get_lr_call:
+    """A block in which a scheduler's ``get_lr`` may be called without a warning."""
+
+    def __init__(self, scheduler):
+        self.scheduler = scheduler
+
+    def __enter__(self):
+        self.scheduler._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *_):
+        self.scheduler._get_lr_called_within_step = False
+
+
 class LRScheduler:
     """The base: counts epochs, asks ``get_lr`` for the rates and writes them into the optimizer's groups."""
 
@@ -113,16 +127,13 @@ class LRScheduler:
         self._update(epoch)
 
     def _update(self, epoch=None) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
             else:
                 self.last_epoch = epoch
                 rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             _set(group, "lr", rate)
         self._last_lr = _rates(self.optimizer)

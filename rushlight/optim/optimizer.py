@@ -7,7 +7,7 @@ import functools
 import itertools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
+
+
+# Other people's optimizers annotate with these.
+ParamsT = Iterable[Any]
+StateDict = dict[str, Any]
 
 
 class _Required:

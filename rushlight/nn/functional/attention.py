@@ -206,7 +206,7 @@ def multi_head_attention_forward(
     is_causal=False,
 ):
     """(output, weights or None) of attention with several heads, on (length, batch, features) or (length, features)."""
-    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (t.unsqueeze(1) for t in _once(query, key, value))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
@@ -313,8 +313,14 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     return PUBLIC["zeros_like"](mask, dtype=target_type).masked_fill(mask, -math.inf)
 
 
+def _none_or_dtype(input):
+    if input is None or isinstance(input, Tensor):
+        return None if input is None else input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
 def _float_masks(key_padding_mask, attn_mask, dtype):
-    other = None if attn_mask is None else attn_mask.dtype
+    other = _none_or_dtype(attn_mask)
     padding = _canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", dtype)
     return padding, _canonical_mask(attn_mask, "attn_mask", None, "", dtype, check_other=False)
 
@@ -352,7 +358,7 @@ def _static(t, name, heads, width):
     return t
 
 
-def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads) -> bool:
+def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads) -> bool:
     """Raise PyTorch's error if the numbers of dimensions do not go together; whether there is a batch."""
     dims = query.dim()
     if dims not in (2, 3):

@@ -27,6 +27,13 @@ def vector_to_parameters(vec: Tensor, parameters) -> None:
         place += p.numel()
 
 
+def parts_of_vector(vec: Tensor, tensors) -> tuple[Tensor, ...]:
+    """Views of ``vec``, each its part with the shape of one of ``tensors``."""
+    tensors = list(tensors)
+    parts = vec.split([t.numel() for t in tensors])
+    return tuple(part.view_as(t) for part, t in zip(parts, tensors))
+
+
 def _check_devices(parameters) -> None:
     if len({p.device for p in parameters}) > 1:
         raise TypeError("Found two parameters on different devices, this is currently not supported.")

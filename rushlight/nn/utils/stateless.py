@@ -6,6 +6,8 @@ import contextlib
 import warnings
 
 from ...config import epoch
+from ...tensor import Tensor
+from ..module import Module
 
 __all__ = ["functional_call"]
 
@@ -66,6 +68,32 @@ def _place(module, name: str) -> tuple[dict, str]:
         if key in table:
             return table, key
     return owner.__dict__, key
+
+
+def _swap_tensor(module, name: str, tensor, allow_missing: bool = False):
+    """Put ``tensor`` in a module's place of that name, parameter or not, and give back what was there."""
+    if not isinstance(module, Module):
+        raise TypeError(f"{module} is not an instance of torch.nn.Module")
+    if not (tensor is _ABSENT or tensor is None or isinstance(tensor, Tensor)):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    if "." in name:
+        raise KeyError('tensor name can\'t contain "."')
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    table, key = _place(module, name)
+    before = table.get(key, _ABSENT)
+    if before is _ABSENT:
+        before = getattr(module, name, _ABSENT)
+        if before is _ABSENT and not allow_missing:
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    if not (before is _ABSENT or before is None or isinstance(before, Tensor)):
+        raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
+    if tensor is _ABSENT:
+        del table[key]
+    else:
+        table[key] = tensor
+    epoch.value += 1
+    return before
 
 
 def _with_tied(module, given: dict) -> dict:

@@ -11,7 +11,7 @@ import os
 import signal
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection as connections
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +25,7 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, dr
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+_collate_fn_t = Callable[[list], Any]
 _CHECK_EVERY = 5.0  # seconds after which a silent worker is looked at
 _JOIN = 5.0  # seconds that a worker has to end by itself
 
@@ -147,11 +148,6 @@ class DataLoader(Generic[T_co]):
             return _InfiniteConstantSampler()
         return RandomSampler(self.dataset, generator=generator) if shuffle else SequentialSampler(self.dataset)
 
-    def _make_fetcher(self):
-        """A function that makes a fetcher, to be called where the samples are loaded."""
-        kind = IterableFetcher if self._dataset_kind == _DatasetKind.Iterable else MapFetcher
-        return functools.partial(kind, self.dataset, self._auto_collation, self.collate_fn, self.drop_last)
-
     def check_worker_number_rationality(self) -> None:
         """Warn about more workers than the machine has processors."""
         try:
@@ -178,6 +174,13 @@ class _InfiniteConstantSampler(Sampler):
 # -- iterators -------------------------------------------------------------------------------------------------------
 
 
+def _fetcher_of(loader):
+    """A function that makes a fetcher, to be called where the samples are loaded."""
+    # Other people's loaders, as fastai's, need only have a loader's attributes.
+    kind = IterableFetcher if loader._dataset_kind == _DatasetKind.Iterable else MapFetcher
+    return functools.partial(kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+
+
 class _BaseDataLoaderIter:
     """One pass over a loader: what both kinds share."""
 
@@ -194,10 +197,10 @@ class _BaseDataLoaderIter:
 
     def _begin(self, loader: DataLoader) -> None:
         self._loader_length = functools.partial(len, loader._index_sampler)
-        self._indices = iter(loader._index_sampler)
+        self._sampler_iter = iter(loader._index_sampler)
         self._stream_length = loader._IterableDataset_len_called
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
-        self._yielded = 0
+        self._num_yielded = 0
 
     def __iter__(self):
         return self
@@ -211,15 +214,15 @@ class _BaseDataLoaderIter:
             batch = mode.state.profile.range(name, self._next)
         else:
             batch = self._next()
-        self._yielded += 1
-        if self._stream_length is not None and self._yielded > self._stream_length:
+        self._num_yielded += 1
+        if self._stream_length is not None and self._num_yielded > self._stream_length:
             self._warn_length()
         return batch
 
     def _warn_length(self) -> None:
         text = (
             f"Length of IterableDataset {self._dataset} was reported to be {self._stream_length}(when accessing "
-            f"len(dataloader)), but {self._yielded} samples have been fetched. "
+            f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
         )
         if self._num_workers:
             text += (
@@ -235,10 +238,10 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
-        self._fetch = loader._make_fetcher()().fetch
+        self._fetch = _fetcher_of(loader)().fetch
 
     def _next(self):
-        return self._fetch(next(self._indices))
+        return self._fetch(next(self._sampler_iter))
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
@@ -277,7 +280,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _ask(self) -> None:
         """Send the next indices to the worker whose turn it is."""
         try:
-            indices = next(self._indices)
+            indices = next(self._sampler_iter)
         except StopIteration:
             return
         free = self._live if self._in_order else {w for w in self._live if self._asked_of(w) < self._most_asked}
@@ -380,7 +383,7 @@ def _start_workers(loader: DataLoader, base_seed: int) -> list[_Worker]:
     workers: list[_Worker] = []
     try:
         for i in range(loader.num_workers):
-            arguments = (loader._make_fetcher(), loader.dataset, base_seed, i, loader.num_workers)
+            arguments = (_fetcher_of(loader), loader.dataset, base_seed, i, loader.num_workers)
             with _signals_later() as mask:
                 ours, theirs = context.Pipe()
                 inherited = [ours, *(worker.connection for worker in workers)] if forked else []
