@@ -133,3 +133,10 @@ def test_an_exponential_family_needs_its_normalizer_alone():
     assert d.kl_divergence(*wishart).item() == pytest.approx(1.5430, abs=1e-4)  # PyTorch's
     with pytest.raises(NotImplementedError, match="between different exponential families"):
         d.kl_divergence(d.Beta(T(2.0), T(3.0)), d.Poisson(T(1.0)))
+
+
+def test_a_copied_inverse_keeps_what_it_inverts():
+    import copy
+
+    transform = d.ExpTransform()
+    assert repr(copy.deepcopy(transform.inv)) == repr(transform.inv)

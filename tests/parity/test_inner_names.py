@@ -1,6 +1,5 @@
 """PyTorch's inner names that packages call, beside PyTorch."""
 
-import copy
 import importlib
 import warnings
 
@@ -133,8 +132,7 @@ def inverses_of_other_peoples_transforms(m):
     y = t(m.ones(2))
     before = t._inv
     back = t.inv
-    again = copy.deepcopy(part(m, "distributions").ExpTransform().inv)
-    return [before, repr(again), t._inv is None, back is t.inv, back(y).tolist(), [v.tolist() for v in t._cached_x_y]]
+    return [before, t._inv is None, back is t.inv, back(y).tolist(), [v.tolist() for v in t._cached_x_y]]
 
 
 def registry_of_divergences(m):
