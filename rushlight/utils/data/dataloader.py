@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection as connections
 from typing import Any, Generic, TypeVar
 
-from ... import accelerator
 from ...autograd import mode
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
@@ -181,16 +180,20 @@ def _fetcher_of(loader):
     return functools.partial(kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
 
+def _check_pinning() -> None:
+    from ...accelerator import is_available
+
+    if not is_available():
+        start = "'pin_memory' argument is set as true but no accelerator is found"
+        warnings.warn(f"{start}, then device pinned memory won't be used.", stacklevel=4)
+
+
 class _BaseDataLoaderIter:
     """One pass over a loader: what both kinds share."""
 
     def __init__(self, loader: DataLoader) -> None:
-        if loader.pin_memory and not accelerator.is_available():
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-                "used.",
-                stacklevel=3,
-            )
+        if loader.pin_memory:
+            _check_pinning()
         self._begin(loader)
         # PyTorch draws the workers' seed first, even without workers, so the shuffling after it is the same.
         self._base_seed = draw_seed(loader.generator)
