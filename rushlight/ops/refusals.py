@@ -31,9 +31,7 @@ _ROUNDED = ("Tensor other, *, str rounding_mode", "Number other, *, str rounding
 _SEVERAL = {
     **dict.fromkeys(_BINARY.split(), ("Tensor other", "Number other")),
     **dict.fromkeys(("pow", "float_power"), ("Tensor exponent", "Number exponent")),
-    **dict.fromkeys(
-        ("clamp", "clip"), ("Tensor min = None, Tensor max = None", "Number min = None, Number max = None")
-    ),
+    **dict.fromkeys(("clamp", "clip"), _BOUNDS),
     "div": ("Tensor other", *_ROUNDED),
     "divide": ("Tensor other", _ROUNDED[0], "Number other", _ROUNDED[1]),
     "subtract": ("Tensor other, *, Number alpha = 1", "Number other, Number alpha = 1"),
