@@ -74,7 +74,8 @@ def explain(name: str, f, args: tuple, kwargs: dict, first: int = 1) -> None:
             kind = known.get(parameter) or _kind(title, parameter)
             if kind is None:
                 return
-            _check(name, parameter, kind, *(args[place : place + 1] or [kwargs[parameter]]), place, place < len(args))
+            by_position = place < len(args)
+            _check(name, parameter, kind, args[place] if by_position else kwargs[parameter], place, by_position)
         elif place < required:
             _refuse_missing(name, [p for p in positional[place:required] if p not in kwargs])
     for wrong in kwargs.keys() - {*positional, *named, "out", "axis", "keepdims"}:

@@ -222,6 +222,7 @@ DOCUMENTED = [
     (r"= (t\d+)\.narrow\(.*\n(.|\n)*\1\.__setitem__\(0, ", "error RuntimeError", "result"),  # and those of a part of it
     (r"no_grad\(\): .*\.(t|squeeze|unsqueeze|transpose)_\(", "", ""),  # a leaf's shape changed where nobody records
     (r"detach_\(\)(.|\n)*\.\w+_\(", "result", "result"),  # a view of what was detached since
+    (r"no_grad\(\): (t\d) = (t\d)[.\[](.|\n)*\2\.detach_\(\)(.|\n)*\1", "result", "result"),  # and made under no_grad
     (r"(?m)^t\d = (t\d)[.\[].*\n(.|\n)*\bt\d = \1\.requires_grad_\(\)$", "result", "result"),  # a view made before that
     (r"zeros\((.|\n)*(@|matmul|linear).*$", "result", "error RuntimeError"),  # no elements, and two dtypes
     (r"\.(sort\(.*\)\[1\]|argmax\(.*\)|argmin\(.*\))$", "result", "result"),  # which of equal elements
