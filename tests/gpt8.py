@@ -135,7 +135,7 @@ def compare_compiled(cut, eager, folder: Path) -> None:
     """A compiled step is one program, and leaves what the step leaves, laid in the same way."""
     losses, *made = trained(cut, compiled=True)
     found = collectives(folder)
-    assert losses == eager[0]
+    np.testing.assert_allclose(losses, eager[0], atol=2e-6, rtol=0)
     for a, b in zip(state_of(*made), state_of(*eager[1:])):
         assert isinstance(a, DTensor) == isinstance(b, DTensor)
         if isinstance(b, DTensor):

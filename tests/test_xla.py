@@ -170,9 +170,12 @@ def test_seeding_gpus_that_are_not_there_leaves_the_cpu_alone():
 def test_older_names_of_amp():
     from rushlight.cuda.amp import GradScaler, autocast
 
-    assert autocast(enabled=False).device == "cuda" and autocast(dtype=torch.bfloat16).fast_dtype is torch.bfloat16
-    assert GradScaler(init_scale=8.0, enabled=False).is_enabled() is False
-    with autocast():
+    with pytest.warns(FutureWarning, match="is deprecated. Please use `torch.amp"):
+        assert autocast(enabled=False).device == "cuda"
+        assert autocast(dtype=torch.bfloat16, enabled=False).fast_dtype is torch.bfloat16
+        assert GradScaler(init_scale=8.0, enabled=False).is_enabled() is False
+        older = autocast(enabled=False)
+    with older:
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32  # a CPU's tensors are not its business
 
 
