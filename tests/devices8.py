@@ -125,8 +125,22 @@ def checkpoints_outlive_a_mesh():
                     assert not isinstance(value, DTensor) or value.placements == model(*other)[name].placements
 
 
+def devices_share_no_memory():
+    mesh = init_device_mesh("cpu", (8,))
+    addresses = lambda t: {s.data.unsafe_buffer_pointer() for s in t._array.physical.addressable_shards}
+    for size in (3, 64, 1000):
+        whole = distribute_tensor(torch.ones(size, size), mesh, [Replicate()])
+        assert len(addresses(whole)) == len(addresses(torch.zeros_like(whole))) == 8
+    for _ in range(20):  # an ordinary tensor may be written as soon as an operator has returned
+        other = torch.ones(size, size)
+        total = whole + other
+        other.zero_()
+        assert all((np.asarray(s.data) == 2).all() for s in total._array.physical.addressable_shards)
+
+
 if __name__ == "__main__":
-    for check in (placements_and_values, one_process_has_all, random_numbers_do_not_depend_on_the_mesh,
-                  a_module_with_uneven_parameters, checkpoints_outlive_a_mesh):  # fmt: skip
+    for check in (devices_share_no_memory, placements_and_values, one_process_has_all,
+                  random_numbers_do_not_depend_on_the_mesh, a_module_with_uneven_parameters,
+                  checkpoints_outlive_a_mesh):  # fmt: skip
         check()
         print(check.__name__, flush=True)

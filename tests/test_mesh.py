@@ -28,7 +28,7 @@ def run(name: str) -> list[str]:
 
 
 def test_eight_devices():
-    assert len(run("devices8.py")) == 5
+    assert len(run("devices8.py")) == 6
 
 
 def test_compiled_functions_over_eight_devices():

@@ -51,7 +51,7 @@ class Group:
                 flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])
             else:
                 flat = jnp.concatenate([jnp.reshape(v, -1) for v in values])
-            self._buffers[dtype] = jax.device_put(flat, self.place)
+            self._buffers[dtype] = _put(flat, self.place)
         self._arrays = [_own(t, self.place) for t in large]
         for t, start in small:
             self._admit(t, Resident(self, start=start))
@@ -246,7 +246,7 @@ def current(t: Tensor, place):
     if array.__class__ is SPREAD.array:
         return array.physical
     # device_put may keep NumPy's memory, which eager code goes on writing to: hand over a copy.
-    return jax.device_put(np.array(array) if array.__class__ is np.ndarray else array, place)
+    return _put(np.array(array) if array.__class__ is np.ndarray else array, place)
 
 
 def _own(t: Tensor, place):
@@ -256,10 +256,10 @@ def _own(t: Tensor, place):
         # A value that was with another program is that program's too, until the tensor leaves it.
         if t._view.__class__ is not Resident:
             return value
-        return jnp.copy(value) if _lies_at(value, place) else jax.device_put(np.asarray(value), place)
+        return jnp.copy(value) if _lies_at(value, place) else _put(np.array(value), place)
     t._come_home()
     t._array = computed(t._array)
-    return t._array.physical if t._array.__class__ is SPREAD.array else jax.device_put(t._array, place)
+    return t._array.physical if t._array.__class__ is SPREAD.array else _put(t._array, place)
 
 
 def own_buffer(t: Tensor, place):
@@ -277,7 +277,7 @@ def own_buffer(t: Tensor, place):
         return kept
     value = current(t, place)
     if not _lies_at(value, place):
-        value = jax.device_put(value, place)
+        value = _put(value, place)
     end_residence(t)
     if t._array.__class__ is not np.ndarray:
         t._array = value
@@ -288,6 +288,15 @@ def own_buffer(t: Tensor, place):
     t._view = Resident(array=value)
     t._view.seen = t._storage.version
     return value
+
+
+def _put(array, place):
+    """An array where programs of ``place``, a device or a sharding, take it."""
+    if isinstance(place, jax.Device):
+        return jax.device_put(array, place)
+    from ..engine.spread.array import spread_out
+
+    return spread_out(np.asarray(array), place)
 
 
 def _lies_at(array, place) -> bool:

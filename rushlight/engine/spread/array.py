@@ -20,6 +20,18 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..operators import Operators
 
 
+def spread_out(values: np.ndarray, sharding):
+    """NumPy's values on the devices of ``sharding``: each has memory of its own.
+
+    JAX would have them share the memory that it is given, also with whoever gave it; and a program that writes into
+    what it was lent would write there while another device reads.
+    """
+    pieces = sharding.addressable_devices_indices_map(values.shape)
+    with jax.ensure_compile_time_eval():  # constants in a trace, too
+        shards = [jax.device_put(np.array(values[index]), device) for device, index in pieces.items()]
+    return jax.make_array_from_single_device_arrays(values.shape, sharding, shards, dtype=values.dtype)
+
+
 class Spread(Operators):
     """An array over the devices of ``mesh`` (which has a ``grid``, JAX's mesh), laid as ``how`` says."""
 

@@ -36,6 +36,7 @@ from .array import (
     padded_shape,
     physical_of,
     sharding_of,
+    spread_out,
     whole,
 )
 
@@ -106,7 +107,8 @@ class _Program:
             self.run = jax.jit(pad, keep_unused=True, out_shardings=laid, compiler_options=options)
 
     def __call__(self, mesh, arrays, numbers):
-        physical = [a.physical if a.__class__ is Spread else np.asarray(a) for a in arrays]
+        # NumPy's are copied: some device may read them when eager code has begun to write there again.
+        physical = [a.physical if a.__class__ is Spread else np.array(a) for a in arrays]
         made = _ran(self.run, physical, numbers)
         if self.hows is None:
             self.hows = [how_of(x.sharding, self.grid, x.ndim) for x in made]
@@ -344,7 +346,7 @@ def moved(x, sharding):
     """An array of JAX's, on the same devices or with the same values everywhere, laid anew."""
     if isinstance(x.sharding, type(sharding)) and x.sharding.device_set == sharding.device_set:
         return jax.jit(lambda x: x, out_shardings=sharding)(x)
-    return jax.make_array_from_callback(x.shape, sharding, np.asarray(x.addressable_data(0)).__getitem__)
+    return spread_out(np.asarray(x.addressable_data(0)), sharding)
 
 
 def laid_out(values: np.ndarray, how: tuple, mesh) -> Spread:
@@ -353,8 +355,7 @@ def laid_out(values: np.ndarray, how: tuple, mesh) -> Spread:
         return _pinned(physical_of(jnp, values, how, mesh.grid, values.shape), how, mesh, values.shape)
     values = np.asarray(values)
     shape, sharding = values.shape, sharding_of(how, mesh.grid, values.ndim)
-    held = np.array(physical_of(np, values, how, mesh.grid, shape))  # a copy: what was given may be written later
-    return Spread(jax.make_array_from_callback(held.shape, sharding, held.__getitem__), how, mesh, shape)
+    return Spread(spread_out(physical_of(np, values, how, mesh.grid, shape), sharding), how, mesh, shape)
 
 
 def like(values: np.ndarray, array: Spread) -> Spread:
@@ -388,8 +389,7 @@ def full_like(x, fill_value, dtype=None):
 
 @functools.lru_cache(maxsize=4096)
 def _filling(shape, value, dtype, sharding):
-    piece = np.full(sharding.shard_shape(shape), value, dtype)
-    return lambda: jax.make_array_from_callback(shape, sharding, lambda index: piece)
+    return lambda: spread_out(np.broadcast_to(np.array(value, dtype), shape), sharding)
 
 
 def zeros_like(x, dtype=None):
