@@ -17,6 +17,7 @@ from ...native import library
 _BLOCK = 64  # numbers that are added one by one
 _WIDTH = 512  # narrower rows are laid side by side first: a loop over few columns is slow
 _ROW = 4096  # numbers whose sum is left to BLAS
+_SHARED = 32768  # numbers that are worth more than one thread
 FEW = 1024  # so small an array is not worth the trouble
 
 
@@ -86,7 +87,7 @@ def _over(x, axes):
 def _innermost(x, count):
     """The sums over the last ``count`` axes of an array in C order."""
     axes = x.ndim - count
-    if not _serves(x):
+    if x.size < _SHARED or not _serves(x):
         return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
     y = np.empty(x.shape[:axes], x.dtype)
     library.row_sums(x, y, math.prod(x.shape[axes:]))
