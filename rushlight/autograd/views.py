@@ -336,7 +336,7 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
         _check_operands(t, function, args, kwargs)
         raise
     if t._storage is not None:
-        check_apart(t, args)
+        check_apart(t, args if function not in ONE_VALUE else [a for a in args if getattr(a, "ndim", 0)])
     if not state.grad:
         assign(t, _computed(function, t, t, args, kwargs))
         return t

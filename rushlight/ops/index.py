@@ -117,7 +117,8 @@ def setitem(self, index, value):
     elif value._array.ndim or not target._array.ndim:
         value = _without_leading_ones(value, target._array.ndim)
         check_expands(value, target._array.shape)
-        target.copy_(value)
+        same = value._array.shape == target._array.shape
+        target.copy_(value if same else value.expand(target._array.shape))  # expanded, it may be a part of the target
     else:
         target.fill_(value)
 

@@ -217,6 +217,7 @@ DOCUMENTED = [
         "result",
     ),  # nodes keep more
     (r"kron\(.*\)$", "error RuntimeError", "result"),  # of a transposed matrix
+    (r"zeros\(\(0(.|\n)*index_add_\(0, torch.tensor\(\[0\]\)", "", "error RuntimeError"),  # an index into nothing
     (r"kron\(", "result", "backward RuntimeError"),  # of what was written since
     (r"(t\d+)\.__setitem__\(0, \1\)", "error RuntimeError", "result"),  # by strides of sizes of 1
     (r"= (t\d+)\.narrow\(.*\n(.|\n)*\1\.__setitem__\(0, ", "error RuntimeError", "result"),  # and those of a part of it

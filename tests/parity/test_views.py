@@ -294,3 +294,26 @@ def test_joining_errors_are_pytorchs(name):
 def test_xla_engine_is_there():
     assert convert.Converter(xla=True).tensor(X).device.type == "xla"
     assert xla.is_traced(np.zeros(1)) is False
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__setitem__(0, x[0, :1]),
+        lambda x: x.__setitem__(slice(None), x[1:2]),
+        lambda x: x.__setitem__(0, x.as_strided((1,), (1,), 2)),
+        lambda x: x.masked_fill_(x > 2, x[1, 1]),
+        lambda x: x.copy_(x[1:2]),
+        lambda x: x[1:].__setitem__(slice(None), x[:2]),
+    ],
+)
+def test_a_part_of_what_is_written(write):
+    outcomes = []
+    for library in (rushlight, torch):
+        x = library.arange(9.0).reshape(3, 3)
+        try:
+            write(x)
+            outcomes.append(x.tolist())
+        except RuntimeError as error:
+            outcomes.append(str(error)[:80])
+    assert outcomes[0] == outcomes[1]
