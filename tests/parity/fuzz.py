@@ -228,6 +228,7 @@ DOCUMENTED = [
     (r"zeros\((.|\n)*(@|matmul|linear).*$", "result", "error RuntimeError"),  # no elements, and two dtypes
     (r"\.(sort\(.*\)\[1\]|argmax\(.*\)|argmin\(.*\))$", "result", "result"),  # which of equal elements
     (r"bfloat16(.|\n)*layer_norm", "result", "result"),  # PyTorch's statistics are in half precision
+    (r"bfloat16(.|\n)*float16(.|\n)*cosine_similarity", "result", "result"),  # norms, too
     (r"float16(.|\n)*normalize", "result", "result"),  # and what cancels out in gradients
     (r"float16(.|\n)*cross_entropy(.|\n)*(min|max)imum", "result", "result"),  # and losses: which is the smaller
     (r"einsum(.|\n)*detach_\(\)", "error RuntimeError", "result"),  # of what is a view in PyTorch
