@@ -46,12 +46,12 @@ def is_spread(array) -> bool:
 
 def held(array):
     """What JAX has of an array."""
-    return array.physical if array.__class__ is SPREAD.array else array
+    return array.physical if is_spread(array) else array
 
 
 def whole(array):
     """The array of a trace, if it is over a mesh without a word how it lies."""
-    return array.namespace.to_numpy(array) if array.__class__ is SPREAD.array else array
+    return array.namespace.to_numpy(array) if is_spread(array) else array
 
 
 def mesh_of(tensors):

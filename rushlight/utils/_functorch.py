@@ -6,15 +6,8 @@ import copy
 import functools
 import warnings
 
+from .. import func
 from ..func import functional_call, functionalize, stack_module_state
-from ..func import grad as _grad
-from ..func import grad_and_value as _grad_and_value
-from ..func import hessian as _hessian
-from ..func import jacfwd as _jacfwd
-from ..func import jacrev as _jacrev
-from ..func import jvp as _jvp
-from ..func import vjp as _vjp
-from ..func import vmap as _vmap
 from ..nn.module import Module
 from ..version import __version__
 
@@ -121,6 +114,7 @@ def _warn(name: str, instead: str) -> None:
     )
 
 
-grad, grad_and_value, hessian = _deprecated(_grad), _deprecated(_grad_and_value), _deprecated(_hessian)
-jacfwd, jacrev, jvp, vjp = _deprecated(_jacfwd), _deprecated(_jacrev), _deprecated(_jvp), _deprecated(_vjp)
-vmap = _deprecated(_vmap, "torch")
+grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp = map(
+    _deprecated, (func.grad, func.grad_and_value, func.hessian, func.jacfwd, func.jacrev, func.jvp, func.vjp)
+)
+vmap = _deprecated(func.vmap, "torch")

@@ -1,5 +1,5 @@
 import torch
-from harness import main, section
+from harness import main, section, train
 from pytorch_metric_learning import distances, losses, miners, reducers, regularizers
 
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
@@ -7,16 +7,13 @@ LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 
 def trained(loss_function, miner=None, parameters=()):
     torch.manual_seed(0)
-    model, x, found = torch.nn.Linear(6, 4), torch.randn(8, 6), []
-    optimizer = torch.optim.SGD([*model.parameters(), *parameters], lr=0.05)
-    for _ in range(2):
+    model, x = torch.nn.Linear(6, 4), torch.randn(8, 6)
+
+    def loss():
         z = model(x)
-        loss = loss_function(z, LABELS, miner(z, LABELS) if miner else None)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        found.append(loss.item())
-    return found
+        return loss_function(z, LABELS, miner(z, LABELS) if miner else None)
+
+    return train(torch.optim.SGD([*model.parameters(), *parameters], lr=0.05), loss, 2)
 
 
 @section

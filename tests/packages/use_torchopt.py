@@ -1,6 +1,6 @@
 import torch
 import torchopt
-from harness import main, section
+from harness import main, section, train
 
 
 def problem():
@@ -14,12 +14,7 @@ def optimizers():
     found = []
     for kind in (torchopt.Adam, torchopt.AdamW, torchopt.SGD, torchopt.RMSProp, torchopt.Adagrad):
         model, loss_of = problem()
-        optimizer = kind(model.parameters(), lr=1e-2)
-        for _ in range(3):
-            loss = loss_of()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        train(kind(model.parameters(), lr=1e-2), loss_of, 3)
         found.append(loss_of().item())
     return found
 
@@ -55,14 +50,7 @@ def clipped_and_scheduled():
         torchopt.clip.clip_grad_norm(max_norm=0.5),
         torchopt.sgd(lr=torchopt.schedule.linear_schedule(0.1, 0.01, 4, 0), momentum=0.9),
     )
-    optimizer, found = torchopt.Optimizer(model.parameters(), chain), []
-    for _ in range(4):
-        loss = loss_of()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        found.append(loss.item())
-    return found
+    return train(torchopt.Optimizer(model.parameters(), chain), loss_of, 4)
 
 
 @section

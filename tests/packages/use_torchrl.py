@@ -1,5 +1,5 @@
 import torch
-from harness import main, section
+from harness import main, section, train
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
@@ -49,16 +49,13 @@ def advantages():
 def proximal_policy():
     actor, value = policy(), ValueOperator(MLP(3, 1, num_cells=[8]), in_keys=["observation"])
     loss_of, td = ClipPPOLoss(actor, value), steps()
-    optimizer, found = torch.optim.Adam(loss_of.parameters(), lr=3e-3), []
-    for _ in range(3):
+
+    def loss():
         GAE(gamma=0.9, lmbda=0.9, value_network=value)(td)
         losses = loss_of(td)
-        loss = losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        found.append(loss.item())
-    return found
+        return losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
+
+    return train(torch.optim.Adam(loss_of.parameters(), lr=3e-3), loss, 3)
 
 
 @section
