@@ -106,12 +106,15 @@ def solve_ex(A, B, *, left=True, check_errors=False):
 
 
 def _solve_ex(name, A, B, left):
-    check_matrices(name, A, square=True)
+    check_matrices(name, A, square=True, low_precision=True)
     if A._array.dtype != B._array.dtype:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type {_word(A)} and B of type {_word(B)} "
             "instead"
         )
+    if not B._array.ndim:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
+    check_matrices(name, A, square=True)
     a, b = A._array.shape, B._array.shape
     if len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1]):
         if not left:
@@ -605,7 +608,7 @@ def matrix_power(A, n):
             result = A if result is None else matmul(result, A)
         n >>= 1
         A = matmul(A, A) if n else A
-    return result
+    return xp.clone(A) if result is A else result
 
 
 def _eye(A):

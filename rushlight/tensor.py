@@ -256,8 +256,10 @@ class Tensor:
     def stride(self, dim=None):
         """Steps between neighbours, in elements: of all dimensions, or of one."""
         array = self._strided_array()
-        if array.__class__ is not _ndarray or array.size == 0:
+        if array.__class__ is not _ndarray:
             strides = dense_strides(array.shape, range(array.ndim))
+        elif array.size == 0:
+            strides = self._place().strides
         else:
             strides = tuple(s // array.itemsize for s in array.strides)
         return strides if dim is None else strides[_checked_dim(dim, array.ndim)]
@@ -286,6 +288,11 @@ class Tensor:
 
         return views.layout(self)
 
+    def _place(self):
+        from .autograd import views
+
+        return views.place(self)
+
     def dim_order(self) -> tuple[int, ...]:
         """The dimensions from outermost to innermost in memory."""
         strides, shape = self.stride(), self._array.shape
@@ -296,8 +303,10 @@ class Tensor:
     def storage_offset(self) -> int:
         """Where in its storage the tensor begins, in elements."""
         array = self._strided_array()
-        if array.__class__ is not _ndarray or array.size == 0:
+        if array.__class__ is not _ndarray:
             return 0
+        if array.size == 0:
+            return self._place().offset
         whole = self._owner() if array is self._array else storage.owner(array)
         return (storage.pointer(array) - storage.pointer(whole)) // array.itemsize
 

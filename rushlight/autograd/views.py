@@ -22,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from .. import dtypes
 from ..engine import SPREAD, namespace_of, replaced
 from ..engine.numpy import namespace as numpy_engine
+from ..engine.numpy import places
 from ..engine.open_size import example, has_open
 from ..tensor import Mirror, Storage, Tensor, wrap
 from . import mode
@@ -35,16 +36,19 @@ _ndarray = np.ndarray
 class CopySlices(Node):
     """The gradient of writing ``value`` into the part of a base that ``path`` leads to."""
 
-    __slots__ = ("path",)
+    __slots__ = ("path", "shared")
 
-    def __init__(self, base: Tensor, value_node, path):
+    def __init__(self, base: Tensor, value_node, path, shared: bool):
+        """``shared``: elements of the part share places of the base."""
         super().__init__((base._node, value_node), base._array.shape, base._array.dtype, namespace_of(base._array))
-        self.path = path
+        self.path, self.shared = path, shared
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
     def apply(self, xp, g, graph, keep):
+        if self.shared:
+            raise RuntimeError(_WRITTEN_TWICE)
         part = read(xp, g, self.path, recorded=graph)
         rest = None
         if self.edges[0] is not None:
@@ -112,6 +116,19 @@ def layout(t: Tensor) -> np.ndarray:
     if has_open(shape) or has_open(t._array.shape):
         shape, path = example(shape), [(op, example(static), index) for op, static, index in path]
     return read(numpy_engine, np.empty(shape, np.int8), path)
+
+
+def place(t: Tensor) -> places.Place:
+    """Where a tensor lies in its storage, by its path of views: NumPy forgets it of one without elements."""
+    view = t._view
+    if t._array.size:
+        return places.Place(t._array.shape, t.stride(), t.storage_offset())
+    if view is None or view.base is None:
+        return places.plain(t._array.shape)
+    try:
+        return read(places, place(view.base), physical(view.path))
+    except AttributeError:  # a part of complex numbers, or another dtype: these are not followed
+        return places.plain(t._array.shape)
 
 
 def strides(t: Tensor) -> np.ndarray:
@@ -208,10 +225,7 @@ def check_writable(t: Tensor, values: bool = True) -> None:
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if values and _overlaps(t):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(_WRITTEN_TWICE)
     if not state.grad:
         return
     view = t._view
@@ -228,6 +242,11 @@ def check_writable(t: Tensor, values: bool = True) -> None:
             _check_history(t)
 
 
+_WRITTEN_TWICE = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+UNRECORDED: set = set()  # functions that PyTorch's graph does not know of: they may write a leaf, too
 ONE_VALUE: set = set()  # functions that write one value everywhere: they may write it twice into one place
 
 
@@ -330,6 +349,9 @@ def _alias_written(output: Output) -> str:
 
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
+    if function in UNRECORDED and state.grad:
+        with mode.no_grad():
+            return inplace(t, function, *args, **kwargs)
     try:
         check_writable(t, function not in ONE_VALUE)
     except RuntimeError:
@@ -354,7 +376,7 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
 
 def _check_operands(t, function, args, kwargs) -> None:
     """Raise what ``function`` says of operands that are no numbers: PyTorch looks at them before what is written."""
-    if not all(isinstance(a, (Tensor, Number)) for a in args):
+    if not all(isinstance(a, (Tensor, Number, tuple)) for a in args):
         with mode.no_grad():
             function(wrap(t._array.copy()) if t._array.__class__ is _ndarray else t, *args, **kwargs)
 
@@ -547,7 +569,7 @@ def rebase(t: Tensor, node) -> None:
         t._node = node
     else:
         base, base_old = view.base, view.base._node
-        base._node = CopySlices(base, node, view.path)
+        base._node = CopySlices(base, node, view.path, _overlaps(t))
         _keep_retaining(base, base_old)
         _regenerate(t)
     _keep_retaining(t, old)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from .. import dtypes
@@ -11,6 +13,7 @@ from ..engine import LOW_PRECISION
 from ..tensor import Tensor
 from .common import (
     binary,
+    bool_dtype,
     check_tensor,
     complex_dtype,
     dtype_of,
@@ -23,6 +26,7 @@ from .common import (
     unary,
     zero,
 )
+from .data import fill_value
 from .public import public
 
 
@@ -106,8 +110,14 @@ def divide(xp, x, w):
     return xp.divide(x, w)
 
 
+def _check_not_bools(kernel, x, w) -> None:
+    if dtype_of(x) is dtype_of(w) is dtypes.bool_:
+        refuse(kernel, bool_dtype, x, w)
+
+
 @op(node="DivBackward2", promote="common", x=zero, w=zero)
 def divide_rounded(xp, x, w, *, mode):
+    _check_not_bools(f"div_{mode}_cpu", x, w)
     if mode == "floor":
         return xp.floor_divide(x, w)
     if not is_integral(x, w):
@@ -124,7 +134,13 @@ def _no_slope(xp, g):
 @op(node="NotImplemented", promote="common", x=_no_slope, w=_no_slope)
 def floor_divide_(xp, x, w):
     """x / y, rounded down."""
+    _check_not_bools("div_floor_cpu", x, w)
     return xp.floor_divide(x, w)
+
+
+def _check_divisible(kernel, x, w) -> None:
+    refuse(kernel, complex_dtype, x, w)
+    _check_not_bools(kernel, x, w)
 
 
 @op(
@@ -135,7 +151,7 @@ def floor_divide_(xp, x, w):
 )
 def remainder(xp, x, w):
     """What is left of x / y rounded down; it has the sign of y."""
-    refuse("remainder_cpu", complex_dtype, x, w)
+    _check_divisible("remainder_cpu", x, w)
     return xp.remainder(x, w)
 
 
@@ -147,7 +163,7 @@ def remainder(xp, x, w):
 )
 def fmod(xp, x, w):
     """What is left of x / y rounded towards zero; it has the sign of x."""
-    refuse("fmod_cpu", complex_dtype, x, w)
+    _check_divisible("fmod_cpu", x, w)
     return xp.fmod(x, w)
 
 
@@ -316,7 +332,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     given = (input, tensor1, tensor2)
     refuse("addcmul_cpu_out", lambda _: all(dtype_of(t) is dtypes.bool_ for t in given), *given)
     if isinstance(value, float) and all(map(is_integral, given)):
-        value = int(value)
+        value = int(fill_value(value, functools.reduce(dtypes.promote_types, map(dtype_of, given))))
     return addcmul_(input, tensor1, tensor2, value=value)
 
 

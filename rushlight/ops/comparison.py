@@ -172,8 +172,8 @@ _comparison(greater_equal, "ge", aliases=("greater_equal",))
 for _name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal"):
     unary(getattr(xp_, _name), inplace=False)
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    binary(getattr(xp_, _name), tensors_only=True)
-unary(logical_not)
+    binary(getattr(xp_, _name), inplace="unrecorded", tensors_only=True)
+unary(logical_not, inplace="unrecorded")
 
 
 @op

@@ -181,6 +181,8 @@ def _integers(leaves, kinds, target) -> np.ndarray:
         if not _fits(low, high, target):
             raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
         if low < 0 and not target.is_signed:
+            if float in kinds:
+                raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
             return np.array(values, dtype=np.int64).astype(target.numpy)
     return np.array(values, dtype=target.numpy)
 

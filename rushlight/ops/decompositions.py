@@ -575,9 +575,13 @@ def check_matrices(name, a, *, square=False, argument="A", low_precision=False):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word}")
     low_precision = low_precision or (not a._array.size and name not in _LOOKS_AT_NOTHING)
     if d.itemsize < 4 and not low_precision and state.casting is None:
+        if name in _KERNELS:
+            raise NotImplementedError(f"\"{_KERNELS[name]}\" not implemented for '{d.char.removesuffix('Tensor')}'")
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.char.removesuffix('Tensor')}")
 
 
+# What PyTorch refuses in half precision only when it looks for a kernel.
+_KERNELS = {"linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.cholesky": "cholesky_cpu"}
 # What PyTorch refuses in half precision even where there are no elements.
 _LOOKS_AT_NOTHING = {
     "linalg.qr", "linalg.eig", "linalg.eigvals", "linalg.inv", "linalg.inv_ex", "linalg.slogdet", "linalg.pinv",
@@ -905,9 +909,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for which, t in (("X1", x1), ("X2", x2)):
         if not t.dtype.is_floating_point:
             raise RuntimeError(f"cdist only supports floating-point dtypes, {which} got: {type_word(t.dtype)}")
-    refuse("cdist", lambda d: d.itemsize == 2, x1)
-    if x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
     if x1.ndim < 2 or x2.ndim < 2:
         which, t = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {t.ndim}D")
@@ -915,6 +916,9 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
         )
+    refuse("cdist", lambda d: d.itemsize == 2, x1)
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if not p >= 0:

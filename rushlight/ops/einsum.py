@@ -167,7 +167,7 @@ def _contract(a_labels, a, b_labels, b, later):
     a_labels, a = _summed(a_labels, a, later.union(b_labels))
     b_labels, b = _summed(b_labels, b, later.union(a_labels))
     shared = [label for label in a_labels if label in b_labels]
-    sizes = {label: max(_size(a_labels, a, label), _size(b_labels, b, label)) for label in shared}
+    sizes = {label: _common(_size(a_labels, a, label), _size(b_labels, b, label)) for label in shared}
     # An axis of size 1 that meets a longer one is not shared: it only broadcasts.
     a_labels, a = _squeezed(a_labels, a, sizes)
     b_labels, b = _squeezed(b_labels, b, sizes)
@@ -199,6 +199,11 @@ def _multiplied(a_labels, a, b_labels, b, batch, a_only, b_only):
 
 def _size(labels, t, label) -> int:
     return t._array.shape[labels.index(label)]
+
+
+def _common(m: int, n: int) -> int:
+    """The size that an axis of ``m`` and one of ``n`` broadcast to."""
+    return n if m == 1 else m
 
 
 def _squeezed(labels, t, sizes):

@@ -353,6 +353,8 @@ def _index_error(error, x, dims, indices):
 
 def _index_put_(target, dims, indices, value):
     """``target[indices] = value`` in place."""
+    views.check_apart(target, (value,), "at all")
+    _expect_something(target, dims, indices)
     _check_same_dtype(target, value)
     views.inplace(target, _put, value, dims=dims, indices=indices)
 
@@ -368,6 +370,7 @@ def _check_same_dtype(target, value):
 def _put(target, value, *, dims, indices, accumulate=False):
     indices, shape = _beside(target, indices), _result_shape(target, dims, indices)
     _expect_inside(target, dims, indices)
+    _expect_something(target, dims, indices)
     value = _without_leading_ones(value, len(shape))
     try:
         if value._array.shape != shape:
@@ -381,6 +384,11 @@ def _put(target, value, *, dims, indices, accumulate=False):
         return (add_at if accumulate else put_at)(target, value, *indices, dims=_dims(dims))
     except (IndexError, ValueError) as error:
         raise _index_error(error, target, dims, indices) from None
+
+
+def _expect_something(target, dims, indices) -> None:
+    if any(not target._array.shape[d] for d in dims) and all(i._array.size for i in indices):
+        raise IndexError("index is out of bounds for dimension with size 0")
 
 
 def _put_masked(target, value, *, dim, mask):
@@ -413,7 +421,7 @@ def _word(t) -> str:
 # -- functions of index tuples and masks -------------------------------------------------------------------------------
 
 
-@public(inplace=True)
+@public(inplace="apart first")
 def index_put(input, indices, values, accumulate=False):
     """``input[indices] = values``, or ``+=`` counting repeated indices, as a copy.
 
@@ -421,14 +429,18 @@ def index_put(input, indices, values, accumulate=False):
     tensor([3., 0., 0.])
     """
     check_tensor("index_put", values, "values", 2)
-    _check_same_dtype(input, values)
+    if len(indices) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})")
     x, dims, indices = _basic(input, tuple(slice(None) if i is None else i for i in indices))
+    _expect_something(x, dims, indices)
+    _check_same_dtype(input, values)
     if dims and values._array.ndim > len(shape := _result_shape(x, dims, indices)):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
             f"shape {list(shape)}"
         )
-    return _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
+    put = _put(x, values, dims=dims, indices=indices, accumulate=bool(accumulate))
+    return put if x._array.ndim == input._array.ndim else put.reshape(input._array.shape)  # True has a dimension
 
 
 @op(exact=True, x=lambda xp, g, mask: xp.spread_masked(0, mask, g))

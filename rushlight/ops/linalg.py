@@ -10,6 +10,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from .common import bool_dtype, c_name, check_tensor, own, refuse
+from .dims import wrap_dim
 from .public import public
 
 # -- the primitives --------------------------------------------------------------------------------------------------
@@ -224,6 +225,8 @@ def bmm(input, mat2):
 @public
 def mv(input, vec):
     """A matrix times a vector."""
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
     x, w = input._array, vec._array
@@ -263,12 +266,12 @@ def inner(input, other):
     """The sums of products over both last dimensions."""
     if input.ndim == 0 or other.ndim == 0:
         return xp.multiply(input, other)
-    _check_same_dtype("inner", input, other)
     a, b = input._array.shape, other._array.shape
     if a[-1] != b[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a)} and {list(b)}"
         )
+    _check_same_dtype("inner", input, other)
     return _contract(input, other, (len(a) - 1,), (len(b) - 1,))
 
 
@@ -281,7 +284,6 @@ def _check_same_dtype(function, a, b):
 @public(method=False)
 def tensordot(a, b, dims=2):
     """The sums of products over the given dimensions of each tensor."""
-    _check_same_dtype("tensordot", a, b)
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -299,7 +301,13 @@ def tensordot(a, b, dims=2):
                 f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} "
                 f"and second has size {shape_b[j]} in dim {j}"
             )
+    _check_same_dtype("tensordot", a, b)
     return _contract(a, b, tuple(d % a.ndim for d in over_a), tuple(d % b.ndim for d in over_b))
+
+
+def _added_up(t, axis):
+    """Its sum along ``axis``, in its own dtype."""
+    return xp.sum(t, axis=axis, keepdims=True, dtype=t._array.dtype)
 
 
 def _contract(a, b, over_a, over_b):
@@ -307,7 +315,7 @@ def _contract(a, b, over_a, over_b):
     for i, j in zip(over_a, over_b):
         m, n = a._array.shape[i], b._array.shape[j]
         if m != n:
-            a, b = (xp.sum(a, axis=i, keepdims=True), b) if n == 1 else (a, xp.sum(b, axis=j, keepdims=True))
+            a, b = (_added_up(a, i), b) if n == 1 else (a, _added_up(b, j))
     free_a = tuple(i for i in range(a.ndim) if i not in over_a)
     free_b = tuple(i for i in range(b.ndim) if i not in over_b)
     kept = tuple(a._array.shape[i] for i in free_a), tuple(b._array.shape[i] for i in free_b)
@@ -403,6 +411,10 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
 @public(inplace=True, old=("beta", "alpha"))
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, matrix by matrix."""
+    if isinstance(batch2, Tensor) and batch2.ndim < 3:
+        wrap_dim(2, batch2.ndim)  # says that there is no such dimension
+    if isinstance(batch1, Tensor) and batch1.ndim == 3:
+        _check_expands(input, (*batch1._array.shape[:2], batch2._array.shape[2]))
     _check_batches(batch1, batch2)
     _check_added(input, batch2, (*batch1._array.shape[:2], batch2._array.shape[2]))
     return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)

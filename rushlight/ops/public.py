@@ -33,8 +33,10 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
     function: as ``rushlight.name``.      method: as ``Tensor.name`` (the first parameter is the tensor).
     inplace: also as ``Tensor.name_``.    out: the function form takes ``out=``.
-             "apart": and there no argument may share memory with what is written.
+             "apart": and there no argument may share memory with what is written ("apart first": said before all else).
              "one value": it may be written twice into one place.
+             "unrecorded": autograd does not look at it.
+             "real": complex tensors are refused there.
     aliases: further names for all of these.
     old: names of numbers that are also taken by place.
     """
@@ -139,15 +141,19 @@ def _numpy_named(f, explain=None):
     return called
 
 
+_WORSE = ("Dimension out of range", "too many indices")  # than memory that is shared
+
+
 def _in_place(f, name, how):
-    apart = how == "apart"
     if how == "one value":
         views.ONE_VALUE.add(f)
+    elif how == "unrecorded":
+        views.UNRECORDED.add(f)
 
     def method(self, *args, **kwargs):
         try:
-            if apart:
-                check_apart(self, args, kwargs)
+            if check is not None:
+                check(self, args, kwargs)
             return views.inplace(self, f, *args, **kwargs)
         except Exception:
             refusals.explain(name + "_", f, args, kwargs)
@@ -160,9 +166,21 @@ def _in_place(f, name, how):
             views.check_apart(self, (*args, *kwargs.values()), "at all")
         except RuntimeError:
             views.check_writable(self)
-            f(self, *args, **kwargs)  # may have worse to say of its arguments
+            try:
+                f(self, *args, **kwargs)  # may have worse to say of its arguments
+            except IndexError as error:
+                if how == "apart" or str(error).startswith(_WORSE):
+                    raise
+            except RuntimeError:
+                if how == "apart":
+                    raise
             raise
 
+    def check_real(self, args, kwargs):
+        if self._array.dtype.kind == "c":
+            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
+
+    check = {"apart": check_apart, "apart first": check_apart, "real": check_real}.get(how)
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"In-place version of :meth:`{name}`."
     return method

@@ -414,7 +414,8 @@ def _strided(input, size, stride, storage_offset):
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
         )
-    base = input if input._view is None or input._view.base is None else input._view.base
+    view = input._view
+    base = input if view is None or view.base is None or view.recorded is None else view.base  # not what it is cut from
     if input._view.__class__ is Mirror:
         base = input.resolve_conj().resolve_neg()
     node = input._node
@@ -434,7 +435,8 @@ def _strided(input, size, stride, storage_offset):
     layout = views.layout(base)
     if not layout.flags.c_contiguous:
         base = shapes.transpose_(base, axes=tuple(sorted(range(layout.ndim), key=lambda d: -layout.strides[d])))
-    return base, {"shape": size, "strides": stride, "offset": offset - base.storage_offset()}
+    begin = base.storage_offset() if base._array.size else 0  # of what is empty NumPy knows the storage only
+    return base, {"shape": size, "strides": stride, "offset": offset - begin}
 
 
 # -- padding ---------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from .. import dtypes
+from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
@@ -76,6 +77,8 @@ def cast(input, dtype):
     """``input`` as ``dtype`` (None: as it is)."""
     if dtype is None or input._array.dtype == dtype.numpy:
         return input
+    if input._node is not None and state.grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"Autograd not support dtype: {dtype.char.removesuffix('Tensor')}")
     return xp.astype(input, dtype=dtype.numpy)
 
 
@@ -128,16 +131,17 @@ def sum_(input, dim=None, keepdim=False, *, dtype=None):
     if dim is None and dtype is None and not keepdim and isinstance(input, Tensor) and input._array.dtype.kind in "fc":
         return xp.sum(input)
     tensor_argument(input, "sum")
+    axis = None if dim is None and not keepdim else axes_of(input, dim)
     input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     if dim is None and not keepdim:
         return xp.sum(input, dtype=total)
-    return _sum_over(input, axis=axes_of(input, dim), keepdims=keepdim, dtype=total)
+    return _sum_over(input, axis=axis, keepdims=keepdim, dtype=total)
 
 
 @public
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum with NaN taken as zero."""
-    tensor_argument(input, "nansum")
+    axes_of(tensor_argument(input, "nansum"), dim)
     if input._array.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._array.dtype.kind in "biu":
@@ -219,11 +223,11 @@ _prod_over = variant(xp.prod, "ProdBackward1")
 @public
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or over one ``dim``."""
-    tensor_argument(input, "prod")
-    input, total = cast(input, dtype), accumulation_dtype(input, dtype)
+    axis = None if dim is None else axis_of(tensor_argument(input, "prod"), dim)
+    input, total = cast(tensor_argument(input, "prod"), dtype), accumulation_dtype(input, dtype)
     if dim is None:
         return xp.prod(input, dtype=total)
-    return _prod_over(input, axis=axis_of(input, dim), keepdims=keepdim, dtype=total)
+    return _prod_over(input, axis=axis, keepdims=keepdim, dtype=total)
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------
@@ -373,15 +377,14 @@ def amin(input, dim=(), keepdim=False):
 @public
 def aminmax(input, *, dim=None, keepdim=False):
     """The smallest and the largest elements at once."""
+    if dim is None and not tensor_argument(input, "aminmax")._array.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     check_ordered(input, "aminmax", "aminmax_cpu")
     axis = None if dim is None else axis_of(input, dim)
-    if not input._array.size:
-        if dim is None:
-            raise RuntimeError(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-            )
-        if input._array.shape[axis] == 0:
-            raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
+    if not input._array.size and input._array.shape[axis] == 0:
+        raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
     return returns.aminmax(xp.aminmax(input, axis=axis, keepdims=keepdim))
 
 

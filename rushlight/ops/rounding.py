@@ -142,7 +142,7 @@ def nan_to_num_(xp, x, *, nan, posinf, neginf):
     return xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
-unary(abs_, "abs", aliases=("absolute",))
+unary(abs_, "abs", aliases=("absolute",), inplace="real")
 unary(sign_, "sgn")
 unary(floor)
 unary(ceil)

@@ -114,14 +114,16 @@ def along(function, input, dim, **static):
 @public(inplace=True)
 def cumsum(input, dim, *, dtype=None):
     """The running sum along ``dim``."""
-    input, total = cast(tensor_argument(input, "cumsum"), dtype), accumulation_dtype(input, dtype)
+    axis_of(tensor_argument(input, "cumsum"), dim)
+    input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     return along(xp.cumsum, input, dim, dtype=total)
 
 
 @public(inplace=True)
 def cumprod(input, dim, *, dtype=None):
     """The running product along ``dim``."""
-    input, total = cast(tensor_argument(input, "cumprod"), dtype), accumulation_dtype(input, dtype)
+    axis_of(tensor_argument(input, "cumprod"), dim)
+    input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     return along(xp.cumprod, input, dim, dtype=total)
 
 
@@ -148,14 +150,18 @@ _in_place_scan("cumprod_")
 @public
 def logcumsumexp(input, dim):
     """``log(cumsum(exp(input)))`` along ``dim``, without overflow."""
-    if tensor_argument(input, "logcumsumexp")._array.dtype.kind in "biu":
+    axis_of(tensor_argument(input, "logcumsumexp"), dim)
+    if input._array.dtype.kind in "biu":
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{type_word(input)}'")
+    if not input._array.size:
+        return xp.clone(input)
     return along(xp.logcumsumexp, input, dim)
 
 
 @public
 def cummax(input, dim):
     """The largest element so far along ``dim``, and where it was."""
+    axis_of(tensor_argument(input, "cummax"), dim)
     check_ordered(input, "cummax", "cummax_cpu")
     return returns.cummax(along(xp.cummax_and_index, input, dim))
 
@@ -163,6 +169,7 @@ def cummax(input, dim):
 @public
 def cummin(input, dim):
     """The smallest element so far along ``dim``, and where it was."""
+    axis_of(tensor_argument(input, "cummin"), dim)
     check_ordered(input, "cummin", "cummin_cpu")
     return returns.cummin(along(xp.cummin_and_index, input, dim))
 
@@ -255,7 +262,13 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of ``y`` along ``dim`` by the trapezoidal rule, at places ``x`` or ``dx`` apart."""
     if x is None:
         _check_step("trapezoid", dx)
+        if not y._array.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         axis = axis_of(y, dim)
+        if y._array.dtype.kind == "b":
+            raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
+        if not y._array.shape[axis]:
+            return sum_(y.detach(), axis)
         total = sum_(y, axis) - (part(y, axis, 0, 1) + part(y, axis, -1, None)).sum(axis) * 0.5
         return total * (1 if dx is None else dx)
     axis = axis_of(y, dim)

@@ -9,7 +9,7 @@ from ..autograd.op import op, variant
 from ..engine import expect
 from ..engine.open_size import places
 from ..tensor import Tensor, wrap
-from .common import check_tensor, dtype_of, own, type_word
+from .common import bool_dtype, check_tensor, complex_dtype, dtype_of, own, refuse, type_word
 from .data import fill_value
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
@@ -157,6 +157,8 @@ def gather(input, dim, index, *, sparse_grad=False):
     """
     axis = wrap_dim(dim, input._array.ndim)
     _check_long(index, "gather")
+    if not input._array.ndim and index._array.ndim > 1 and index._array.size:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if not input._array.ndim:
         return own(gather(input.reshape(1), 0, index.reshape(-1)).reshape(index._array.shape))
     if not index._array.ndim:
@@ -214,14 +216,27 @@ def _prepared(input, dim, index, src, name):
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
         message += f" and to be no larger size than src {list(src._array.shape)}"
     _, index = _checked(input, axis, index, message)
-    if isinstance(src, Tensor):
+    if isinstance(src, Tensor) and index._array.size:
+        _check_dimensions(index._array, src._array)
         src = _cut(src, index._array.shape, message, input, axis)
     return axis, index, src
+
+
+def _check_dimensions(index, src) -> None:
+    if max(src.ndim, 1) == max(index.ndim, 1):
+        return
+    if 0 < src.ndim < index.ndim and all(n <= m for n, m in zip(index.shape, src.shape)):
+        wrap_dim(src.ndim, src.ndim)  # says that there is no such dimension
+    raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
 
 
 def _cut(src, shape, message, input, axis):
     if not src._array.ndim and shape:
         src = src.reshape((1,) * len(shape))
+    if src._array.ndim and not shape:
+        if not src._array.size:
+            raise RuntimeError(message.format(0, list(shape), list(input._array.shape), axis))
+        return src.reshape(-1)[0]
     for d, n in enumerate(shape):
         size = src._array.shape[d]
         if n > size:
@@ -236,10 +251,18 @@ def _number(value, input):
     return fill_value(value, input.dtype) if isinstance(value, (int, float, complex)) else value
 
 
+def _nothing_of(index, src, input):
+    """An empty index and part of ``src``, with the dimensions of ``input``: nothing of it goes anywhere."""
+    shape = (0,) * input._array.ndim
+    return index.reshape(shape), src.reshape(-1)[:0].reshape(shape)
+
+
 def _vectors(call, input, index, src, **static):
     """Run a scatter on 0-dim tensors as on vectors."""
     if not index._array.size and not _wants_gradient(input, src):
         return xp_.clone(input)
+    if not index._array.size:
+        index, src = _nothing_of(index, src, input)
     if input._array.ndim:
         return call(input, index, src, **static)
     index, src = index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) and src._array.ndim else src
@@ -286,6 +309,9 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     axis, index, src = _prepared(input, dim, index, src, "scatter_reduce")
+    unordered = complex_dtype if reduce in ("amax", "amin") else bool_dtype if reduce == "mean" else None
+    if unordered is not None and (index._array.size or reduce == "mean"):
+        refuse(f"scatter_gather_tensor_cpu_reduce_{reduce}", unordered, input)
     return _reduced(input, index, src, axis, reduce, include_self, _NODES["ScatterReduceBackward0"])
 
 
@@ -308,8 +334,10 @@ def _wants_gradient(input, src) -> bool:
 def _reduced(input, index, src, axis, reduce, include_self, calls):
     if not index._array.size and not _wants_gradient(input, src):
         return xp_.clone(input)
+    if not index._array.size:
+        index, src = _nothing_of(index, src, input)
     if not input._array.ndim:
-        one = _reduced(input.reshape(1), index.reshape(1), src.reshape(1), 0, reduce, include_self, calls)
+        one = _reduced(input.reshape(1), index.reshape(-1), src.reshape(-1), 0, reduce, include_self, calls)
         return own(one.reshape(()))
     if not include_self:
         input = _scatter_value(input, index, _identity(reduce, input._array.dtype), axis=axis)
@@ -380,19 +408,13 @@ def index_select(input, dim, index):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if input._array.ndim > 1 and not input._array.shape[axis] and index._array.size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    check_bounds(
-        index,
-        input._array.shape[axis] if input._array.ndim else 1,
-        axis,
-        IndexError,
-        False,
-        "index out of range in self",
-    )
+    if not input._array.ndim and index._array.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)")
+    size = input._array.shape[axis] if input._array.ndim else 1
+    if axis == 1:
+        check_bounds(index, size, axis, RuntimeError, False, f"INDICES element is out of DATA bounds, axis_dim={size}")
+    check_bounds(index, size, axis, IndexError, False, _OUT_OF_RANGE)
     if not input._array.ndim:
-        if index._array.size != 1:
-            raise RuntimeError(
-                f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)"
-            )
         return own(take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(()))
     return take_slices(input, index.reshape(-1), axis=axis)
 
@@ -454,19 +476,40 @@ def _slices(input, axis, index, source, name):
     return index, source
 
 
-@public(inplace="apart")
+@public(inplace="apart first")
 def index_copy(input, dim, index, source):
     """``out[index[i]] = source[i]`` along a dimension."""
     axis = wrap_dim(dim, input._array.ndim)
+    _check_copied(input, axis, index, source)
+    index, source = _slices(input, axis, index, source, "index_copy_")
+    size = input._array.shape[axis] if input._array.ndim else 1
+    check_bounds(index, size, axis, IndexError)
+    return _vectors(put_slices, input, index, source, axis=axis)
+
+
+def _check_copied(input, axis, index, source) -> None:
+    if input._array.ndim and source._array.ndim and input._array.ndim != source._array.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source._array.ndim}), destination dimensionality ({input._array.ndim})"
+        )
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{_word(input)} and (source) {_word(source)}"
         )
-    index, source = _slices(input, axis, index, source, "index_copy_")
-    size = input._array.shape[axis] if input._array.ndim else 1
-    check_bounds(index, size, axis, IndexError)
-    return _vectors(put_slices, input, index, source, axis=axis)
+    want, have = ([n for d, n in enumerate(t._array.shape) if d != axis] for t in (input, source))
+    if want != have:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, want))} at dimension {axis} and source slice shape: {' '.join(map(str, have))} at "
+            "dimension 0."
+        )
+    if index._array.ndim < 2 and source._array.ndim and index._array.size != source._array.shape[axis]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index._array.size}) should be equal to source.size(dim) "
+            f"({source._array.shape[axis]})"
+        )
 
 
 @public(inplace=True)
@@ -484,7 +527,11 @@ def index_fill(input, dim, index, value):
         )
     if dtype_of(value).is_complex and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError, True)
+    size = input._array.shape[axis] if input._array.ndim else 1
+    if input._array.size or not size:
+        check_bounds(index, size, axis, IndexError if size else RuntimeError, True)
+    elif not input._array.size:
+        index = index.reshape(-1)[:0]  # there is nothing to fill
     if isinstance(value, Tensor):
         return _vectors(fill_slices, input, index.reshape(-1), value, axis=axis)
     return _vectors(_fill_with_number, input, index.reshape(-1), _number(value, input), axis=axis)
@@ -495,8 +542,9 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """``index_add`` with a choice of "prod", "mean", "amax", "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    check_tensor("index_reduce", source, "source", 3)
     axis = wrap_dim(dim, input._array.ndim)
-    if isinstance(source, Tensor) and source.dtype is not input.dtype:
+    if source.dtype is not input.dtype:
         raise RuntimeError(
             f"index_reduce_(): self ({type_word(input.dtype)}) and source ({type_word(source.dtype)}) must have the "
             "same scalar type"
@@ -507,6 +555,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
             f"{list(input._array.shape)} source.shape = {list(source._array.shape)}"
         )
     index, source = _slices(input, axis, index, source, "index_reduce_")
+    if index._array.size:
+        refuse("index_func_", lambda d: d.is_complex or bool_dtype(d), input)
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)
     if source._array.ndim:
         index = index.reshape([-1 if d == axis else 1 for d in range(source._array.ndim)]).expand(source._array.shape)

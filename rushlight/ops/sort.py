@@ -425,6 +425,23 @@ def _unique_consecutive(xp, x, *, axis=None):
     return xp.on_host(lambda x: _runs(x, axis), "unique_consecutive", x)
 
 
+def _no_slope(xp, g, what):
+    raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+
+
+@op(node="Unique2Backward0", exact=True, x=_no_slope)
+def found_among(xp, x, values, *, what):
+    """``values``, which were found among those of ``x``; PyTorch has no gradient for it either."""
+    return xp.asarray(values, copy=True)
+
+
+_among = {
+    "_unique2": found_among,
+    "unique_dim": variant(found_among, "UniqueDimBackward0"),
+    "unique_consecutive": variant(found_among, "UniqueConsecutiveBackward0"),
+}
+
+
 def _runs(x, axis):
     rows = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool)
@@ -451,6 +468,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     refuse("unique", complex_dtype, input)
     axis = None if dim is None else _axis_of_slices(input, dim)
     values, _, inverse, counts = xp.unique(input.detach(), axis=axis)
+    values = _recorded(input, values, "_unique2" if dim is None else "unique_dim")
     return _distinct(values, inverse, counts, return_inverse, return_counts)
 
 
@@ -460,7 +478,12 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     refuse("unique", complex_dtype, input)
     axis = None if dim is None else _axis_of_slices(input, dim)
     values, inverse, counts = xp.unique_consecutive(input.detach(), axis=axis)
+    values = _recorded(input, values, "unique_consecutive")
     return _distinct(values, inverse, counts, return_inverse, return_counts)
+
+
+def _recorded(input, values, what):
+    return values if input._node is None or not state.grad else _among[what](input, values, what=what)
 
 
 def _distinct(values, inverse, counts, return_inverse, return_counts):

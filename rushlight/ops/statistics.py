@@ -14,6 +14,7 @@ from ..engine import namespace_of
 from ..tensor import Tensor
 from . import returns
 from .common import refuse
+from .data import fill_value
 from .dims import as_ints
 from .kinds import c_name
 from .public import PUBLIC, public
@@ -143,6 +144,10 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
             UserWarning,
             stacklevel=5,
         )
+        if name in ("var_mean", "std_mean"):  # whose gradients are nan and finite: none of one may reach the other
+            first = xp.var if name == "var_mean" else xp.std
+            static = {"axis": axis, "keepdims": bool(keepdim)}
+            return first(input, correction=correction, **static), xp.mean(input, **static)
     return function(input, axis=axis, keepdims=bool(keepdim), correction=correction)
 
 
@@ -273,6 +278,7 @@ def bincount(input, weights=None, minlength=0):
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall into each of ``bins`` equal parts of the range from ``min`` to ``max`` (0, 0: all)."""
     if tensor_argument(input, "histc")._array.dtype.kind in "biuc":
+        fill_value(float(min), input.dtype)
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")

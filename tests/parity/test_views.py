@@ -317,3 +317,49 @@ def test_a_part_of_what_is_written(write):
         except RuntimeError as error:
             outcomes.append(str(error)[:80])
     assert outcomes[0] == outcomes[1]
+
+
+EMPTY = [
+    "zeros(3, 1)",
+    "zeros(3, 4)",
+    "zeros(0, 3)",
+    "zeros(3, 0)",
+    "zeros(2, 0, 3)",
+    "zeros(2, 3, 4)",
+    "zeros(4, 3).t()",
+]
+CUTS = [
+    "[..., 2:]", "[5:]", "[1:]", "[1:, 1:]", "[1]", "[1:1]", "[2:1]", "[:, 1:1]", "[1, 2:]", "[None, ..., 2:]",
+    "[..., ::2]", "[:, ::2][:, 2:]", ".narrow(0, 2, 0)", ".narrow(-1, 1, 0)", ".select(0, 1)", ".t()", ".mT",
+    ".transpose(0, 1)", "[..., 2:].t()", "[..., 2:][1:]", "[..., 2:].unsqueeze(0)", ".split([2, 1])[1]",
+    ".chunk(2)[-1]", ".tensor_split(5)[-1]", ".unbind(0)[1]", "[2:2].view(-1)", ".expand(2, 3, 4)",
+    "[..., 2:].expand(2, 3, 0)", ".diagonal(1)", ".diagonal(-5)", ".unfold(-1, 0, 1)", ".squeeze()",
+    ".as_strided((0, 3), (7, 2), 2)", "[..., 2:].detach()", ".flatten()[2:2]", "[..., 2:].reshape(-1)",
+    ".permute(*range(x.ndim)[::-1])[4:]", "[2:2].contiguous()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("base", EMPTY)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_what_is_empty_lies_where_it_does(device, base):
+    """Shape, strides and offset, also of views without elements."""
+    for cut in CUTS:
+        assert _lies(rushlight, base, cut, device) == _lies(torch, base, cut, device), cut
+
+
+def _lies(library, base, cut, device):
+    with library.device(device):
+        x = eval(f"torch.{base}", {"torch": library})
+    try:
+        y = eval(f"x{cut}", {"x": x})
+    except (RuntimeError, IndexError) as error:
+        return type(error).__name__
+    return tuple(y.shape), y.stride(), y.storage_offset(), y.is_contiguous()
+
+
+def test_memory_is_read_from_where_an_empty_part_begins():
+    for library in (torch, rushlight):
+        x = library.arange(3.0).reshape(3, 1)
+        assert x[..., 2:].as_strided((1,), (1,)).tolist() == [1.0]
+        assert x.narrow(0, 2, 0).as_strided((1,), (1,)).tolist() == [2.0]
+        assert x.requires_grad_()[2:2].as_strided((1,), (1,)).tolist() == [2.0]

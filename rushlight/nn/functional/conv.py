@@ -29,7 +29,6 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     torch.Size([2, 27, 36])
     """
     check_tensor("im2col", input)
-    refuse("im2col_out_cpu", lambda d: not (d.is_floating_point or d.is_complex or d.name == "bool"), input)
     kernel, dilation, padding, stride = _blocks(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
@@ -37,6 +36,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(shape)}"
         )
+    refuse("im2col_out_cpu", lambda d: not (d.is_floating_point or d.is_complex or d.name == "bool"), input)
     size = _windows(shape[-2:], kernel, dilation, padding, stride)
     if any(n < 1 for n in size):
         raise RuntimeError(

@@ -21,6 +21,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """
     check_tensor("pairwise_distance", x1, "x1")
     difference = x1 - x2 + eps
+    if not difference.ndim:
+        return _norm(difference.reshape(1), ord=p, axis=(0,), keepdims=False)
     return _norm(difference, ord=p, axis=(difference.ndim - 1,), keepdims=keepdim)
 
 

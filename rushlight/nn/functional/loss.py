@@ -195,6 +195,11 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     if shape != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     _check_holds(input, target)
+    if target.requires_grad and state.grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
     reduction = reduction_of(reduction, size_average, reduce)
     return _held(xp.soft_margin_loss(input, target, reduction=reduction), input)
 
@@ -272,14 +277,14 @@ def cross_entropy(
     reduction = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    axis = 1 if input.ndim > 1 else 0
+    axis = 0 if input.ndim == 1 else 1
     if state.casting is not None:  # it keeps the whole of this in float32
         input, weight = state.casting.raise_(input, weight)
     if input.shape == target.shape:
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
+    scores = PUBLIC["log_softmax"](input, axis)
     weight = _spatial_weight(input, weight)
     target = _checked_classes(input, target, weight, ignore_index)
-    scores = PUBLIC["log_softmax"](input, axis)
     _check_scores(scores)
     function = xp.nll_loss if input.ndim <= 2 else _nll_2d
     loss = function(scores, target, weight, ignore_index=ignore_index, reduction=reduction)
@@ -581,7 +586,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    loss = (-target * (input1 - input2) + margin).clamp_min(0)
+    return _reduce(loss if loss.is_floating_point() or reduction != "mean" else loss.float(), reduction)
 
 
 @in_single_precision

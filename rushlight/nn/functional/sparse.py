@@ -30,6 +30,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if padding_idx is not None:
         assert -weight.shape[0] <= padding_idx < weight.shape[0], "Padding_idx must be within num_embeddings"
         padding_idx %= weight.shape[0]
+    if not weight.ndim and weight.requires_grad:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", input)
