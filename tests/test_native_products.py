@@ -15,7 +15,8 @@ library = native.library
 pytestmark = pytest.mark.skipif(library is None, reason=f"the kernels in C are not there: {native.reason}")
 
 SHAPES = [(1, 300, 500), (7, 129, 257), (64, 784, 512), (33, 1, 400), (200, 1000, 3), (3, 1000, 200), (65, 385, 97)]
-SHAPES += [(40, 1100, 1000)]  # too large to be packed once for all blocks
+SHAPES += [(40, 1100, 1000)]  # packed in several parts
+SHAPES += [(20, 400, 2900)]  # too large to be packed once for all blocks
 EMPTY = [(0, 5, 7), (5, 0, 7), (5, 7, 0)]
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -60,7 +61,7 @@ def test_the_result_may_have_any_layout():
         assert_exact(y, x, w)
 
 
-@pytest.mark.parametrize("shape", [(64, 784, 512), (1000, 130, 300), (9, 2000, 700)], ids=str)
+@pytest.mark.parametrize("shape", [(64, 784, 512), (1000, 130, 300), (9, 2000, 700), (2500, 301, 203)], ids=str)
 def test_the_number_of_threads_does_not_change_a_bit(shape):
     m, k, n = shape
     x, w = numbers(m, k), numbers(n, k, seed=1)

@@ -175,17 +175,23 @@ static inline void pack_strips(long k, long cols, matrix b, real *to)
         pack_strip(k, least(COLS, cols - j), part(b, 0, j), to + j * k);
 }
 
+enum { GROUPS = 4 };
+
 /* Rows of A in groups of ROWS, each with k as the outer index: what a tile reads lies together. */
 static inline void pack_rows(long rows, long k, matrix a, real *to)
 {
     long i = 0;
-    if (a.row == 1) /* two groups at a time: together they use up a cache line */
-        for (; i + 2 * ROWS <= rows; i += 2 * ROWS)
+    if (a.row == 1) /* several groups at a time: neighbours in memory are read together */
+        while (i + ROWS <= rows) {
+            long groups = least(GROUPS, (rows - i) / ROWS);
             for (long p = 0; p < k; p++) {
                 const real *from = a.at + i + p * a.col;
-                memcpy(to + i * k + p * ROWS, from, ROWS * sizeof(real));
-                memcpy(to + (i + ROWS) * k + p * ROWS, from + ROWS, ROWS * sizeof(real));
+                real *place = to + i * k + p * ROWS;
+                for (long g = 0; g < groups; g++, from += ROWS, place += ROWS * k)
+                    memcpy(place, from, ROWS * sizeof(real));
             }
+            i += groups * ROWS;
+        }
     for (; i < rows; i++)
         for (long p = 0; p < k; p++)
             to[i / ROWS * ROWS * k + p * ROWS + i % ROWS] = a.at[i * a.row + p * a.col];

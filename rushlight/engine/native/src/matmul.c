@@ -3,7 +3,7 @@
    C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block packs the
    strips of B it needs into its thread's scratch memory, a slice of k at a time, so that they stay in the second-level
    cache, and goes over them with the tiles of gemm.h. A is read where it lies if its rows are contiguous. Operands that are
-   not large are packed once, for all blocks, which are small then: threads end together.
+   not large are packed once, for all blocks, which are small then: threads end together; as many slices of k at a time as fit.
 
    Where A and B both have k as the inner index (x Wᵀ of a linear layer) one of them is transposed on its way: the
    smaller one. If that is A, what is computed is Cᵀ = Bᵀ Aᵀ. */
@@ -98,8 +98,9 @@ enum {
     FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B */
     ENOUGH = 8,           /* blocks that keep some threads busy */
     WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
-    TOGETHER = 1 << 20,   /* elements of operands that are packed once for all blocks */
+    TOGETHER = 1 << 20,   /* elements of operands that are packed at once for all blocks */
     FEWEST_ROWS = 2 * ROWS, MANY_BLOCKS = 16,
+    PACK_ROWS = GROUPS * ROWS,
 };
 
 typedef struct {
@@ -193,6 +194,7 @@ static void cut(product *w)
 typedef struct {
     product *w;
     long slice, wide, tall; /* of k; columns of B and rows of A, filled up */
+    long begin, end;        /* the part of k that is packed */
     int pack_a;
     real *strips, *rows;
 } together;
@@ -202,13 +204,13 @@ static void pack_pieces(void *context, long begin, long end)
     const together *t = context;
     const product *w = t->w;
     for (long which = begin; which < end; which++) {
-        long j = which * COLS, i = (which - t->wide / COLS) * FEWEST_ROWS;
-        for (long p = 0; p < w->k; p += t->slice) {
-            long some = least(t->slice, w->k - p);
+        long j = which * COLS, i = (which - t->wide / COLS) * PACK_ROWS;
+        for (long p = t->begin; p < t->end; p += t->slice) {
+            long some = least(t->slice, t->end - p), at = p - t->begin;
             if (i < 0)
-                pack_strip(some, least(COLS, w->n - j), part(w->b, p, j), t->strips + p * t->wide + j * some);
+                pack_strip(some, least(COLS, w->n - j), part(w->b, p, j), t->strips + at * t->wide + j * some);
             else
-                pack_rows(least(FEWEST_ROWS, w->m - i), some, part(w->a, i, p), t->rows + p * t->tall + i * some);
+                pack_rows(least(PACK_ROWS, w->m - i), some, part(w->a, i, p), t->rows + at * t->tall + i * some);
         }
     }
 }
@@ -220,39 +222,49 @@ static void multiply_pieces(void *context, long begin, long end)
     for (long which = begin; which < end; which++) {
         long i = which / w->col_blocks * w->rows, j = which % w->col_blocks * w->cols;
         target c = target_part(w->c, i, j);
-        for (long p = 0; p < w->k; p += t->slice) {
-            long some = least(t->slice, w->k - p);
+        for (long p = t->begin; p < t->end; p += t->slice) {
+            long some = least(t->slice, t->end - p), at = p - t->begin;
             matrix a = part(w->a, i, p);
             if (t->pack_a)
-                a.at = t->rows + p * t->tall + i * some;
+                a.at = t->rows + at * t->tall + i * some;
+            if (p)
+                c.add = 1, c.row_bias = c.col_bias = NULL;
             multiply(least(w->rows, w->m - i), least(w->cols, w->n - j), some, a, t->pack_a,
-                     t->strips + p * t->wide + j * some, c);
-            c.add = 1, c.row_bias = c.col_bias = NULL;
+                     t->strips + at * t->wide + j * some, c);
         }
     }
 }
 
-static int fits_together(const product *w)
+/* Elements to pack for each k. */
+static long packed_width(const product *w)
 {
-    double size = (double)w->k * (double)(w->n + (w->a.col == 1 ? 0 : w->m));
-    return w->outer * w->inner == 1 && w->k > 0 && w->c.col == 1 && size <= TOGETHER;
+    return parts(w->n, COLS) * COLS + (w->a.col == 1 ? 0 : parts(w->m, ROWS) * ROWS);
 }
 
+static int fits_together(const product *w)
+{
+    return w->outer * w->inner == 1 && w->k > 0 && w->c.col == 1 && packed_width(w) * least(w->k, SLICE) <= TOGETHER;
+}
+
+/* As many slices as fit are packed, then multiplied, then the next ones. */
 static int run_together(product *w)
 {
-    together t = {w, parts(w->k, parts(w->k, SLICE)), parts(w->n, COLS) * COLS, parts(w->m, ROWS) * ROWS,
-                  w->a.col != 1, NULL, NULL};
-    t.strips = rl_scratch((size_t)(w->k * (t.wide + (t.pack_a ? t.tall : 0))) * sizeof(real));
+    long slice = parts(w->k, parts(w->k, SLICE)), some = least(w->k, TOGETHER / (slice * packed_width(w)) * slice);
+    together t = {w, slice, parts(w->n, COLS) * COLS, parts(w->m, ROWS) * ROWS, 0, 0, w->a.col != 1, NULL, NULL};
+    t.strips = rl_scratch((size_t)(some * packed_width(w)) * sizeof(real));
     if (!t.strips)
         return RL_NO_MEMORY;
-    t.rows = t.strips + w->k * t.wide;
-    long strips = t.wide / COLS, groups = t.pack_a ? parts(w->m, FEWEST_ROWS) : 0;
+    t.rows = t.strips + some * t.wide;
+    long strips = t.wide / COLS, groups = t.pack_a ? parts(w->m, PACK_ROWS) : 0;
     w->col_blocks = parts(w->n, BLOCK_COLS), w->cols = parts(strips, w->col_blocks) * COLS;
     w->rows = least(FEW_ROWS, most(FEWEST_ROWS, parts(parts(w->m * w->col_blocks, MANY_BLOCKS), ROWS) * ROWS));
     long blocks = parts(w->m, w->rows) * w->col_blocks;
     int alone = (double)w->m * (double)w->n * (double)w->k <= WORTH;
-    rl_parallel(pack_pieces, &t, strips + groups, alone ? strips + groups : 1);
-    rl_parallel(multiply_pieces, &t, blocks, alone ? blocks : 1);
+    for (; t.begin < w->k; t.begin = t.end) {
+        t.end = least(w->k, t.begin + some);
+        rl_parallel(pack_pieces, &t, strips + groups, alone ? strips + groups : 1);
+        rl_parallel(multiply_pieces, &t, blocks, alone ? blocks : 1);
+    }
     return RL_OK;
 }
 

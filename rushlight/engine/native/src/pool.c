@@ -13,11 +13,20 @@ enum { MOST_THREADS = 256 };
    a sleeping one takes as long; to spin for longer takes the core from others, BLAS's threads among them. */
 static const long SPIN_NANOSECONDS = 40 * 1000;
 
+/* A part of a loop, on a cache line of its own. */
+typedef struct {
+    _Alignas(64) atomic_long next;
+    long end;
+} share;
+
+/* Each thread has a share that it does first, the same one in each loop: what it reads was often written by itself, and
+   is in its cache. Then it helps the others with theirs. */
 typedef struct {
     void (*body)(void *, long, long);
     void *context;
-    long count, grain;
-    atomic_long next;
+    long grain;
+    int shares;
+    share share[MOST_THREADS];
 } loop;
 
 static loop current;
@@ -74,14 +83,28 @@ static int spin_until_left(void)
     return 0;
 }
 
-static void drain(loop *job)
+static void begin(loop *job, void (*body)(void *, long, long), void *context, long count, long grain)
 {
-    for (;;) {
-        long begin = atomic_fetch_add_explicit(&job->next, job->grain, memory_order_relaxed);
-        if (begin >= job->count)
-            return;
-        long end = job->count - begin < job->grain ? job->count : begin + job->grain;
-        job->body(job->context, begin, end);
+    long pieces = (count - 1) / grain + 1, from = 0;
+    job->body = body, job->context = context, job->grain = grain;
+    job->shares = (int)(pieces < wanted ? pieces : wanted);
+    for (int i = 0; i < job->shares; i++) {
+        long to = pieces * (i + 1) / job->shares * grain;
+        atomic_store_explicit(&job->share[i].next, from, memory_order_relaxed);
+        job->share[i].end = from = to < count ? to : count;
+    }
+}
+
+static void drain(loop *job, int mine)
+{
+    for (int i = 0; i < job->shares; i++) {
+        share *s = &job->share[(mine + i) % job->shares];
+        for (;;) {
+            long from = atomic_fetch_add_explicit(&s->next, job->grain, memory_order_relaxed);
+            if (from >= s->end)
+                break;
+            job->body(job->context, from, s->end - from < job->grain ? s->end : from + job->grain);
+        }
     }
 }
 
@@ -104,7 +127,7 @@ static void *work(void *number)
         pthread_mutex_unlock(&lock);
         if (!take_part)
             continue;
-        drain(&current);
+        drain(&current, mine);
         if (atomic_fetch_sub(&inside, 1) == 1) {
             pthread_mutex_lock(&lock);
             if (owner_sleeps)
@@ -155,10 +178,10 @@ static void alone(void (*body)(void *, long, long), void *context, long count, l
 
 enum { CLOSED = 1 << 30, LOOKS = 4096 };
 
-/* The caller, and each thread that was asked to help, has a share in its memory: one may come when all is done. */
+/* The caller, and each thread that was asked to help, holds its memory: one may come when all is done. */
 typedef struct {
     loop job;
-    atomic_int inside, shares;
+    atomic_int inside, holders, came;
 } shared_loop;
 
 static _Thread_local const rl_lender *lender;
@@ -168,7 +191,7 @@ void rl_borrow(const rl_lender *from) { lender = from; }
 
 static void leave(shared_loop *l)
 {
-    if (atomic_fetch_sub(&l->shares, 1) == 1)
+    if (atomic_fetch_sub(&l->holders, 1) == 1)
         free(l);
 }
 
@@ -177,7 +200,7 @@ static void help(void *given)
     shared_loop *l = given;
     if (!(atomic_fetch_add(&l->inside, 1) & CLOSED)) {
         helping = 1;
-        drain(&l->job);
+        drain(&l->job, atomic_fetch_add(&l->came, 1) + 1);
         helping = 0;
     }
     atomic_fetch_sub(&l->inside, 1);
@@ -187,18 +210,19 @@ static void help(void *given)
 static void with_borrowed(void (*body)(void *, long, long), void *context, long count, long grain)
 {
     const rl_lender *from = lender;
-    long pieces = (count - 1) / grain + 1, helpers = (pieces < wanted ? pieces : wanted) - 1;
-    shared_loop *l = malloc(sizeof *l);
+    shared_loop *l = aligned_alloc(64, sizeof *l);
     if (!l) {
         alone(body, context, count, grain);
         return;
     }
-    *l = (shared_loop){.job = {body, context, count, grain}, .shares = (int)helpers + 1};
-    for (long i = 0; i < helpers; i++)
+    begin(&l->job, body, context, count, grain);
+    int helpers = l->job.shares - 1;
+    atomic_init(&l->inside, 0), atomic_init(&l->came, 0), atomic_init(&l->holders, helpers + 1);
+    for (int i = 0; i < helpers; i++)
         if (!from->start(from->context, help, l))
             leave(l);
     helping = 1; /* a loop inside this one stays on its thread */
-    drain(&l->job);
+    drain(&l->job, 0);
     helping = 0;
     atomic_fetch_or(&l->inside, CLOSED);
     for (long looks = 0; atomic_load(&l->inside) != CLOSED; looks++)
@@ -227,8 +251,7 @@ void rl_parallel(void (*body)(void *context, long begin, long end), void *contex
     if (workers < wanted - 1)
         make_workers();
     pthread_mutex_lock(&lock);
-    current.body = body, current.context = context, current.count = count, current.grain = grain;
-    atomic_store(&current.next, 0);
+    begin(&current, body, context, count, grain);
     open = 1;
     atomic_fetch_add(&loops, 1);
     int wake_them = sleeping;
@@ -236,7 +259,7 @@ void rl_parallel(void (*body)(void *context, long begin, long end), void *contex
     if (wake_them)
         pthread_cond_broadcast(&wake);
 
-    drain(&current);
+    drain(&current, 0);
 
     pthread_mutex_lock(&lock);
     open = 0; /* who has not come yet is not waited for */
