@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from . import config, dtypes
 from .autograd import anomaly
+from .errors import warn_user
 from .layout import contiguous_format
 from .ops.public import PUBLIC, public
 from .tensor import Tensor
@@ -120,10 +119,9 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 @public(method=False, out=False)
 def set_default_tensor_type(t):
     """Old way to set the default dtype: a tensor type or its name, ``torch.DoubleTensor``."""
-    warnings.warn(
+    warn_user(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives.",
-        stacklevel=2,
+        "torch.set_default_device() as alternatives."
     )
     kind = PUBLIC.get(t.rpartition(".")[2]) if isinstance(t, str) else t
     if not hasattr(kind, "dtype"):

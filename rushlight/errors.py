@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import sys
 import warnings
 
 from . import config
@@ -53,11 +57,22 @@ def type_name(value) -> str:
 _MADE_BY_CLASS = 1 << 9  # CPython's flag of types on the heap
 
 
-def warn_once(message: str, stacklevel: int = 4) -> None:
-    """A UserWarning for whoever called the public function, the first time; each time after ``set_warn_always``."""
+def warn_user(message, category: type[Warning] = UserWarning) -> None:
+    """A warning that names the line outside of rushlight that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_NOT_THE_USERS = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)
+
+
+def warn_once(message: str) -> None:
+    """``warn_user``, the first time; each time after ``set_warn_always``."""
     if message not in _TOLD or config.warn_always:
         _TOLD.add(message)
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warn_user(message)
 
 
 _TOLD: set = set()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import warnings
 import weakref
 
 import numpy as np
@@ -18,6 +17,7 @@ from .device import cpu
 from .device import device as Device
 from .engine.twister import LENGTH as _LENGTH
 from .engine.twister import NumpyTwister, Twister
+from .errors import warn_user
 from .tensor import Tensor, wrap
 
 __all__ = [
@@ -224,7 +224,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
     ...     _ = rushlight.manual_seed(1)
     """
     if device_type not in ("cpu", "cuda", "xla", "tpu", "meta"):
-        warnings.warn(
+        warn_user(
             f"torch has no module of `{device_type}`, you should register a module by `torch._register_device_module`."
         )
     if not enabled:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 
+from .errors import warn_user
 from .ops.public import PUBLIC, public
 from .tensor import Tensor
 
@@ -38,14 +38,14 @@ for _name, _instead in _REMOVED.items():
 @public(function=False)
 def resize(self, *sizes):
     """``reshape`` by its old name, with a warning."""
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    warn_user("non-inplace resize is deprecated")
     return _reshaped(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
 
 @public(function=False)
 def resize_as(self, tensor):
     """``reshape`` to another tensor's shape, with a warning."""
-    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    warn_user("non-inplace resize_as is deprecated")
     return _reshaped(self, tensor.shape)
 
 
@@ -103,7 +103,7 @@ def _delitem(self, index):
 
 def _volatile(self):
     """False: ``no_grad`` took its place."""
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn_user("volatile was removed (Variable.volatile is always False)")
     return False
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import warnings
 from enum import Enum
 
+from .errors import warn_user
 from .io import settings
 from .io.unpickler import UnpicklingError
 
@@ -247,7 +247,7 @@ class skip_data(contextlib.AbstractContextManager):
 
     def __init__(self, materialize_fake_tensors: bool = False):
         if materialize_fake_tensors:
-            warnings.warn("skip_data: rushlight has no fake tensors to materialize", stacklevel=2)
+            warn_user("skip_data: rushlight has no fake tensors to materialize")
 
     def __enter__(self):
         self.before, settings.skip_data = settings.skip_data, True

@@ -7,7 +7,6 @@ import math
 import mmap
 import os
 import sys
-import warnings
 import weakref
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from . import dtypes
 from .device import cpu
 from .device import device as Device
+from .errors import warn_user
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -351,12 +351,10 @@ def warn_typed() -> None:
     if _warned:
         return
     _warned = True
-    warnings.warn(
+    warn_user(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
         "storage class. This should only matter to you if you are using storages directly.  To access "
-        "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()",
-        UserWarning,
-        stacklevel=3,
+        "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
     )
 
 

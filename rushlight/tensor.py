@@ -5,7 +5,6 @@ Here is what every tensor is; what it can do (``Tensor.sum`` …) is attached by
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from .config import epoch
 from .device import cpu, device
 from .engine import namespace_of
 from .engine.open_size import is_open
-from .errors import warn_once
+from .errors import warn_once, warn_user
 from .layout import contiguous_format, dense_strides, is_dense, memory_order, stride_order, strided
 
 __all__ = ["Tensor"]
@@ -727,18 +726,15 @@ def _warn_to_scalar() -> None:
     warn_once(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
         "Consider using tensor.detach() first.",
-        stacklevel=5,
     )
 
 
 def _warn_non_leaf_grad() -> None:
-    warnings.warn(
+    warn_user(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
         "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-        "you access the leaf Tensor instead.",
-        UserWarning,
-        stacklevel=3,
+        "you access the leaf Tensor instead."
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 import rushlight as torch
+
+from .errors import warn_user
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
@@ -67,11 +68,10 @@ _OLD_TOLERANCES = {
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
     """The old ``assert_close``, with a warning: wider tolerances, any dtype and device."""
-    warnings.warn(
+    warn_user(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
         "use `torch.testing.assert_close()` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     actual, expected = (t if isinstance(t, torch.Tensor) else torch.tensor(t) for t in (actual, expected))
     if rtol is None and atol is None:

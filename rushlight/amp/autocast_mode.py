@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 
 from .. import dtypes
 from ..autograd import lowering, mode
 from ..autograd.op import differentiable
 from ..device import device
+from ..errors import warn_user
 from ..tensor import Tensor
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -65,14 +65,13 @@ class autocast(mode._Switch):
         self.fast_dtype = dtype or get_autocast_dtype(self.device)
         self._enabled = enabled
         if enabled and self.device == "cuda" and not _gpu_is_there():
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            warn_user("CUDA is not available or torch_xla is imported. Disabling autocast.")
             self._enabled = enabled = False
         if enabled and self.fast_dtype not in (dtypes.bfloat16, dtypes.float16):
             name = self.device.upper()
-            warnings.warn(
+            warn_user(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-                stacklevel=2,
+                f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently."
             )
             self._enabled = False
         on_cpu = self.device == "cpu"

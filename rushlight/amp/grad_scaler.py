@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from ..autograd.mode import no_grad
 from ..autograd.views import put
 from ..engine import namespace_of
+from ..errors import warn_user
 from ..ops import PUBLIC
 from ..tensor import Tensor
 from .autocast_mode import _gpu_is_there
@@ -47,7 +47,7 @@ class GradScaler:
         enabled: bool = True,
     ):
         if enabled and device == "cuda" and not _gpu_is_there():
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn_user("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             enabled = False
         self._device, self._enabled = device, enabled
         if not enabled:

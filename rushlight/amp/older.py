@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ..errors import warn_user
 from .autocast_mode import autocast
 from .grad_scaler import GradScaler
 
@@ -52,4 +51,4 @@ class cpu_GradScaler(OlderGradScaler):
 def warn(kind: str, old: str, new: str) -> None:
     """Say which name to use today."""
     text = f"`torch.{kind}.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead."
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    warn_user(text, FutureWarning)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import traceback
-import warnings
 
 import numpy as np
 
+from ..errors import warn_user
 from . import mode
 from .mode import state
 
@@ -50,11 +50,9 @@ class detect_anomaly(mode._Switch):
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
-        warnings.warn(
+        warn_user(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
-            "debugging.",
-            UserWarning,
-            stacklevel=2,
+            "debugging."
         )
 
     def __enter__(self):
@@ -123,13 +121,11 @@ def _report(node) -> None:
         text = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
         text = "Traceback of forward call that caused the error:\n" + "".join(trace)
-    warnings.warn(f"Error detected in {node.name()}. {text}", UserWarning, stacklevel=2)
+    warn_user(f"Error detected in {node.name()}. {text}")
     while (parent := node.metadata.get("parent_")) is not None:
         trace = "".join(parent.metadata.get("traceback_", ()))
-        warnings.warn(
+        warn_user(
             f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
-            f"previous calculation:\n{trace}",
-            UserWarning,
-            stacklevel=2,
+            f"previous calculation:\n{trace}"
         )
         node = parent

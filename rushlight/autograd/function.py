@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 import weakref
 from typing import Any, NamedTuple
 
 from ..engine import namespace_of
+from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from . import mode
 from .mode import state
@@ -106,13 +106,12 @@ class Function:
         cls._backward_cls = type(name, (FunctionNode,), {"_forward_cls": cls})
 
     def __init__(self, *_, **__) -> None:
-        warnings.warn(
+        warn_user(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
             "version "
             "of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *_, **__):

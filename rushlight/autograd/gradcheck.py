@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from . import forward_ad
 from .batching import Vmap
@@ -359,11 +358,10 @@ def _check_undefined(case) -> None:
 
 def _check_precision(index, t) -> None:
     if t.dtype.itemsize < (16 if t.dtype.is_complex else 8):
-        warnings.warn(
+        warn_user(
             f"Input #{index} requires gradient and is not a double precision floating point or complex. This check "
             f"will "
-            "likely fail if all the inputs are not of double precision floating point or complex.",
-            stacklevel=4,
+            "likely fail if all the inputs are not of double precision floating point or complex."
         )
 
 

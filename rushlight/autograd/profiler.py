@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from typing import Any
 
 from ..compat import missing as _missing
+from ..errors import warn_user
 from .mode import state
 
 __all__ = ["emit_itt", "emit_nvtx", "profile", "record_function"]
@@ -139,11 +139,9 @@ class emit_nvtx:
     def __enter__(self) -> emit_nvtx | None:
         if not self.enabled:
             return None
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} does nothing here: XLA launches the kernels. torch.profiler.profile with "
-            "ProfilerActivity.CUDA shows what a device does",
-            UserWarning,
-            stacklevel=2,
+            "ProfilerActivity.CUDA shows what a device does"
         )
         return self
 

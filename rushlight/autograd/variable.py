@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ..errors import warn_user
 from ..tensor import Tensor
 from .mode import state
 
@@ -42,11 +41,7 @@ class Variable(metaclass=_EveryTensor):
 
     def __new__(cls, data=None, requires_grad=False, volatile=False, **_):
         if volatile:
-            warnings.warn(
-                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_user("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):

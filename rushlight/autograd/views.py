@@ -386,6 +386,11 @@ def _computed(function, t, old, args, kwargs):
         return function(old, *args, **kwargs)
     except NotImplementedError:
         # Before a kernel is looked for, PyTorch asks whether its result could be written.
+        shapes = [a._array.shape for a in (t, *args) if isinstance(a, Tensor)]
+        if (shape := np.broadcast_shapes(*shapes)) != t._array.shape:
+            raise RuntimeError(
+                f"output with shape {list(t.shape)} doesn't match the broadcast shape {list(shape)}"
+            ) from None
         for other in (*args, *kwargs.values()):
             if isinstance(other, Tensor) and other.dtype.is_complex:
                 _check_cast(other.dtype, t.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from itertools import repeat
 
@@ -12,6 +11,7 @@ from ..autograd.mode import state as mode_state
 from ..device import cpu
 from ..engine import DEFER
 from ..engine.xla.devices import place_of
+from ..errors import warn_user
 from ..tensor import Tensor
 from .backward import awaits_backward
 from .commit import LOCK
@@ -108,7 +108,7 @@ class Compiled:
         """A warning, once, at the line that called the function."""
         if not self._told:
             self._told = True
-            warnings.warn(what, stacklevel=level)
+            warn_user(what)
 
     def _name(self) -> str:
         """What a profile calls it."""
@@ -216,11 +216,10 @@ class Compiled:
         self._cut = Cut(self._fn, self._part, str(error))
         self._entries.clear()
         if not self._quiet:
-            warnings.warn(
+            warn_user(
                 f"{error}\nThe function is cut: its Python runs at every call"
                 + (", eagerly." if self._fallback else ", and the modules it calls are compiled each by itself. ")
-                + "fullgraph=True makes this an error.",
-                stacklevel=5,
+                + "fullgraph=True makes this an error."
             )
 
     def reason_for_cut(self, *args, **kwargs) -> str | None:

@@ -10,9 +10,9 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 
 from ..engine import landed as _landed
+from ..errors import warn_user
 
 __all__ = ["profile", "start", "stop"]
 
@@ -63,7 +63,7 @@ class DeviceTrace:
         try:
             import jax
         except ImportError:
-            warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=6)
+            warn_user("CUDA is not available, disabling CUDA profiling")
             return None
         self = DeviceTrace("cuda" if jax.default_backend() == "gpu" else "xla")
         options = jax.profiler.ProfileOptions()
@@ -72,7 +72,7 @@ class DeviceTrace:
             jax.profiler.start_trace(self._folder, profiler_options=options)
         except Exception as error:  # one runs already, or this platform has none: a profile of the CPU is left
             self._drop()
-            warnings.warn(f"JAX's profiler did not start, devices are not traced: {error}", UserWarning, stacklevel=6)
+            warn_user(f"JAX's profiler did not start, devices are not traced: {error}")
             return None
         for number in range(_MARKS):
             before = _now()
@@ -93,7 +93,7 @@ class DeviceTrace:
             jax.profiler.stop_trace()
             lines = [line for line in self._read() if line]
         except Exception as error:  # somebody else has stopped it, or the disk is full
-            warnings.warn(f"JAX's profiler did not write its trace: {error}", UserWarning, stacklevel=5)
+            warn_user(f"JAX's profiler did not write its trace: {error}")
             lines = []
         finally:
             self._drop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.views import put
 from ..engine import computed, namespace_of
+from ..errors import warn_user
 from ..tensor import Tensor
 from . import world
 from .errors import DistBackendError
@@ -630,8 +630,4 @@ def _size(t: Tensor) -> str:
 
 
 def _deprecated(old: str, new: str) -> None:
-    warnings.warn(
-        f"`torch.distributed.{old}` is deprecated. Please use `torch.distributed.{new}` instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
+    warn_user(f"`torch.distributed.{old}` is deprecated. Please use `torch.distributed.{new}` instead.", FutureWarning)

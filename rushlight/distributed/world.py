@@ -8,9 +8,9 @@ import os
 import socket
 import sys
 import time
-import warnings
 from typing import Any
 
+from ..errors import warn_user
 from . import rendezvous as _rendezvous
 from .errors import DistBackendError
 from .store import PrefixStore, Store
@@ -354,7 +354,7 @@ def is_outside(given, what: str) -> bool:
     if given != GroupMember.NON_GROUP_MEMBER:
         return False
     where = -1 if _world.default is None else _world.default.rank()
-    warnings.warn(f"Running {what} on global rank {where} which does not belong to the given group.", stacklevel=3)
+    warn_user(f"Running {what} on global rank {where} which does not belong to the given group.")
     return True
 
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import rushlight as torch
 
+from ..errors import warn_user
 from . import constraints
 from .chi2 import Chi2
 from .distribution import ExponentialFamily
@@ -38,10 +38,7 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if self.df.lt(event_shape[-1]).any():
-            warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
-                stacklevel=2,
-            )
+            warn_user("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         self._unbroadcasted_scale_tril = _factor(name, matrix)
         count = torch.arange(event_shape[-1], dtype=matrix.dtype, device=matrix.device)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - count.expand(batch_shape + (-1,)))

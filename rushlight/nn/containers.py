@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby, islice
 from typing import Any
 
+from ..errors import warn_user
 from ..tensor import Tensor
 from .module import Module, _addindent
 from .parameter import Parameter
@@ -21,11 +21,10 @@ class Container(Module):
 
     def __init__(self, **kwargs) -> None:
         super().__init__()
-        warnings.warn(
+        warn_user(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
             "instead.",
             FutureWarning,
-            stacklevel=2,
         )
         for name, module in kwargs.items():
             self.add_module(name, module)

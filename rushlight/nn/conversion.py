@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from .. import dtypes
 from ..autograd.mode import no_grad
 from ..device import device as Device
+from ..errors import warn_user
 from ..tensor import Tensor
 from .parameter import Parameter
 
@@ -26,12 +26,11 @@ def converter(*args, **kwargs):
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         if dtype.is_complex:
-            warnings.warn(
+            warn_user(
                 "Complex modules are a new feature under active development whose design may change, and some "
                 "modules might not work as expected when using complex tensors as parameters or buffers. Please "
                 "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
-                "complex module does not work as expected.",
-                stacklevel=3,
+                "complex module does not work as expected."
             )
 
     def convert(t: Tensor) -> Tensor:

@@ -7,13 +7,13 @@ returns or raises, goes through ``run``.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from ..autograd import mode
+from ..errors import warn_user
 from ..tensor import Tensor
 from ..utils.hooks import BackwardHook, RemovableHandle, epoch
 
@@ -224,10 +224,9 @@ def _always(owners, called, module, args, kwargs, result) -> None:
                 result = _after(owner, id, hook, module, args, kwargs, result)
             except Exception as error:
                 who = "global module" if owner is everyone else "module"
-                warnings.warn(
+                warn_user(
                     f"{who} forward hook with ``always_call=True`` raised an exception that was silenced as another "
-                    f"error was raised in forward: {error}",
-                    stacklevel=4,
+                    f"error was raised in forward: {error}"
                 )
 
 
@@ -243,10 +242,9 @@ def _backward_hook(owners, module) -> BackwardHook | None:
 def _watch_result(owners, backward: BackwardHook | None, module, args, result):
     if backward is not None:
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn(
+            warn_user(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
-                stacklevel=4,
+                f"{type(result)}"
             )
         result = backward.setup_output_hook(result)
     legacy = [hook for owner in owners for hook in owner.backward(full=False)]
@@ -287,11 +285,10 @@ def warn_about_legacy(args, result, node) -> None:
             how, missing = "when the forward contains multiple autograd Nodes", "grad_input"
         else:
             return
-    warnings.warn(
+    warn_user(
         f"{start} {how} is deprecated and will be removed in future versions. This hook will be missing some "
         f"{missing}. Please use register_full_backward_hook to get the documented behavior.",
         FutureWarning,
-        stacklevel=6,
     )
 
 

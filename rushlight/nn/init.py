@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 from ..autograd.mode import no_grad
 from ..autograd.op import differentiable
 from ..autograd.overriding import asking
+from ..errors import warn_user
 from ..ops import PUBLIC as ops
 
 __all__ = [
@@ -85,10 +85,8 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Fill with normal numbers of which only those within [a, b] are taken."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.",
-            stacklevel=2,
+        warn_user(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     if tensor.is_meta:
         return tensor
@@ -225,7 +223,7 @@ def _kaiming_std(tensor, a, mode, nonlinearity) -> float:
 
 def _is_empty(tensor) -> bool:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn_user("Initializing zero-element tensors is a no-op")
         return True
     return False
 
@@ -272,7 +270,7 @@ def _deprecated(f):
 
     @functools.wraps(f)
     def called(*args, **kwargs):
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warn_user(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return f(*args, **kwargs)
 
     called.__name__ = called.__qualname__ = old

@@ -11,11 +11,11 @@ between hooks), ``saving.py`` (state dicts), ``conversion.py`` (dtypes and devic
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..device import device as Device
+from ..errors import warn_user
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle, epoch
 from . import blame, conversion, saving
@@ -452,12 +452,11 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or make them zero."""
         if getattr(self, "_is_replica", False):
-            warnings.warn(
+            warn_user(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
                 "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
                 "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
-                "using autograd.grad instead.",
-                stacklevel=2,
+                "using autograd.grad instead."
             )
         for parameter in self.parameters():
             grad = parameter._grad

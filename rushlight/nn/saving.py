@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..autograd.mode import no_grad
+from ..errors import warn_user
 from ..tensor import Size, Tensor
 from .parameter import Parameter, is_lazy
 
@@ -193,11 +193,10 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 def positional(args, destination, prefix, keep_vars):
     """The arguments of ``state_dict`` where some were given by position, which is deprecated."""
-    warnings.warn(
+    warn_user(
         "Positional args are being deprecated, use kwargs instead. Refer to "
         "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
         FutureWarning,
-        stacklevel=3,
     )
     given = dict(zip(("destination", "prefix", "keep_vars"), args))
     return (

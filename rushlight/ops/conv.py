@@ -7,11 +7,11 @@ weight. The gradients of each are the other two, so every order of differentiati
 from __future__ import annotations
 
 import functools
-import warnings
 
 from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
+from ..errors import warn_user
 from ..tensor import Tensor
 from .common import bool_dtype, c_name, dtype_of, refuse, type_word
 from .dims import as_int, as_ints, for_dims, is_int
@@ -287,11 +287,9 @@ def _named_padding(padding, stride, dilation, kernel):
 
 @functools.cache
 def _warn_uneven() -> None:  # once, as PyTorch does
-    warnings.warn(
+    warn_user(
         "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
-        "created",
-        UserWarning,
-        stacklevel=5,
+        "created"
     )
 
 

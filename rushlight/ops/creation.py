@@ -7,7 +7,6 @@ import math
 import operator
 import os
 import typing
-import warnings
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ..device import device as Device
 from ..engine import SPREAD, accelerated, meta, namespace_of
 from ..engine.numpy import layouts
 from ..engine.open_size import has_open, is_open
-from ..errors import too_large, type_name
+from ..errors import too_large, type_name, warn_user
 from ..layout import contiguous_format, dense_strides, memory_order, preserve_format
 from ..layout import layout as Layout
 from ..storage import affordable, lend
@@ -416,11 +415,9 @@ def _arange(start, end, step, dtype) -> np.ndarray:
 @public(method=False)
 def range_(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad=False):
     """Deprecated: like ``arange``, but with ``end`` included and floating point by default."""
-    warnings.warn(
+    warn_user(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=3,
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     if end is None:
         start, end = 0, start
@@ -863,29 +860,23 @@ def _raw(data):
 
 
 def _warn_copy(name) -> None:
-    warnings.warn(
+    warn_user(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-        f"sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor).",
-        UserWarning,
-        stacklevel=3,
+        f"sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor)."
     )
 
 
 @functools.cache
 def _warn_slow_list() -> None:
-    warnings.warn(
+    warn_user(
         "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
-        "single numpy.ndarray with numpy.array() before converting to a tensor.",
-        UserWarning,
-        stacklevel=3,
+        "single numpy.ndarray with numpy.array() before converting to a tensor."
     )
 
 
 @functools.cache
 def _warn_read_only(what="NumPy array") -> None:
-    warnings.warn(
+    warn_user(
         f"The given {what} is not writable. Tensors share its memory, so writing to this tensor will raise an error: "
-        "clone() the tensor to get one that can be written. This warning is given once.",
-        UserWarning,
-        stacklevel=3,
+        "clone() the tensor to get one that can be written. This warning is given once."
     )

@@ -354,7 +354,11 @@ def _index_error(error, x, dims, indices):
 def _index_put_(target, dims, indices, value):
     """``target[indices] = value`` in place."""
     views.check_apart(target, (value,), "at all")
-    _expect_something(target, dims, indices)
+    try:
+        _expect_something(target, dims, indices)
+    except IndexError:
+        views.check_writable(target)  # may have worse to say
+        raise
     _check_same_dtype(target, value)
     views.inplace(target, _put, value, dims=dims, indices=indices)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 
 from .. import dtypes
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
+from ..errors import warn_user
 from ..storage import affordable
 from ..tensor import Tensor, wrap
 from .common import type_word
@@ -410,11 +410,7 @@ def meshgrid(*tensors, indexing=None):
         if t._array.dtype != tensors[0]._array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) >= 2

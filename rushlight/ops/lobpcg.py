@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from ..autograd.mode import no_grad
 from ..autograd.op import differentiable as xp
+from ..errors import warn_user
 from .common import check_tensor
 from .public import PUBLIC, public
 
@@ -55,7 +54,7 @@ def _batched(A, B, X, iK, options):
 def _solve(A, B, X, iK, options):
     niter, tol, largest, tracker = options
     if tracker is not None:
-        warnings.warn("lobpcg: the tracker is not called", stacklevel=4)
+        warn_user("lobpcg: the tracker is not called")
     n = X.shape[-1]
     values, X = _best(A, B, X, n, largest)
     step = None

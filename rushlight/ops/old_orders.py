@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from numbers import Number
 
+from ..errors import warn_user
 from ..tensor import Tensor
 
 FUNCTION, METHOD, IN_PLACE = "function", "method", "in place"
@@ -64,8 +64,7 @@ def _tell(name, tensors, numbers, places, form) -> None:
         del old[0], new[0]  # the tensor whose method it is
     out = ", Tensor out = None" if form == FUNCTION else ""
     named = ", ".join(f"Number {n} = 1" for n in numbers)
-    warnings.warn(
+    warn_user(
         f"This overload of {name} is deprecated:\n\t{name}({', '.join(old)}{', *' + out if out else ''})\n"
-        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(new)}, *, {named}{out})",
-        stacklevel=3,
+        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(new)}, *, {named}{out})"
     )

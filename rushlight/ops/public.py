@@ -7,7 +7,7 @@ import inspect
 from types import FunctionType
 
 from ..autograd import overriding, views
-from ..errors import type_name
+from ..errors import type_name, warn_user
 from ..tensor import Tensor
 from . import kinds, old_orders, refusals
 
@@ -205,15 +205,11 @@ def write_out(out, result, name):
         raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {given} instead")
     if out.shape != result.shape:
         if out._array.size != 0:
-            import warnings
-
-            warnings.warn(
+            warn_user(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
                 f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
-                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=3,
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
             )
         if out._array.dtype != result._array.dtype:
             views._check_cast(result.dtype, out.dtype)

@@ -251,6 +251,10 @@ def _number(value, input):
     return fill_value(value, input.dtype) if isinstance(value, (int, float, complex)) else value
 
 
+def _scattered(value, index, input):
+    return _number(value, input) if index._array.size else 0  # where nothing is written, nobody looks at it
+
+
 def _nothing_of(index, src, input):
     """An empty index and part of ``src``, with the dimensions of ``input``: nothing of it goes anywhere."""
     shape = (0,) * input._array.ndim
@@ -290,7 +294,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
         return _vectors(scatter_reduce_, input, index, src, axis=axis, how="prod")
     if isinstance(src, Tensor):
         return _vectors(scatter_, input, index, src, axis=axis)
-    return _vectors(_scatter_value, input, index, _number(src, input), axis=axis)
+    return _vectors(_scatter_value, input, index, _scattered(src, index, input), axis=axis)
 
 
 @public(inplace="apart")
@@ -556,11 +560,20 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
         )
     index, source = _slices(input, axis, index, source, "index_reduce_")
     if index._array.size:
-        refuse("index_func_", lambda d: d.is_complex or bool_dtype(d), input)
+        _check_reducible(input, reduce)
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)
     if source._array.ndim:
         index = index.reshape([-1 if d == axis else 1 for d in range(source._array.ndim)]).expand(source._array.shape)
     return _reduced(input, index, source, axis, reduce, include_self, _NODES["IndexReduceBackward0"])
+
+
+def _check_reducible(input, reduce) -> None:
+    if input._array.ndim < 2:
+        refuse("index_func_", lambda d: d.is_complex or bool_dtype(d), input)
+    elif reduce == "mean":
+        refuse("div_floor_cpu", bool_dtype, input)
+    elif reduce != "prod":
+        refuse("minimum_cpu" if reduce == "amin" else "maximum_cpu", complex_dtype, input)
 
 
 # -- by flat position ------------------------------------------------------------------------------------------------

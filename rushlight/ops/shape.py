@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..autograd import views
@@ -11,6 +9,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
 from ..engine import accelerated
 from ..engine.open_size import example, has_open
+from ..errors import warn_user
 from ..tensor import Mirror, Tensor, wrap
 from .dims import as_int, as_ints, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import public
@@ -385,7 +384,7 @@ def movedim(input, source, destination):
 
 
 def _warn(text):
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warn_user(text)
 
 
 def _matrix_property(name, function):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from .. import dtypes
 from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..engine import namespace_of
+from ..errors import warn_user
 from ..tensor import Tensor
 from . import returns
 from .common import refuse
@@ -138,11 +138,9 @@ def _spread(function, name, input, dim, unbiased, keepdim, correction):
     if correction < 0 and not count_of(input._array.shape, axis):
         correction = 0  # nothing has no variance
     if count_of(input._array.shape, axis) - correction <= 0:
-        warnings.warn(
+        warn_user(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel).",
-            UserWarning,
-            stacklevel=5,
+            "(input numel divided by output numel)."
         )
         if name in ("var_mean", "std_mean"):  # whose gradients are nan and finite: none of one may reach the other
             first = xp.var if name == "var_mean" else xp.std

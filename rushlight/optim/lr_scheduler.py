@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 
 from ..autograd.mode import no_grad
+from ..errors import warn_user
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -120,10 +120,10 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """One epoch (or whatever the schedule counts) further."""
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
+            warn_user(_TOO_EARLY)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warn_user(_EPOCH)
         self._update(epoch)
 
     def _update(self, epoch=None) -> None:
@@ -147,11 +147,7 @@ class LRScheduler:
 
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_user("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
     def _current(self) -> list:
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -602,7 +598,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warn_user(_EPOCH)
         self.last_epoch = epoch
         if self.is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,6 +18,7 @@ from ..autograd.views import put, put_all
 from ..config import epoch
 from ..engine import namespace_of, settle
 from ..engine.numpy import namespace as numpy_engine
+from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
 from .fused import SMALL, by_kernel, run
@@ -207,11 +207,10 @@ class Optimizer:
     def _check_group(self, group: dict) -> None:
         params = group["params"]
         if len(params) != len(set(params)):
-            warnings.warn(
+            warn_user(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
                 "error; see "
-                "github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=4,
+                "github.com/pytorch/pytorch/issues/40967 for more information"
             )
         if any(("param_names" in other) != ("param_names" in group) for other in self.param_groups):
             have = "with" if "param_names" in group else "without"

@@ -8,10 +8,10 @@ import os
 import socket
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..errors import warn_user
 from .events import DeviceType, EventList, FunctionEvent
 from .recorder import Recorder
 from .trace import write_trace
@@ -69,7 +69,7 @@ def schedule(
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError("Invalid profiler schedule arguments")
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results", UserWarning, stacklevel=2)
+        warn_user("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step: int) -> ProfilerAction:
         if step < 0:

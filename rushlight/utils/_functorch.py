@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 
 from .. import func
+from ..errors import warn_user
 from ..func import functional_call, functionalize, stack_module_state
 from ..nn.module import Module
 from ..version import __version__
@@ -104,13 +104,12 @@ def _deprecated(function, instead: str = "torch.func"):
 
 
 def _warn(name: str, instead: str) -> None:
-    warnings.warn(
+    warn_user(
         f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is "
         f"deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
         f"`{instead}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
         "details https://pytorch.org/docs/main/func.migrating.html",
         FutureWarning,
-        stacklevel=3,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import warnings
 from collections import defaultdict
 
 from ..autograd.function import Function
 from ..autograd.grad import backward
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.mode import enable_grad, state
+from ..errors import warn_user
 from ..tensor import Tensor
 from ._python_dispatch import TorchDispatchMode
 
@@ -90,7 +90,7 @@ def detach_variable(inputs: tuple) -> tuple:
 def check_backward_validity(inputs) -> None:
     """Warn if no input requires gradients."""
     if not any(isinstance(t, Tensor) and t.requires_grad for t in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn_user("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 def checkpoint(
@@ -109,12 +109,11 @@ def checkpoint(
     >>> y = rushlight.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False)
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn_user(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
             "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
             "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
-            "more details on the differences between the two variants.",
-            stacklevel=2,
+            "more details on the differences between the two variants."
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -135,12 +134,11 @@ def checkpoint(
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """Run a Sequential (or a list of functions) in ``segments`` checkpointed pieces; the last one is kept as it is."""
     if use_reentrant is None:
-        warnings.warn(
+        warn_user(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
             "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can "
             "pass "
-            "use_reentrant=True.",
-            stacklevel=2,
+            "use_reentrant=True."
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -325,7 +323,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, function, preserve, *args):
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+            warn_user("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.function, ctx.random = function, _random_state() if preserve else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from typing import Any
 
@@ -10,6 +9,7 @@ from ..autograd.mode import state
 from ..autograd.tape import Node, Output
 from ..config import epoch
 from ..engine import namespace_of
+from ..errors import warn_user
 from ..tensor import Tensor, wrap
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
@@ -79,10 +79,9 @@ def warn_if_has_hooks(tensor) -> None:
     node = tensor._node
     for hook in list(node.hooks.tensor.values()) if node is not None and node.hooks is not None else ():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn_user(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning"
             )
 
 
@@ -184,11 +183,10 @@ class BackwardHook:
 
     def _without_inputs(self, grad_outputs):
         if self.user_hooks:
-            warnings.warn(
+            warn_user(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no "
                 "inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
-                "#torch.nn.Module.register_full_backward_hook for more details.",
-                stacklevel=5,
+                "#torch.nn.Module.register_full_backward_hook for more details."
             )
         for hook in self.user_hooks:
             replaced = hook(self.module, (None,) * self.n_inputs, grad_outputs)

@@ -304,3 +304,16 @@ def test_where_with_one_argument_is_nonzero():
     t = torch.tensor([[0, 1], [2, 0]])
     for a, e in zip(rushlight.where(convert.Converter().tensor(t)), torch.where(t), strict=True):
         assert a.tolist() == e.tolist()
+
+
+@pytest.mark.parametrize(
+    "boundaries", [[2.0, 1.0, 3.0], [float("nan")], [0.0, float("nan"), 1.0], [3.0, 2.0, 1.0, 0.0]]
+)
+@pytest.mark.parametrize("right", [False, True])
+def test_boundaries_in_no_order_are_halved_as_in_pytorch(boundaries, right):
+    values = [-1.0, 0.0, 1.0, 1.5, 2.0, 4.0, float("nan")]
+    theirs, ours = (
+        library.searchsorted(library.tensor(boundaries), library.tensor(values), right=right).tolist()
+        for library in (torch, rushlight)
+    )
+    assert ours == theirs

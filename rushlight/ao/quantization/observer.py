@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import warnings
 
 from ... import dtypes
+from ...errors import warn_user
 from ...layout import (
     per_channel_affine,
     per_channel_affine_float_qparams,
@@ -117,10 +117,9 @@ class UniformQuantizationObserverBase(ObserverBase):
         super().__init__(dtype, is_dynamic, **kwargs)
         self.qscheme = qscheme
         if reduce_range:
-            warnings.warn(
+            warn_user(
                 "Please use quant_min and quant_max to specify the range for observers.                     "
-                "reduce_range will be deprecated in a future release of PyTorch.",
-                stacklevel=2,
+                "reduce_range will be deprecated in a future release of PyTorch."
             )
         self.reduce_range = reduce_range
         self.register_buffer("eps", PUBLIC["tensor"]([eps], **(factory_kwargs or {})))
@@ -183,7 +182,7 @@ class UniformQuantizationObserverBase(ObserverBase):
 
 def _was_observed(min_val, max_val) -> bool:
     if min_val.numel() == 0 or max_val.numel() == 0 or (min_val.numel() == 1 and min_val.item() == float("inf")):
-        warnings.warn("must run observer before calling calculate_qparams. Returning default values.", stacklevel=4)
+        warn_user("must run observer before calling calculate_qparams. Returning default values.")
         return False
     if not bool((min_val <= max_val).all()):
         raise AssertionError(f"min {min_val} should be less than max {max_val}")
@@ -398,7 +397,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
             return x_orig
         x = x_orig.detach().float()
         if x.isinf().any() or x.isnan().any():
-            warnings.warn("torch.inf detected in input tensor, ignoring input", stacklevel=2)
+            warn_user("torch.inf detected in input tensor, ignoring input")
             x = x[x.isfinite()]
         least = PUBLIC["minimum"](x.amin(), self.min_val)
         most = PUBLIC["maximum"](x.amax(), self.max_val)

@@ -6,8 +6,7 @@ collectives with nothing of its own (``main_hook``), until the count is zero; th
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from ...ops.public import PUBLIC
 from .. import collectives, world
 
@@ -87,11 +86,10 @@ class Join:
                 hook.main_hook()
             last, steps = False, steps + 1
             if steps == _MANY:
-                warnings.warn(
+                warn_user(
                     f"Detected uneven input skew of greater than {_MANY}. This means that rank "
                     f"{world.get_rank(self._group)} has at least {_MANY} fewer inputs than other currently-active "
-                    "ranks. This level of skew could lead to performance degradation during training.",
-                    stacklevel=2,
+                    "ranks. This level of skew could lead to performance degradation during training."
                 )
         for hook in self._hooks:
             hook.post_hook(last)

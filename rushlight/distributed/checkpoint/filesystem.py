@@ -11,7 +11,6 @@ import io
 import os
 import re
 import uuid
-import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pickle import UnpicklingError
 
 from ... import serialization
 from ...compat import missing as _missing
+from ...errors import warn_user
 from ...futures import Future
 from ...io import loading, saving
 from ...io.atomic import replacing
@@ -95,11 +95,10 @@ class FileSystemWriter(StorageWriter):
         if (self.path / _NAME).exists():
             if not self.overwrite:
                 raise RuntimeError(f"Checkpoint already exists and {self.overwrite=}.")
-            warnings.warn(
+            warn_user(
                 f"Detected an existing checkpoint in {self.path / _NAME}, overwriting since {self.overwrite=}. "
                 "Past version 2.5 of PyTorch, `overwrite` will default to False. Set this variable to True to maintain "
-                "this functionality or False to raise when an existing checkpoint is found.",
-                stacklevel=2,
+                "this functionality or False to raise when an existing checkpoint is found."
             )
         return plan
 

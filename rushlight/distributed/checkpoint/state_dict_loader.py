@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from .. import world
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader
@@ -25,10 +24,9 @@ def load(
     replaced; objects with ``load_state_dict`` are given theirs.
     """
     if no_dist or not world.is_initialized():
-        warnings.warn(
+        warn_user(
             "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to load in a single "
-            "process.",
-            stacklevel=2,
+            "process."
         )
     reader = _reader(storage_reader, checkpoint_id)
     states = {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}

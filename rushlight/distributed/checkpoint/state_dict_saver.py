@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import enum
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...errors import warn_user
 from ...tensor import Tensor
 from .. import world
 from ..tensor.dtensor import DTensor
@@ -46,10 +46,9 @@ def save(
     The checkpoint is there when this returns, and not at all before: who looks meanwhile sees the one before.
     """
     if no_dist or not world.is_initialized():
-        warnings.warn(
+        warn_user(
             "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to save in a single "
-            "process.",
-            stacklevel=2,
+            "process."
         )
     return _save(
         _states(state_dict), _writer(storage_writer, checkpoint_id), planner, Steps(process_group, alone=no_dist)

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 import types
-import warnings
+
+from ...errors import warn_user
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 _OFTEN = 16  # programs from one line before it is told
@@ -41,10 +42,9 @@ def compiled(count: int, variant: bool) -> str:
     compilations.append(Compilation(time.perf_counter() - _started, count, line, reason))
     if len(before) + 1 == _OFTEN and line not in _told:
         _told.add(line)
-        warnings.warn(
+        warn_user(
             f"{_OFTEN} programs were compiled for what was recorded before {line}: most recently because of {reason}. "
-            "Sizes or Python integers that change at every turn do this; see rushlight.compiler.explain().",
-            stacklevel=2,
+            "Sizes or Python integers that change at every turn do this; see rushlight.compiler.explain()."
         )
     return line
 

@@ -268,10 +268,22 @@ def add_along_axis(value, index, axis, size, unique=False):
 def searchsorted(sequence, values, side="left"):
     """Where ``values`` belong in ``sequence``; if that has rows, row by row."""
     if sequence.ndim == 1:
-        return np.searchsorted(sequence, values, side=side)
+        return _places(sequence, values, side)
     rows = zip(_rows(sequence), _rows(values))
-    found = [np.searchsorted(s, v, side=side) for s, v in rows]
+    found = [_places(s, v, side) for s, v in rows]
     return np.array(found, dtype=np.int64).reshape(values.shape)
+
+
+def _places(sequence, values, side):
+    if (sequence[:-1] <= sequence[1:]).all() and (sequence[-1:] == sequence[-1:]).all():
+        return np.searchsorted(sequence, values, side=side)
+    # Not in order, or nan: PyTorch halves all the same, and goes on after whatever does not hold.
+    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, sequence.size, np.int64)
+    for _ in range(sequence.size.bit_length()):
+        middle = np.minimum((low + high) // 2, sequence.size - 1)
+        there = sequence[middle] >= values if side == "left" else sequence[middle] > values
+        low, high = np.where(there | (low >= high), low, middle + 1), np.where(there & (low < high), middle, high)
+    return low
 
 
 def bincount(x, weights=None, length=0):
@@ -456,22 +468,22 @@ def _integer_power(x, w):
 
 
 def floor_divide(x, w):
-    _refuse_zero(w)
+    _refuse_zero(x, w)
     return np.floor_divide(x, w)
 
 
 def remainder(x, w):
-    _refuse_zero(w)
+    _refuse_zero(x, w)
     return np.remainder(x, w)
 
 
 def fmod(x, w):
-    _refuse_zero(w)
+    _refuse_zero(x, w)
     return np.fmod(x, w)
 
 
-def _refuse_zero(w):
-    if isinstance(w, (np.ndarray, np.generic)) and w.dtype.kind in "biu" and not np.all(w):
+def _refuse_zero(x, w):
+    if isinstance(w, (np.ndarray, np.generic)) and w.dtype.kind in "biu" and not np.all(w) and np.size(x):
         raise RuntimeError("ZeroDivisionError")
 
 

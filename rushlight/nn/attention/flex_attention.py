@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from typing import Any, NamedTuple
 
 from ...compat import missing as _missing
 from ...dtypes import bool_, float32, float64
+from ...errors import warn_user
 from ...func.mapping import vmap
 from ...ops import PUBLIC
 from .block_mask import BlockMask, blocks_of, noop_mask, rounded_up
@@ -84,9 +84,7 @@ def flex_attention(
             "return_aux=AuxRequest(lse=True) instead."
         )
     if return_lse:
-        warnings.warn(
-            "return_lse is deprecated. Please use return_aux=AuxRequest(lse=True) instead.", FutureWarning, stacklevel=2
-        )
+        warn_user("return_lse is deprecated. Please use return_aux=AuxRequest(lse=True) instead.", FutureWarning)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     wide = float64 if query.dtype is float64 else float32
     key, value = (_heads_repeated(t, query.shape[1], query.shape[0]) for t in (key, value))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ...autograd import views
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...errors import warn_user
 from ...ops import activation as _ops
 from ...ops.common import as_number, check_tensor, refuse_complex_gradient
 from ...ops.data import fill_value
@@ -220,25 +220,24 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     >>> F.softmax(rushlight.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return PUBLIC["softmax"](input, _softmax_dim("softmax", input, dim, _stacklevel), dtype)
+    return PUBLIC["softmax"](input, _softmax_dim("softmax", input, dim), dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-x)."""
-    return PUBLIC["softmax"](-input, _softmax_dim("softmin", input, dim, _stacklevel), dtype)
+    return PUBLIC["softmax"](-input, _softmax_dim("softmin", input, dim), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """log(softmax(x)), without overflow."""
-    return PUBLIC["log_softmax"](input, _softmax_dim("log_softmax", input, dim, _stacklevel), dtype)
+    return PUBLIC["log_softmax"](input, _softmax_dim("log_softmax", input, dim), dtype)
 
 
-def _softmax_dim(name, input, dim, stacklevel):
+def _softmax_dim(name, input, dim):
     if dim is not None:
         return dim
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
+    warn_user(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 
@@ -246,7 +245,7 @@ def _softmax_dim(name, input, dim, stacklevel):
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample from the Gumbel-softmax distribution; ``hard``: one-hot, with the gradient of the soft one."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.")
+        warn_user("`eps` parameter is deprecated and has no effect.")
     gumbels = -PUBLIC["empty_like"](logits).exponential_().log()
     soft = softmax((logits + gumbels) / tau, dim)
     if not hard:

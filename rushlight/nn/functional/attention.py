@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...backends import cuda
 from ...dtypes import bool_
+from ...errors import warn_user
 from ...ops import PUBLIC
 from ...ops.common import check_tensor
 from ...tensor import Tensor
@@ -304,10 +304,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     if mask.dtype != bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=2,
-        )
+        warn_user(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
     if mask.is_floating_point():
         return mask
     return PUBLIC["zeros_like"](mask, dtype=target_type).masked_fill(mask, -math.inf)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from ...ops.common import check_tensor
 from ...ops.public import PUBLIC
 
@@ -41,12 +40,11 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     if input.ndim not in (3, 4):
         _warn_dimensions(2, input.ndim)
     elif input.ndim == 3:
-        warnings.warn(
+        warn_user(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
         )
     return _drop_channels(input, p, training, inplace, batched=True)
 
@@ -73,11 +71,10 @@ def _drop_channels(input, p, training, inplace, batched):
 
 
 def _warn_dimensions(spatial, found):
-    warnings.warn(
+    warn_user(
         f"dropout{spatial}d: Received a {found}-D input to dropout{spatial}d, which is deprecated and will result in "
         "an error in a future release. To retain the behavior and silence this warning, please use dropout instead. "
         f"Note that dropout{spatial}d exists to provide channel-wise dropout on inputs with {spatial} spatial "
         f"dimensions, a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or "
-        f"{spatial + 2}D inputs).",
-        stacklevel=3,
+        f"{spatial + 2}D inputs)."
     )

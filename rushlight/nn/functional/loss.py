@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ... import dtypes
 from ...autograd.mode import in_single_precision, state
 from ...autograd.op import check_broadcast, variant
 from ...autograd.op import differentiable as xp
+from ...errors import warn_user
 from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
@@ -41,10 +41,7 @@ def legacy_reduction(size_average, reduce, warn=True) -> str:
     """What ``size_average`` and ``reduce`` mean as a ``reduction``."""
     reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if warn:
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=4,
-        )
+        warn_user(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction
 
 
@@ -103,6 +100,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if weight is not None:
         _check_weight(weight, input)
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
+    if not_floating_dtype(PUBLIC["result_type"](input, target)):
+        refuse("huber_cpu", not_floating_dtype, input)
     if target.dtype is not input.dtype:
         _check_holds(input, target)
     return _held(xp.huber_loss(input, target, delta=delta, reduction=reduction), input)
@@ -111,10 +110,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 def _broadcast(input, target):
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
+    warn_user(
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-        "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=3,
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
     return PUBLIC["broadcast_tensors"](input, target)
 
@@ -513,11 +511,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     elif reduction == "mean":
-        warnings.warn(
+        warn_user(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=2,
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release."
         )
     elif reduction != "batchmean":
         reduction_of(reduction)

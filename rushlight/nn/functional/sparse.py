@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ... import dtypes
 from ...autograd.mode import no_grad
 from ...autograd.op import differentiable as xp
+from ...errors import warn_user
 from ...ops.common import check_tensor, known_values
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
@@ -65,7 +64,7 @@ def embedding_bag(
     A bag is a row of a 2-D ``input``, or what lies between two ``offsets`` of a 1-D one.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
-        warnings.warn(
+        warn_user(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`."
         )

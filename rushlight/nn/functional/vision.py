@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
+from ...errors import warn_user
 from ...ops.common import check_tensor, dtype_of, type_word
 from ...ops.dims import as_int, as_ints, is_int
 from ...ops.public import public
@@ -265,9 +265,7 @@ def _check_resize(shape, size) -> None:
 
 
 def _deprecated(name) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=3
-    )
+    warn_user(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
@@ -314,7 +312,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(_CHANGED, UserWarning, stacklevel=2)
+        warn_user(_CHANGED)
     return grid_sampler(input, grid, _SAMPLING.index(mode), _BORDERS.index(padding_mode), bool(align_corners))
 
 
@@ -377,7 +375,7 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
 def affine_grid(theta, size, align_corners=None):
     """The grid for ``grid_sample`` that the transforms ``theta`` (N, 2, 3) or (N, 3, 4) make of a regular one."""
     if align_corners is None:
-        warnings.warn(_CHANGED, UserWarning, stacklevel=2)
+        warn_user(_CHANGED)
     if not isinstance(theta, Tensor) or not dtype_of(theta).is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {getattr(theta, 'dtype', type(theta))}")
     size = tuple(size)
@@ -395,11 +393,9 @@ def affine_grid(theta, size, align_corners=None):
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {_words(size)}")
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warn_user(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
-            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            UserWarning,
-            stacklevel=2,
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details."
         )
     return affine_grid_generator(theta, size, bool(align_corners))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from ...ops.creation import empty
 from .. import functional as F
 from .. import init as initialize
@@ -267,14 +266,10 @@ class Hardtanh(Module):
     ):
         super().__init__()
         if min_value is not None:
-            warnings.warn(
-                "keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning, stacklevel=2
-            )
+            warn_user("keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning)
             min_val = min_value
         if max_value is not None:
-            warnings.warn(
-                "keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning, stacklevel=2
-            )
+            warn_user("keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning)
             max_val = max_value
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
         assert self.max_val > self.min_val, f"max_val ({max_val}) must be greater than min_val ({min_val})"

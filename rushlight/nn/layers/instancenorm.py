@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
@@ -47,7 +46,7 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={channel} to match num_features ({self.num_features}), but got: "
                     f"{input.shape[channel]}."
                 )
-            warnings.warn(
+            warn_user(
                 f"input's size at dim={channel} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False"
             )

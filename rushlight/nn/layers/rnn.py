@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 
+from ...errors import warn_user
 from ...ops import PUBLIC
 from ...ops.creation import empty, zeros
 from ...ops.linalg import check_linear_dtypes
@@ -218,10 +218,9 @@ def _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropo
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warn_user(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}"
         )
     for name, value, kind in (
         ("input_size", input_size, int),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 
+from ...errors import warn_user
 from ...ops import PUBLIC
 from .. import functional, init
 from ..containers import ModuleList
@@ -128,9 +128,7 @@ class TransformerEncoder(Module):
         why_not = _why_not_nested(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and why_not is None
         if enable_nested_tensor and why_not is not None:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2
-            )
+            warn_user(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}")
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         padding, mask = _float_masks(src, src_key_padding_mask, mask, "src_key_padding_mask", "mask")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 from ... import linalg
 from ...autograd import mode
 from ...autograd.mode import no_grad
 from ...autograd.views import put_all
 from ...engine import namespace_of
+from ...errors import warn_user
 from ...ops import clamp, stack, tensor
 from ...tensor import Tensor, wrap
 
@@ -71,10 +70,8 @@ def clip_grad_norm_(
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> Tensor:
     """Deprecated: the former name of ``clip_grad_norm_``."""
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
+    warn_user(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
@@ -92,7 +89,7 @@ def _listed(parameters) -> list:
     generated = not isinstance(parameters, (list, tuple))
     parameters = list(parameters)
     if generated and not parameters:
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4)
+        warn_user("`parameters` is an empty generator, no gradient clipping will occur.")
     return parameters
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 
 from ...config import epoch
+from ...errors import warn_user
 from ...tensor import Tensor
 from ..module import Module
 
@@ -18,11 +18,10 @@ def __dir__():
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Deprecated: use ``rushlight.func.functional_call``."""
-    warnings.warn(
+    warn_user(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
         "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
     )
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 

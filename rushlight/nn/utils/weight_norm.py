@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...errors import warn_user
 from ...tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -54,10 +53,9 @@ class WeightNorm:
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Deprecated: use ``parametrizations.weight_norm``."""
-    warnings.warn(
+    warn_user(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     WeightNorm.apply(module, name, dim)
     return module

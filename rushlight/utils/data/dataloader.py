@@ -9,13 +9,13 @@ import math
 import multiprocessing
 import os
 import signal
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection as connections
 from typing import Any, Generic, TypeVar
 
 from ...autograd import mode
+from ...errors import warn_user
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
 from .dataset import Dataset, IterableDataset
@@ -154,12 +154,11 @@ class DataLoader(Generic[T_co]):
         except AttributeError:
             most = os.cpu_count() or self.num_workers
         if self.num_workers > most:
-            warnings.warn(
+            warn_user(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {most}, which is smaller than what this DataLoader is going to "
                 "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
-                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-                stacklevel=3,
+                "freeze, lower the worker number to avoid potential slowness/freeze if necessary."
             )
 
 
@@ -185,7 +184,7 @@ def _check_pinning() -> None:
 
     if not is_available():
         start = "'pin_memory' argument is set as true but no accelerator is found"
-        warnings.warn(f"{start}, then device pinned memory won't be used.", stacklevel=4)
+        warn_user(f"{start}, then device pinned memory won't be used.")
 
 
 class _BaseDataLoaderIter:
@@ -233,7 +232,7 @@ class _BaseDataLoaderIter:
                 "IterableDataset replica at each worker. Please see "
                 "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
             )
-        warnings.warn(text, stacklevel=3)
+        warn_user(text)
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):

@@ -10,12 +10,12 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ...errors import warn_user
 from ...ops.random import randperm
 from ...random import Generator, default_generator
 from ...tensor import Tensor, wrap
@@ -164,7 +164,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @property
     def cummulative_sizes(self):
-        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
+        warn_user("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning)
         return self.cumulative_sizes
 
 
@@ -245,7 +245,7 @@ def _lengths_of_fractions(total: int, fractions) -> list[int]:
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+            warn_user(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     return lengths
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import OrderedDict
 from copy import deepcopy
 
+from ...errors import warn_user
 from ...fx import Graph, GraphModule, Tracer
 from ...fx.node import Node
 from ...nn.module import Module
@@ -58,10 +58,9 @@ def get_graph_node_names(model: Module, tracer_kwargs=None, suppress_diff_warnin
         found.append(list(tracer.node_to_qualname.values()))
     model.train(was)
     if found[0] != found[1] and not suppress_diff_warning:
-        warnings.warn(
+        warn_user(
             "NOTE: The nodes obtained by tracing the model in eval mode are not the same as those in train mode. "
-            "Name them apart, with train_return_nodes and eval_return_nodes",
-            stacklevel=2,
+            "Name them apart, with train_return_nodes and eval_return_nodes"
         )
     return found[0], found[1]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import warnings
 
+from ....errors import warn_user
 from ...device_mesh import DeviceMesh, current_mesh
 from .style import ParallelStyle
 
@@ -23,7 +23,7 @@ def parallelize_module(
     if mesh.ndim != 1:
         raise ValueError(f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! Slice it by name.")
     if parallelize_plan is None:
-        warnings.warn("No parallelize_plan is provided, so nothing is done to the module.", stacklevel=2)
+        warn_user("No parallelize_plan is provided, so nothing is done to the module.")
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
@@ -36,7 +36,7 @@ def parallelize_module(
     for path, style in parallelize_plan.items():
         found = _matching(module, path.split("."))
         if not found:
-            warnings.warn(f"Parallelize plan key '{path}' could not be resolved: no module matched.", stacklevel=2)
+            warn_user(f"Parallelize plan key '{path}' could not be resolved: no module matched.")
         for part in found:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module
