@@ -2,8 +2,9 @@
 
 ``python bench/distributed.py [words...]`` prints the table, or the rows whose names have these words. Each library has
 two processes of its own, with one thread for computing each; medians, and the best of several turns. "XLA" is what the
-runtime itself takes for the same sum: a compiled ``psum`` of an array that lies on the device already. ``--priority``
-runs them all before whatever else the machine does (``chrt -f 50``).
+runtime itself takes for the same sum: a compiled ``psum`` of an array that lies on the device already. ``compiled`` is
+the whole step, ``only its module`` what is inside ``DistributedDataParallel``. ``--priority`` runs them all before
+whatever else the machine does (``chrt -f 50``).
 """
 
 from __future__ import annotations
@@ -49,9 +50,8 @@ def main() -> None:
     for name, columns in found.items():
         best = {library: min(times) for library, times in columns.items()}
         cells = [f"{best[lib] * 1e3:9.3f} ms" if lib in best else "" for lib in ("rushlight", "torch", "xla")]
-        their = best.get("torch") or found.get(name.removesuffix(", compiled"), {}).get("torch", [None])[0]
-        ratio = f"{best['rushlight'] / their:.2f}" if their and "rushlight" in best else ""
-        bar = next((bar for word, bar in reversed(BARS.items()) if word in name), None)
+        ratio = f"{best['rushlight'] / best['torch']:.2f}" if "torch" in best and "rushlight" in best else ""
+        bar = None if "module" in name else next((bar for word, bar in reversed(BARS.items()) if word in name), None)
         print(f"{name:34}{cells[0]:>12}{cells[1]:>12}{cells[2]:>12}{ratio:>14}{f'{bar:.2f}' if bar else '':>7}")
 
 
@@ -121,28 +121,27 @@ def runs(library: str):
         yield f"all_reduce {name}", lambda x=x: dist.all_reduce(x)
     yield "barrier", dist.barrier
     for model, make in (("MLP", mlp), ("GPT", gpt)):
-        for compiled in (False, True):
-            yield f"DDP {model} step" + ", compiled" * compiled, step(torch, library, *make(torch), compiled)
+        for name, compiled in (("", None), (", compiled", "step"), (", only its module", "module")):
+            yield f"DDP {model} step{name}", step(torch, library, *make(torch), compiled)
     dist.barrier()
     dist.destroy_process_group()
 
 
 def step(torch, library, model, inputs, loss_of, compiled):
-    ddp = torch.nn.parallel.DistributedDataParallel
-    if compiled and library == "torch":
-        model = ddp(model)  # PyTorch's eager step is what ours compiled is compared with
-    else:
-        model = ddp(torch.compile(model) if compiled else model)
+    """A training step; PyTorch's is never compiled: its eager step is what all of ours are compared with."""
+    ddp, here = torch.nn.parallel.DistributedDataParallel, library == "rushlight"
+    model = ddp(torch.compile(model) if here and compiled == "module" else model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
-    def run():
+    def run(inputs):
         optimizer.zero_grad()
         loss = loss_of(model(inputs))
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss
 
-    return run
+    run = torch.compile(run) if here and compiled == "step" else run
+    return lambda: run(inputs).item()
 
 
 def mlp(torch):

@@ -854,3 +854,20 @@ def test_an_operand_of_a_foreign_type_answers_itself():
     twice, double = Twice(), torch.compile(lambda x: x * twice)
     assert [double(torch.ones(1)).item() for _ in range(3)] == [2.0] * 3
     assert double.compilations == 1
+
+
+def test_a_truth_that_the_function_turns():
+    """``self.on = not self.on`` makes for two worlds, each with its program, and the attribute follows."""
+
+    class Turning(torch.nn.Module):
+        on = False
+
+        def forward(self, x):
+            self.on = not self.on
+            return x * (2 if self.on else 3)
+
+    model, x = Turning(), torch.ones(2)
+    compiled = torch.compile(model, fullgraph=True)
+    for i in range(8):
+        assert compiled(x).tolist() == ([2, 2] if i % 2 == 0 else [3, 3]) and model.on is (i % 2 == 0)
+    assert compiled._compiled.compilations == 2

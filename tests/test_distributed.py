@@ -357,7 +357,7 @@ print(layer[0].num_batches_tracked.item())
 
 
 def test_compiled_steps(tmp_path):
-    """A compiled DDP model, and a compiled step with one in it, train as they do uncompiled; the latter says why."""
+    """A compiled DDP model, and a compiled step with one in it, train as they do uncompiled."""
     body = """
 import warnings
 join()
@@ -383,9 +383,7 @@ for what in ("model", "step"):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         found = train(what)
-    print(what, found == expected, [line for w in told for line in str(w.message).splitlines() if "calls" in line])
+    print(what, found == expected, [str(w.message) for w in told])
 """
     for said in world(tmp_path, 2, body):
-        model, step = said.splitlines()
-        assert model == "model True []"
-        assert step.startswith("step True ['It calls rushlight.distributed.collectives.")
+        assert said.splitlines() == ["model True []", "step True []"]

@@ -26,6 +26,7 @@ class _State(threading.local):
     saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
     writers: tuple = ()  # told of every tensor written in place; these two serve compile, see ``notify``
     optimizers: tuple = ()  # told of every optimizer stepped
+    rings: tuple = ()  # while compile traces: the innermost records collectives, see engine/xla/exchange.py
     stand_ins: tuple = ()  # the innermost says what is called in a module's place, if anything; see compiler/cut.py
     saved_hooks_error = None  # why saved-tensor hooks are forbidden now
     casting: Any = None  # the autocast in force: it will make dtypes agree, so checks that they do must wait

@@ -51,7 +51,7 @@ _OUTSIDE = {
     time.perf_counter, time.perf_counter_ns, time.process_time, time.process_time_ns, time.sleep,
 }  # fmt: skip
 # What processes do together, whoever of a user's libraries asks for it.
-_BETWEEN = {f"{__package__.partition('.')[0]}.distributed.{name}" for name in ("collectives", "point_to_point")}
+_BETWEEN = {f"{__package__.partition('.')[0]}.distributed.point_to_point"}
 _SOURCES = (random.Random, io.IOBase.__mro__[1], np.random.Generator, np.random.RandomState)
 _END = object()
 _NONE = repeat(None)
@@ -463,6 +463,8 @@ class World:
             self._visit(value._fn)
             return
         self._note(id(value), id(kind))
+        if getattr(kind, "unguarded", False):
+            return
         space = getattr(value, "__dict__", None)
         if isinstance(space, dict):
             self._attributes(space)
@@ -472,10 +474,12 @@ class World:
     def _settings(self) -> None:
         """What applies to all functions: hooks of all modules, default dtype and device, precision, determinism."""
         from .. import config, dtypes
+        from ..distributed.world import _world
 
         for name in TABLES:
             self._hooks(getattr(everyone, name))
         self._entries(dtypes.__dict__, ["_default"], whole=False)
+        self._entries(_world.__dict__, ["default"], whole=False)
         self._entries(config.__dict__, ["default_device", "deterministic", "_matmul_precision"], whole=False)
 
 

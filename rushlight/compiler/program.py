@@ -23,6 +23,8 @@ from ..tensor import Tensor, wrap
 from . import meshes
 from .backward import Again, CompiledBackward
 from .commit import RUNNING, Run, insist
+from .exchanges import Exchanges
+from .guards import CompileError
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, ahead, narrowed, trace_backward
 from .tree import Leaf, unflatten
@@ -86,6 +88,7 @@ class Program:
         self._hyper: tuple = ((), None, ())  # the optimizers' numbers as given, as floats, and on the device
         self._count_outputs()
         options = compiler_options(place.platform, options)
+        self._exchanges = self._divided(options) if learned.exchanges else None
         # Old gradients are not read, but given too: their memory is where the new ones go.
         lie: dict[str, Any] = {} if mesh is None else {"out_shardings": self._shardings()}
         self._execute = jax.jit(
@@ -166,6 +169,14 @@ class Program:
         large = [places[id(slot)] for slot in self._large_written if id(slot) in places and slot.unread]
         self._jaxpr = narrowed(self._jaxpr, large)
 
+    def _divided(self, options) -> Exchanges:
+        """The parts that end with an exchange; the last one, after all of them, is what this program executes."""
+        if self.learned.tail is not None or self.learned.mesh is not None:
+            raise CompileError("compile: a forward pass alone, or one over a mesh, that exchanges is not one program.")
+        parts = Exchanges(self._jaxpr, self.learned.exchanges, self._checked, self.unpacked, options)
+        self._jaxpr, self._checked = parts.last, False
+        return parts
+
     def _count_outputs(self) -> None:
         """Where each kind of output begins: buffers of small state, large state, results, written arguments, ..."""
         learned = self.learned
@@ -182,6 +193,12 @@ class Program:
 
         It is given what ``_inputs`` returns and returns one flat tuple: JAX is quicker without structure.
         """
+        inputs, values, carried = self.unpacked(given)
+        outputs = jax.core.eval_jaxpr(self._jaxpr.jaxpr, self._jaxpr.consts, *inputs, *carried)
+        return self._sorted_outputs(outputs, values)
+
+    def unpacked(self, given):
+        """The jaxpr's inputs; the values of all slots, by their ids; what is left of ``given``."""
         given, values = iter(given), {}
         for small, names, large in (
             (self._small_written, self._written_names, self._large_written),
@@ -197,8 +214,8 @@ class Program:
         hyper = next(given) if self._options else ()
         scalars = [hyper[i] for i in range(hyper.shape[0])] if self._options else []
         unread = np.zeros(())  # stands for what the program does not look at
-        inputs = [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, next(given, unread)]
-        return self._sorted_outputs(jax.core.eval_jaxpr(self._jaxpr.jaxpr, self._jaxpr.consts, *inputs), values)
+        key = next(given) if self.learned.uses_rng else unread
+        return [*arguments, *(values.get(id(slot), unread) for slot in self.slots), *scalars, key], values, given
 
     def _sorted_outputs(self, outputs, old: dict) -> tuple:
         """The jaxpr's outputs as ``_count_outputs`` says; if a check fails, state stays as it was."""
@@ -250,11 +267,12 @@ class Program:
             counted = [id(t._storage) for t in arguments if t._storage is not None]
             if counted:
                 self._check_memory(arguments, counted, self._written_group)
-            run, attempts = self._executed(arguments, arrays, call), 1
+            exchanged: list = []
+            run, attempts = self._executed(arguments, arrays, call, exchanged), 1
             while not run.outputs:  # somebody took a tensor away: once more, with that
-                if attempts == _ATTEMPTS:
+                if attempts == _ATTEMPTS and not exchanged:
                     raise Disturbed
-                run, attempts = self._executed(arguments, arrays, call), attempts + 1
+                run, attempts = self._executed_again(arguments, arrays, call, exchanged), attempts + 1
         for t in self._lent:
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
@@ -263,7 +281,7 @@ class Program:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return run.results[0] if self._single else unflatten(self._structure, run.results)
 
-    def _executed(self, arguments, arrays, call) -> Run:
+    def _executed(self, arguments, arrays, call, exchanged: list) -> Run:
         """Gather the group that is written, with all its members, and run on it."""
         written = self._written_group
         if self._grad_slots:
@@ -273,7 +291,10 @@ class Program:
         run = Run(self._commit, arguments, arrays, call)
         try:
             written.begin(run)
-            run.inputs.append(self._inputs(arrays))
+            inputs = self._inputs(arrays)
+            if self._exchanges is not None:
+                inputs = (*inputs, *self._exchanged(inputs, exchanged))
+            run.inputs.append(inputs)
             if not self._settled:
                 self._compile(run.inputs)
             if written.awaits(run):  # what is taken out later takes the inputs back
@@ -288,6 +309,26 @@ class Program:
             insist(run.finish if run.outputs else written.end)
             with explained(self.place, self._holding):
                 raise
+
+    def _executed_again(self, arguments, arrays, call, exchanged: list) -> Run:
+        try:
+            return self._executed(arguments, arrays, call, exchanged)
+        except Outdated:
+            if not exchanged:
+                raise
+            raise RuntimeError(
+                "compile: a signal handler has changed what a step depends on while it exchanged something with other "
+                "processes; the step was not made"
+            ) from None
+
+    def _exchanged(self, inputs: tuple, exchanged: list) -> list:
+        """What came from other processes, in ``exchanged``: they do not send it again if this has to begin anew."""
+        if not exchanged:
+            found = self._exchanges(inputs)  # type: ignore[misc]
+            if found is None:
+                raise Unexpected
+            exchanged.append(found)
+        return exchanged[0]
 
     def _check_memory(self, arguments, counted: list[int], written: Group | None) -> None:
         """Raise if an argument shares its memory with a tensor that is written, or is written and shares it.
@@ -371,6 +412,8 @@ class Program:
         if self.learned.places:
             for place, value in zip(self.learned.places, unflatten(self._bound, run.results)):
                 place.put(value)
+        for place, truth in self.learned.switched:
+            place.put(truth)
         self._written_group.end()
 
     def _made_of(self, value, like, how) -> Tensor:

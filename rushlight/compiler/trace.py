@@ -6,17 +6,20 @@ import contextlib
 import operator
 import os
 import traceback
+import types
 from functools import partial, reduce
 
 import jax
 import jax.extend.core
 import numpy as np
 
+from ..autograd import mode
 from ..autograd.node import OpNode
 from ..autograd.tape import AccumulateGrad, Node, run_backward
 from ..autograd.views import read
 from ..engine import is_batched, namespace_of
 from ..engine.xla.devices import KEY_WORDS, NEEDS_VALUE, checking, compiling_for, tracing
+from ..engine.xla.exchange import Recorder, exchange_p
 from ..errors import ValuesNeeded
 from ..tensor import Storage, Tensor, wrap
 from . import meshes
@@ -45,6 +48,7 @@ class Traced:
         self.structure = None  # of the result, see tree
         self.results = 0
         self.places: list[Place] = []  # what the function binds anew: their values follow the results
+        self.switched: list[tuple[Place, bool]] = []  # where it leaves another truth than it found
         self.passed: dict[int, int] = {}  # results that are inputs themselves: {result: input}
         self.viewed: dict[int, tuple] = {}  # those that are views of inputs: {result: (input, View)}
         self.gradients: dict[int, int] = {}  # those that are a leaf's new gradient: {result: leaf}
@@ -57,6 +61,7 @@ class Traced:
         self.uses_rng = False
         self.checked = False  # is there one more output, whether all values are such as operators expect?
         self.used: list[bool] = []  # of each input: does the program read it?
+        self.exchanges = 0  # collectives that it makes, see exchanges.py
         self.mesh = None  # that arrays lie on
         self.laid: list = []  # of each output: how it lies on the mesh, or None
 
@@ -149,17 +154,18 @@ def trace(
     journal, gradients = Journal(inputs, views, world), [t._grad for t in inputs]
 
     learned.mesh, forms = meshes.mesh_of(inputs), [meshes.laid(t._array) for t in inputs]
+    recorder = Recorder()
 
     def body(arrays, hyper_values, rng):
         arrays = [a if form is None else form.of(a) for a, form in zip(arrays, forms)]
         with (
             _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), meshes.staging(learned.mesh),
-            watch.watching(journal.note),
+            watch.watching(journal.note), mode.pushed("rings", recorder),
         ):  # fmt: skip
             journal.install(arrays)
             with checking() as checks, path.followed() if path is not None else contextlib.nullcontext():
                 result = fn(*args, **kwargs)
-            found[:] = [] if world is None else _bound_anew(world)
+            found[:], learned.switched = ([], []) if world is None else _bound_anew(world)
             outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, gradients, watch)
             learned.checked = checked and bool(checks)
             learned.laid = [meshes.laid(x) for x in outputs]
@@ -180,7 +186,7 @@ def trace(
     except BaseException:
         insist(journal.restore)  # an interrupt may have come while it was at it
         raise
-    jaxpr = learned.jaxpr.jaxpr
+    jaxpr, learned.exchanges = learned.jaxpr.jaxpr, recorder.count
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
     learned.used = [id(v) in used for v in jaxpr.invars[: len(inputs)]]
     learned.uses_rng = id(jaxpr.invars[-1]) in used
@@ -189,20 +195,27 @@ def trace(
     return learned, watch, found
 
 
-def _bound_anew(world: World) -> list[Place]:
-    """The places where the function has left another object than it found; only tensors can be put there again."""
-    places = []
+def _bound_anew(world: World) -> tuple[list[Place], list[tuple[Place, bool]]]:
+    """The places where the function has left tensors, and truths, that it did not find there.
+
+    Other objects are refused. A truth follows from what the trace took for granted, and makes for two worlds; a number
+    that is counted on would make for another each time.
+    """
+    places, switched = [], []
     for place, old in world.changes():
         new, tensors = place.get(), []
         flatten(new, tensors)
         if not tensors:
             if type(new) is type(old) and isinstance(new, (bool, int, float, str, type(None))) and new == old:
                 continue
+            if type(new) is type(old) is bool and not isinstance(place.container, types.MappingProxyType):
+                switched.append((place, new))
+                continue
             raise Unguardable(f"it changes {place.key!r} from {old!r:.40} to {new!r:.40}, which a program cannot do")
         if any(t._node is not None for t in tensors):
             raise Unguardable(f"it keeps a tensor with its graph in {place.key!r}; detach() it")
         places.append(place)
-    return places
+    return places, switched
 
 
 class Boundary(Node):
@@ -237,6 +250,8 @@ def ahead(closed, arguments: int):
     wanted, equations = {jaxpr.outvars[-1]}, []
     for equation in reversed(jaxpr.eqns):
         if not wanted.isdisjoint(equation.outvars):
+            if equation.primitive is exchange_p:
+                return None
             equations.append(equation)
             wanted.update(v for v in equation.invars if isinstance(v, jax.extend.core.Var))
     taken = [i for i, v in enumerate(jaxpr.invars) if v in wanted]

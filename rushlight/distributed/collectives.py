@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..autograd.mode import state as mode_state
 from ..autograd.views import put
 from ..engine import computed, namespace_of
 from ..errors import warn_user
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from . import world
 from .errors import DistBackendError
 from .reduce_op import ReduceOp
 from .work import Work, done
-from .world import ProcessGroup, is_outside, rank_in, the
+from .world import ProcessGroup, is_outside, rank_in, refuse_in_trace, the
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
@@ -55,6 +56,14 @@ def start_sum(tensor: Tensor, group: ProcessGroup) -> Work:
     """``all_reduce`` that is not written back: the ``result()`` is the array that came, for reading only."""
     x = flat(tensor)
     return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, "sum"), [], _kept, True)
+
+
+def start_exchange(group: ProcessGroup, what: str, x, static: dict) -> Work:
+    """A collective that a program has recorded, of an array that it computed; the ``result()`` is what came."""
+    from ..engine.xla.exchange import laid_out
+
+    run = lambda ring: getattr(ring, what)(laid_out(x), **static)
+    return _start(group, what, wrap(x), run, [], _kept, True)
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
@@ -311,6 +320,7 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     if is_outside(group, "monitored_barrier"):
         return
     group = the(group)
+    refuse_in_trace("monitored_barrier")
     timeout = timeout or group.timeout
     store, name = world._world.store, f"rushlight/barrier/{group.number}"
     turn = world._world.counts[name] = world._world.counts.get(name, 0) + 1
@@ -410,11 +420,11 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 def _start(group: ProcessGroup, what: str, like: Tensor | None, run, outputs: list, write, async_op: bool):
     """Have the group's thread call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
-    platform = "cpu" if like is None else _platform(like)
     commit = functools.partial(write, outputs)
-    if group.size() == 1:
-        commit(run(_ALONE))
+    if group.size() == 1 or mode_state.rings:
+        commit(run(_ALONE if group.size() == 1 else mode_state.rings[-1](group)))
         return done(outputs) if async_op else None
+    platform = "cpu" if like is None else _platform(like)
     label = f"{what} of rank {group.rank()} among ranks {group.ranks}"
     work = group.lane.start(
         label, functools.partial(_run, group, platform, run, label), commit, outputs, group.seconds()
@@ -475,16 +485,17 @@ def flat(tensor: Tensor):
         return np.ascontiguousarray(array).reshape(-1)
     xp = namespace_of(array)
     if xp.is_traced(array):
-        raise NotImplementedError(
-            "a collective cannot be part of a compiled program: a function that calls one is cut there, unless "
-            "fullgraph=True asks for one program"
-        )
+        if not mode_state.rings or array.dtype.kind == "c":
+            raise NotImplementedError("a collective cannot be part of this program")
+        return array.reshape(-1)
     return computed(array).reshape(-1)
 
 
 def store(tensor: Tensor, values) -> None:
     """Write a row of values into a tensor."""
-    if tensor._array.__class__ is np.ndarray:
+    if mode_state.rings and values.__class__ is not np.ndarray:
+        put(tensor, values.reshape(tensor._array.shape))
+    elif tensor._array.__class__ is np.ndarray:
         values = np.asarray(values)
         if values.dtype != tensor._array.dtype:  # booleans went as bytes, complex numbers as pairs
             values = values.view(tensor._array.dtype)

@@ -10,7 +10,8 @@ import sys
 import time
 from typing import Any
 
-from ..errors import warn_user
+from ..autograd.mode import state as mode_state
+from ..errors import ValuesNeeded, warn_user
 from . import rendezvous as _rendezvous
 from .errors import DistBackendError
 from .store import PrefixStore, Store
@@ -62,6 +63,8 @@ class BackendConfig:
 
 class ProcessGroup:
     """Some of the world's processes, in order. Its collectives run in a thread of its own, one after the other."""
+
+    unguarded = True  # by compile: what changes in it is what is under way
 
     def __init__(self, ranks: list[int], me: int, backend: str, timeout: datetime.timedelta, number: int, description):
         self.ranks, self.number, self.timeout = ranks, number, timeout
@@ -286,6 +289,7 @@ def new_group(
 ):
     """A group of some of the world's processes. All processes call it, members or not, in the same order."""
     world = the(None)
+    refuse_in_trace("new_group")
     ranks = list(world.ranks) if ranks is None else sorted(int(r) for r in ranks)
     if len(set(ranks)) != len(ranks):
         raise ValueError(f"ranks list must not contain duplicate entries, got {ranks}")
@@ -347,6 +351,12 @@ def the(given) -> ProcessGroup:
     if _world.default is None:
         raise ValueError(_NOT_JOINED)
     return _world.default
+
+
+def refuse_in_trace(what: str) -> None:
+    """Raise if a function is being compiled: what processes agree on without a collective is done at every call."""
+    if mode_state.rings:
+        raise ValuesNeeded(f"{what} has to be done at every call.")
 
 
 def is_outside(given, what: str) -> bool:

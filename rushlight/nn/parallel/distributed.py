@@ -87,8 +87,8 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs, **kwargs):
         exchanges = is_grad_enabled() and self.require_backward_grad_sync
-        if exchanges and not self.reducer.finished:
-            raise RuntimeError(self.reducer._unfinished())
+        if exchanges:
+            self.reducer.check_finished()
         self.reducer.joining = self._join_config.enable  # then buckets stay: not all processes see the same order
         if self._join_config.enable:
             self._step_in_join(exchanges)
@@ -203,11 +203,11 @@ class DistributedDataParallel(Module, Joinable):
             by_kind.setdefault((t.dtype, t.device), []).append(t)
         with no_grad():
             for together in by_kind.values():
-                flat = PUBLIC["cat"]([t.detach().reshape(-1) for t in together])
+                flat = PUBLIC["cat"]([t.reshape(-1) for t in together])
                 dist.broadcast(flat, group=self.process_group, group_src=source)
                 at = 0
                 for t in together:
-                    t.detach().copy_(flat[at : at + t.numel()].view(t.shape))
+                    t.copy_(flat[at : at + t.numel()].view(t.shape))
                     at += t.numel()
 
 

@@ -6,18 +6,18 @@ parameters stand in the module, from the second backward on in the order in whic
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ... import distributed as dist
 from ... import dtypes
-from ...autograd.mode import no_grad
+from ...autograd.mode import no_grad, state
 from ...autograd.variable import Variable
 from ...autograd.views import put
 from ...distributed.collectives import start_sum
 from ...engine.numpy.alignment import aligned
+from ...errors import ValuesNeeded
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
 
@@ -28,6 +28,8 @@ FIRST = 1 << 20  # bytes of the first bucket: small, so that the exchange begins
 
 class GradBucket:
     """Some parameters' gradients, flat, as a communication hook sees them."""
+
+    unguarded = True  # what is in it is there for one backward pass only, see compiler/guards.py
 
     def __init__(self, index: int, parameters: list[Tensor], is_last: bool):
         self._index, self._parameters, self._is_last = index, parameters, is_last
@@ -46,6 +48,7 @@ class GradBucket:
         """Empty, before a backward pass."""
         self.left = len(self._parameters)
         self.future: Any = None
+        self.packed: Tensor | None = None  # the gradients in a row, where they are not on the host, or traced
         self._parts: dict = {}
 
     def index(self) -> int:
@@ -58,10 +61,13 @@ class GradBucket:
         return list(self._parameters)
 
     def buffer(self) -> Tensor:
-        return self._flat
+        return self._flat if self.packed is None else self.packed
 
     def set_buffer(self, tensor: Tensor) -> None:
-        self._flat = tensor
+        if self.packed is None:
+            self._flat = tensor
+        else:
+            self.packed = tensor
 
     def gradients(self) -> list[Tensor]:
         """Views of the buffer, one for each parameter."""
@@ -69,7 +75,7 @@ class GradBucket:
 
     def view(self, p: Tensor) -> Tensor:
         start, end = self.places[p]
-        return self._flat[start:end].view(p.shape)
+        return self.buffer()[start:end].view(p.shape)
 
     def take(self, p: Tensor, factor: float) -> None:
         """A parameter's gradient (zeros, if it has none), times ``factor``."""
@@ -77,7 +83,7 @@ class GradBucket:
         grad = p._grad
         if grad is not None and grad.is_sparse:
             grad = grad.to_dense()
-        if self.on_host:
+        if self.on_host and (grad is None or grad._array.__class__ is np.ndarray):
             part = self._flat._array[start:end]
             if grad is None:
                 part[...] = 0
@@ -90,8 +96,10 @@ class GradBucket:
         self.left -= 1
 
     def pack(self) -> None:
-        if not self.on_host:
-            self._flat = PUBLIC["cat"]([self._parts[p] for p in self._parameters])
+        if self._parts:
+            with no_grad():
+                self.packed = PUBLIC["cat"]([self._parts[p] for p in self._parameters])
+            self._parts = {}
 
     def give_sum(self, values: np.ndarray, skip: set, as_views: bool) -> None:
         """``give`` of an array: it goes straight to where it belongs."""
@@ -136,6 +144,19 @@ def _scaled(x: np.ndarray, factor: float, out: np.ndarray) -> None:
         np.multiply(x, x.dtype.type(factor), out=out)
 
 
+class _Pass:
+    """A forward pass whose backward is to exchange gradients, until that is over."""
+
+    __slots__ = ("armed", "arrived", "begun", "left", "next", "seen", "unused")
+
+    def __init__(self, parameters: int, unused: set):
+        self.armed, self.begun = True, False  # is backward still to come; has it brought a gradient
+        self.next, self.left = 0, parameters  # the bucket that leaves next, parameters that have no gradient yet
+        self.seen: set[Tensor] = set()
+        self.arrived: list[Tensor] = []
+        self.unused = unused
+
+
 class Reducer:
     """Collects gradients as backward brings them, and averages them over a group."""
 
@@ -146,9 +167,7 @@ class Reducer:
         self.divide_by = dist.get_world_size(group)
         self.by_initial_size = True  # in ``join``: or by as many as still have inputs
         self.joining = False
-        self.armed = False  # a forward pass was made whose backward is to exchange gradients
-        self.finished = True
-        self._arrived: list[Tensor] = []
+        self.under_way: _Pass | None = None
         self._rebuilt = False
         limits = [FIRST if cap == 25 << 20 else cap, cap]
         buckets = list(reversed(_assigned(parameters, limits)))
@@ -162,15 +181,16 @@ class Reducer:
 
     def prepare(self, outputs: list[Tensor]) -> None:
         """Before a backward pass that exchanges; ``outputs`` tell which parameters will have no gradient."""
-        if not self.finished:
-            raise RuntimeError(self._unfinished())
-        self._rebuild()
-        self.armed, self.finished, self._begun = True, False, False
-        self._next, self._left, self._seen = 0, len(self.parameters), set()
-        self._arrived = []
+        self.check_finished()
+        if state.rings and (self.hook is not None or self.find_unused or self.as_views or not self._rebuilt):
+            raise ValuesNeeded(
+                "DistributedDataParallel with a communication hook, find_unused_parameters, gradient_as_bucket_view "
+                "or processes that join is not compiled."
+            )
         for bucket in self.buckets:
             bucket.begin()
-        self._unused = self._found_unused(outputs) if self.find_unused else set()
+        unused = self._found_unused(outputs) if self.find_unused else set()
+        self.under_way = _Pass(len(self.parameters), unused)
 
     def follow(self) -> None:
         """Exchange zeros: this process has no inputs left, others have."""
@@ -187,79 +207,88 @@ class Reducer:
 
     def ready(self, p: Tensor) -> None:
         """Called by the tape: a parameter's gradient is complete."""
-        if not self.armed:
+        now = self.under_way
+        if now is None or not now.armed:
             return
-        if not self._begun:
-            self._begun = True
+        if not now.begun:
+            now.begun = True
             Variable._execution_engine.queue_callback(self._end)
-            for unused in [q for q in self.parameters if q in self._unused]:
-                self._mark(unused)
-        if p in self._seen:
-            if p in self._unused:
+            for unused in [q for q in self.parameters if q in now.unused]:
+                self._mark(now, unused)
+        if p in now.seen:
+            if p in now.unused:
                 return
             raise RuntimeError(
                 f"Expected to mark a variable ready only once. Parameter at index {self._index(p)} has been marked as "
                 "ready twice: it is used in several reentrant backward passes, or outside of forward. Try "
                 "static_graph=True if the graph does not change."
             )
-        self._arrived.append(p)
-        self._mark(p)
+        now.arrived.append(p)
+        self._mark(now, p)
 
-    def _mark(self, p: Tensor) -> None:
-        self._seen.add(p)
+    def _mark(self, now: _Pass, p: Tensor) -> None:
+        now.seen.add(p)
         bucket = self.home[p]
         bucket.take(p, 1.0 if self.hook is not None else 1.0 / self.divide_by)
-        self._left -= 1
+        now.left -= 1
         # Buckets leave in one order in all processes, whatever order their gradients came in.
-        while self._next < len(self.buckets) and not self.buckets[self._next].left:
-            self._launch(self.buckets[self._next])
-            self._next += 1
+        while now.next < len(self.buckets) and not self.buckets[now.next].left:
+            self._launch(self.buckets[now.next])
+            now.next += 1
 
     def _launch(self, bucket: GradBucket) -> None:
         bucket.pack()
         if self.hook is not None:
-            state, hook = self.hook
-            bucket.future = hook(state, bucket)
+            hook_state, hook = self.hook
+            bucket.future = hook(hook_state, bucket)
+        elif bucket.packed is None:
+            bucket.future = start_sum(bucket.buffer(), self.group)
         else:
-            begin = start_sum if bucket.on_host else functools.partial(dist.all_reduce, async_op=True)
-            bucket.future = begin(bucket.buffer(), group=self.group)
+            bucket.future = dist.all_reduce(bucket.buffer(), group=self.group, async_op=True)
 
     def _end(self) -> None:
         """Backward is over: wait for what is under way, and write it."""
-        self.armed = False
-        if self.static_graph and self._left:  # what had no gradient the first time has none ever
-            for p in [q for q in self.parameters if q not in self._seen]:
-                self._unused.add(p)
-                self._mark(p)
-        if self._left:
+        now = self.under_way
+        assert now is not None
+        now.armed = False
+        if self.static_graph and now.left:  # what had no gradient the first time has none ever
+            for p in [q for q in self.parameters if q not in now.seen]:
+                now.unused.add(p)
+                self._mark(now, p)
+        if now.left:
             return  # the next forward says which are missing
-        skip = self._unused_everywhere() if self._unused or self.find_unused else set()
+        skip = self._unused_everywhere(now) if now.unused or self.find_unused else set()
         for bucket in self.buckets:
             found = bucket.future.wait()
-            if self.hook is None and bucket.on_host:
+            if self.hook is None and bucket.packed is None:
                 bucket.give_sum(bucket.future.result()[0], skip, self.as_views)
-                continue
-            flat = bucket.buffer() if self.hook is None else _one(found)
-            bucket.give(flat, skip, self.as_views)
-        self.finished = True
+            else:
+                bucket.give(bucket.buffer() if self.hook is None else _one(found), skip, self.as_views)
+            bucket.begin()
+        self.under_way = None
+        self._rebuild(now.arrived)
 
-    def _unused_everywhere(self) -> set:
-        used = wrap(np.array([0 if p in self._unused else 1 for p in self.parameters], np.int32))
+    def _unused_everywhere(self, now: _Pass) -> set:
+        used = wrap(np.array([0 if p in now.unused else 1 for p in self.parameters], np.int32))
         dist.all_reduce(used, group=self.group)
         return {p for p, n in zip(self.parameters, used.tolist()) if not n}
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, arrived: list[Tensor]) -> None:
         """Once, after the first backward: buckets in the order in which gradients came in process 0."""
-        if self._rebuilt or not self._arrived or self.joining or (self.find_unused and not self.static_graph):
+        if self._rebuilt or self.joining or (self.find_unused and not self.static_graph):
             return
         self._rebuilt = True
-        if len(self._arrived) != len(self.parameters):
+        if len(arrived) != len(self.parameters):
             return
         numbers = {p: i for i, p in enumerate(self.parameters)}
-        order = wrap(np.array([numbers[p] for p in self._arrived], np.int64))
+        order = wrap(np.array([numbers[p] for p in arrived], np.int64))
         dist.broadcast(order, group=self.group, group_src=0)
         parameters = [self.parameters[i] for i in order.tolist()]
         self._build(_assigned(parameters, [FIRST if self.cap == 25 << 20 else self.cap, self.cap], sort=False))
+
+    def check_finished(self) -> None:
+        if self.under_way is not None:
+            raise RuntimeError(self._unfinished(self.under_way))
 
     def _found_unused(self, outputs: list[Tensor]) -> set:
         """Parameters that no path leads to from the outputs."""
@@ -275,8 +304,8 @@ class Reducer:
     def _index(self, p: Tensor) -> int:
         return next(i for i, q in enumerate(self.parameters) if q is p)
 
-    def _unfinished(self) -> str:
-        missing = " ".join(str(i) for i, p in enumerate(self.parameters) if p not in self._seen)
+    def _unfinished(self, now: _Pass) -> str:
+        missing = " ".join(str(i) for i, p in enumerate(self.parameters) if p not in now.seen)
         return (
             "Expected to have finished reduction in the prior iteration before starting a new one. This error "
             "indicates that your module has parameters that were not used in producing loss. You can enable unused "
