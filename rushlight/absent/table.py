@@ -556,7 +556,7 @@ PARTS = {
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
     "distributed.pipelining": Part(
         _LATER,
-        classes="Pipe ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble ScheduleDualPipeV",
+        classes="Pipe ScheduleDualPipeV",
         functions="pipeline pipe_split build_stage",
         enums={"SplitPoint": "BEGINNING END"},
     ),

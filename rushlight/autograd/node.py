@@ -141,9 +141,11 @@ class OpNode(Node):
                 return grads
         if plan.op.derive:
             return _derive(plan.op, self.edges, plan.names, values, g, graph)
-        grads = [None] * len(self.edges)
+        edges = self.edges
+        grads = [None] * len(edges)
         for i, rule, places in plan.rules:
-            grads[i] = rule(xp, g, *[values[p] for p in places])
+            if edges[i] is not None or i == plan.many:
+                grads[i] = rule(xp, g, *[values[p] for p in places])
         if plan.many is not None:
             grads[plan.many :] = grads[plan.many]
         return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads

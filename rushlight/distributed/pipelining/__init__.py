@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from ...compat import missing as _missing
 from .microbatch import TensorChunkSpec
-from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS
+from .schedules import (
+    Schedule1F1B,
+    ScheduleGPipe,
+    ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+    ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
+)
 from .stage import PipelineStage
 
-__all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS"]
+__all__ = [
+    "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble",
+    "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+]  # fmt: skip
 __getattr__ = _missing(__name__)
 
 

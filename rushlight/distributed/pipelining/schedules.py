@@ -11,7 +11,7 @@ from .stage import PipelineStage
 
 __all__ = [
     "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B",
-    "ScheduleLoopedBFS", "get_schedule_class",
+    "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble", "get_schedule_class",
 ]  # fmt: skip
 
 
@@ -69,8 +69,11 @@ class _Schedule:
                 output = stage.forward_one_chunk(i, parts[i], named[i])
                 if stage is last and targets is not None:
                     found[i] = self._loss_fn(output, targets[i], **loss_kwargs)  # type: ignore[misc]
+            elif has_backward and word is WEIGHT:
+                stage.backward_weight_one_chunk(i)
             elif has_backward:
-                stage.backward_one_chunk(i, found[i] if stage is last else None)
+                carry = stage.backward_one_chunk if word is BACKWARD else stage.backward_input_one_chunk
+                carry(i, found[i] if stage is last else None)
         if has_backward and self.scale_grads:
             for stage in self._stages:
                 stage.scale_grads(count)
@@ -89,7 +92,7 @@ class _Schedule:
         return [args[0] for args in split_args_kwargs_into_chunks((target,), None, self._n_microbatches)[0]]
 
     def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
-        """What this process does: (forward or backward, which of its stages, which part)."""
+        """What this process does: (forward, backward, or a half of that; which of its stages, which part)."""
         raise NotImplementedError
 
 
@@ -107,6 +110,7 @@ class PipelineScheduleSingle(_Schedule):
 
 
 FORWARD, BACKWARD = "forward", "backward"
+INPUT, WEIGHT = "input", "weight"  # the halves of backward: gradients that the stage before waits for, and all others
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
@@ -162,12 +166,14 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """Parts go round in groups, about as many as processes; one backward after each one forward, once one is due."""
 
+    _title = "Interleaved 1F1B"
+
     def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
         super().__init__(stages, n_microbatches, *args, **kwargs)
         rounds = max(1, n_microbatches // stages[0].group_size)
         if n_microbatches % rounds:
             raise ValueError(
-                "Interleaved 1F1B requires the number of microbatches to be a multiple of the number of rounds "
+                f"{self._title} requires the number of microbatches to be a multiple of the number of rounds "
                 f"({rounds}), but got {n_microbatches}."
             )
         self._together = n_microbatches // rounds
@@ -191,11 +197,95 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
         return stages[which], group * self._together + part
 
 
+class ScheduleInterleavedZeroBubble(ScheduleInterleaved1F1B):
+    """Interleaved, with fewer parts ahead: gradients of weights are computed later, where a process would wait."""
+
+    _title = "Zero bubble"
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        _check_uncompiled(stages)
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        first, back = self._stages[0], self._stages[::-1]
+        every = len(self._stages) * self._n_microbatches
+        ahead = (len(self._stages) - 1) * self._together + first.group_size - 1 - first.group_rank
+        ahead = min(ahead, every)
+        for k in range(ahead):
+            yield FORWARD, *self._turn(k, self._stages)
+        for k in range(every + first.group_rank):  # weights follow as many turns later as processes are before this one
+            if ahead + k < every:
+                yield FORWARD, *self._turn(ahead + k, self._stages)
+            if k < every:
+                yield INPUT, *self._turn(k, back)
+            if k >= first.group_rank:
+                yield WEIGHT, *self._turn(k - first.group_rank, back)
+
+
+class ScheduleZBVZeroBubble(PipelineScheduleMulti):
+    """Two stages in each process: one on the way down, one on the way back up, so the last is where the first is."""
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        _check_uncompiled(stages)
+        if len(stages) != 2:
+            raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {len(stages)}.")
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+        count = stages[0].num_stages
+        for stage in stages:
+            stage.rank_of = lambda index: min(index, count - 1 - index)
+
+    def _order(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        for word, stage, part in self._numbered():
+            if part < self._n_microbatches:  # the order is one for enough parts to fill all stages
+                yield word, stage, part
+
+    def _numbered(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        rank, size = self._stages[0].group_rank, self._stages[0].group_size
+        parts = max(self._n_microbatches, 2 * size - 1)
+        down, up = (_Counted(stage) for stage in self._stages)
+        for _ in range(2 * (size - rank) - 1):
+            yield down.next(FORWARD)
+        for _ in range(rank):
+            yield from (up.next(FORWARD), down.next(FORWARD))
+        for _ in range(size - rank):
+            yield from (up.next(FORWARD), up.next(INPUT), up.next(WEIGHT))
+        while up.done[FORWARD] < parts:
+            if down.done[FORWARD] < parts:
+                yield down.next(FORWARD)
+            yield from (down.next(INPUT), down.next(WEIGHT))
+            yield from (up.next(FORWARD), up.next(INPUT), up.next(WEIGHT))
+        for _ in range(rank):
+            yield from (down.next(INPUT), up.next(INPUT))
+        for _ in range(size - rank):
+            yield from (down.next(INPUT), down.next(WEIGHT))
+        for stage in (up, down):
+            while stage.done[WEIGHT] < parts:
+                yield stage.next(WEIGHT)
+
+
+class _Counted:
+    """A stage, and how many parts it has done of each kind of work."""
+
+    def __init__(self, stage: PipelineStage):
+        self._stage, self.done = stage, {FORWARD: 0, INPUT: 0, WEIGHT: 0}
+
+    def next(self, word: str) -> tuple[str, PipelineStage, int]:
+        self.done[word] += 1
+        return word, self._stage, self.done[word] - 1
+
+
+def _check_uncompiled(stages: list[PipelineStage]) -> None:
+    """A compiled module's backward pass is one program: it has no halves."""
+    if any(type(stage.submodule).__name__ == "OptimizedModule" for stage in stages):
+        raise RuntimeError("The Zero Bubble schedule is not supported with stage modules that have used torch.compile")
+
+
 def get_schedule_class(schedule_name: str) -> type[_Schedule]:
-    """The schedule of that name, in upper or lower case: ``GPipe``, ``1F1B``, ``LoopedBFS``, ``Interleaved1F1B``."""
+    """The schedule of that name, in upper or lower case: ``GPipe``, ``1F1B``, ``Interleaved1F1B`` and the others."""
     known = {
         "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,
-        "LoopedBFS": ScheduleLoopedBFS, "PipelineScheduleSingle": PipelineScheduleSingle,
+        "LoopedBFS": ScheduleLoopedBFS, "InterleavedZeroBubble": ScheduleInterleavedZeroBubble,
+        "ZBVZeroBubble": ScheduleZBVZeroBubble, "PipelineScheduleSingle": PipelineScheduleSingle,
         "PipelineScheduleMulti": PipelineScheduleMulti,
     }  # fmt: skip
     found = {name.lower(): schedule for name, schedule in known.items()}.get(schedule_name.lower())

@@ -6,10 +6,12 @@ there. The first time, the shapes go ahead; from then on both sides know them.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import repeat
 from typing import Any
 
 from ...autograd.grad import backward
+from ...autograd.in_two import inputs_first
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from ..objects import recv_objects, send_objects
@@ -53,6 +55,7 @@ class PipelineStage:
                 f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}"
             )
         self.has_backward = False
+        self.rank_of = lambda stage: stage % self.group_size  # the process that has a stage
         self.neighbours: dict[int, PipelineStage] = {}  # the stages of this process, by their numbers
         self._known: dict = {}  # (direction, part) -> shapes and dtypes of what goes over
         self.clear_runtime_states()
@@ -70,6 +73,7 @@ class PipelineStage:
         self.inputs: dict[int, list[Tensor]] = {}
         self.outputs: dict[int, Any] = {}
         self.output_chunks: list = []
+        self._rest: dict = {}  # what carries the gradients of parameters, by part
         self._handed: dict = {}  # what a stage of this process has for this one: (direction, part) -> tensors
 
     # -- one part ------------------------------------------------------------------------------------------------------
@@ -91,14 +95,38 @@ class PipelineStage:
 
     def backward_one_chunk(self, index: int, loss: Tensor | None = None) -> None:
         """Carry the gradients of part ``index`` through this stage, and give those of its inputs to the one before."""
+        inputs, outputs, gradients = self._at_end(index, loss)
+        if outputs:
+            backward(outputs, gradients)
+        self._send_back(index, inputs, [t.grad for t in inputs])
+
+    def backward_input_one_chunk(self, index: int, loss: Tensor | None = None) -> None:
+        """Only what the stage before waits for; ``backward_weight_one_chunk`` does the rest."""
+        inputs, outputs, gradients = self._at_end(index, loss)
+        found: list = [None] * len(inputs)
+        if inputs and outputs:
+            found, self._rest[index] = inputs_first(outputs, gradients, inputs)
+        elif outputs:
+            self._rest[index] = partial(backward, outputs, gradients)
+        self._send_back(index, inputs, found)
+
+    def backward_weight_one_chunk(self, index: int) -> None:
+        """The gradients of this stage's parameters for part ``index``, whose inputs' gradients are gone already."""
+        rest = self._rest.pop(index, None)
+        if rest is not None:
+            rest()
+
+    def _at_end(self, index: int, loss: Tensor | None) -> tuple[list, list, list]:
+        """(inputs, outputs, gradients of the outputs) of part ``index``: of what has gradients."""
+        inputs = [t for t in self.inputs.pop(index, []) if t.requires_grad]
         outputs = [t for t in self.outputs.pop(index) if t.requires_grad]
         if self.is_last:
-            backward([loss])
-        elif outputs:
-            backward(outputs, self._gradients(index, outputs))
-        inputs = [t for t in self.inputs.pop(index, []) if t.requires_grad]
+            return inputs, [loss], [None]
+        return inputs, outputs, self._gradients(index, outputs) if outputs else []
+
+    def _send_back(self, index: int, inputs: list[Tensor], found: list) -> None:
         if inputs:
-            self._send(-1, index, [PUBLIC["zeros_like"](t) if t.grad is None else t.grad for t in inputs])
+            self._send(-1, index, [PUBLIC["zeros_like"](t) if g is None else g for t, g in zip(inputs, found)])
 
     def scale_grads(self, factor: int) -> None:
         """Divide all gradients: the mean over the parts, not the sum."""
@@ -110,7 +138,7 @@ class PipelineStage:
     # -- what goes over ------------------------------------------------------------------------------------------------
 
     def _rank(self, steps: int) -> int:
-        return (self.stage_index + steps) % self.group_size
+        return self.rank_of(self.stage_index + steps)
 
     def _send(self, steps: int, index: int, tensors: list[Tensor], needs_gradient=()) -> None:
         """Give part ``index`` to the stage so many ``steps`` on, in another process or in this one."""

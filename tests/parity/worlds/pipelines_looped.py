@@ -5,7 +5,13 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B, ScheduleLoopedBFS
+from torch.distributed.pipelining import (
+    PipelineStage,
+    ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+    ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
+)
 from torch.distributed.pipelining.schedules import get_schedule_class
 
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -16,12 +22,14 @@ def show(name, *numbers):
     print(name, *[f"{float(n):.6f}" for n in numbers], flush=True)
 
 
-for schedule in (ScheduleLoopedBFS, ScheduleInterleaved1F1B):
+for schedule in (ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble, ScheduleZBVZeroBubble):
     for rounds, parts, scaled in ((2, 4, True), (3, 2, False), (2, 3, True)):
+        if schedule is ScheduleZBVZeroBubble and rounds != 2:
+            continue
         torch.manual_seed(0)
         count = rounds * size
-        layers = [nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 6)) for _ in range(count)]
-        mine = range(rank, count, size)
+        layers = [nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Tanh(), nn.Linear(8, 6)) for _ in range(count)]
+        mine = (rank, count - 1 - rank) if schedule is ScheduleZBVZeroBubble else range(rank, count, size)
         x, y = torch.randn(12, 6), torch.randn(12, 6)
         stages = [PipelineStage(layers[i], i, count, torch.device("cpu")) for i in mine]
         run = schedule(stages, parts, loss_fn=nn.functional.mse_loss, scale_grads=scaled)
@@ -30,7 +38,7 @@ for schedule in (ScheduleLoopedBFS, ScheduleInterleaved1F1B):
         for step in range(2):
             optimizer.zero_grad()
             losses = []
-            given = {"target": y, "losses": losses} if rank == size - 1 else {}
+            given = {"target": y, "losses": losses} if count - 1 in mine else {}
             output = run.step(x, **given) if rank == 0 else run.step(**given)
             name = f"{schedule.__name__} {rounds} {parts} {step}"
             show(f"{name} losses", *losses)
@@ -38,11 +46,17 @@ for schedule in (ScheduleLoopedBFS, ScheduleInterleaved1F1B):
             show(f"{name} output", *([] if output is None else output.flatten()[:5]))
             optimizer.step()
         show("weights", *[p.detach().abs().sum() for p in parameters])
-for wrong in (lambda: ScheduleInterleaved1F1B(stages, 2 * size + 1),):
+for wrong in (
+    lambda: ScheduleInterleaved1F1B(stages, 2 * size + 1),
+    lambda: ScheduleInterleavedZeroBubble(stages, 2 * size + 1),
+    lambda: ScheduleZBVZeroBubble(stages[:1], 4),
+):
     try:
         wrong()
     except Exception as error:
         print(type(error).__name__, error, flush=True)
-print(*[get_schedule_class(name).__name__ for name in ("gpipe", "1f1b", "LoopedBFS", "interleaved1F1B")])
+print(
+    *[get_schedule_class(name).__name__ for name in ("gpipe", "1f1b", "LoopedBFS", "interleaved1F1B", "ZBVZeroBubble")]
+)
 dist.barrier()
 dist.destroy_process_group()
