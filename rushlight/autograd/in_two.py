@@ -31,9 +31,7 @@ def inputs_first(outputs: list[Tensor], gradients: list, inputs: list[Tensor]) -
     towards = _leading_to(roots, targets)
     beside = {node: [e for e in node.edges if e is not None and e not in towards] for node in towards}
     divided = {node: node.edges for node, others in beside.items() if others and _can_be_divided(node)}
-    whole = {
-        e for node, others in beside.items() if node not in divided for e in others
-    }  # computed at once, kept there
+    whole = {e for node, others in beside.items() if node not in divided for e in others}  # kept where it arrives
     if any(node.hooks is not None and (node.hooks.tensor or node.hooks.retain) for node in whole):
         return _at_once(outputs, gradients, inputs)
     kept = _with_edges(

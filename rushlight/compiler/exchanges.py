@@ -8,6 +8,7 @@ last program, the one that is given state to write: whatever goes wrong in an ex
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import jax
 from jax.extend.core import Var
@@ -24,7 +25,8 @@ class Part:
     def __init__(self, equation, takes: list[Var], gives: list[Var], jaxpr):
         (self.sent,), (self.got,), self.params = equation.invars, equation.outvars, equation.params
         self.takes, self.gives, self.jaxpr = takes, gives, jaxpr
-        self.run = None if not jaxpr.eqns and self.sent in takes else True  # is there anything to compute?
+        self.computes = bool(jaxpr.eqns) or self.sent not in takes
+        self.run: Any = None  # the program, if there is anything to compute
 
     def start(self, x) -> Work:
         return start_exchange(self.params["group"], self.params["what"], x, dict(self.params["static"]))
@@ -55,7 +57,7 @@ class Exchanges:
             out = [e.invars[0], *gives, *([flag] if checked and k == 0 else [])]
             self._parts.append(Part(e, takes[k], gives, _part(jaxpr, groups[k], takes[k], out)))
         for part in self._parts:
-            if part.run is not None:
+            if part.computes:
                 part.run = _compiled(closed.replace(jaxpr=part.jaxpr), unpacked, options)
         self._takes = takes[-1]
         self.last = closed.replace(jaxpr=_part(jaxpr, groups[-1], takes[-1], outvars))
@@ -64,7 +66,7 @@ class Exchanges:
         """Compute and exchange; what the last part takes. None if a value is not as expected: nothing is exchanged."""
         found: dict = {}
         for part in self._parts:
-            if part.run is None:
+            if not part.computes:
                 sent = _awaited(found, part.sent)
             else:
                 sent, *made = part.run(*given, *[_awaited(found, v) for v in part.takes])
