@@ -11,7 +11,7 @@ enum { MOST_THREADS = 256 };
 
 /* How long a thread looks for work before it sleeps: about the time between two operators of an eager program. To wake
    a sleeping one takes as long; to spin for longer takes the core from others, BLAS's threads among them. */
-static const long SPIN_NANOSECONDS = 40 * 1000;
+static const long SPIN_NANOSECONDS = 200 * 1000;
 
 /* A part of a loop, on a cache line of its own. */
 typedef struct {
