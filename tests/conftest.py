@@ -23,3 +23,16 @@ def _reproducible():
     yield
     rushlight.set_default_dtype(dtype)
     rushlight.set_grad_enabled(grad)
+
+
+@pytest.fixture
+def by_xla(monkeypatch):
+    """What is compiled is a program of XLA's, however small it is."""
+    monkeypatch.setattr("rushlight.compiler.steps.MOST", 0)
+
+
+@pytest.fixture(params=["played", "xla"])
+def either_way(request):
+    """A small compiled program is played, or one of XLA's."""
+    if request.param == "xla":
+        request.getfixturevalue("by_xla")

@@ -15,6 +15,8 @@ from rushlight import nn, optim
 from rushlight.compiler import CompileError
 from rushlight.compiler.residence import Group
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3),
     "adam": lambda p: optim.Adam(p, lr=0.01),
@@ -588,6 +590,7 @@ def test_deleting_frees_device_memory():
     assert bytes_alive() == before
 
 
+@pytest.mark.usefixtures("by_xla")
 def test_out_of_memory_while_running_a_program(monkeypatch):
     import jax
 
@@ -640,6 +643,7 @@ def test_a_program_too_large_for_the_device_is_not_started(monkeypatch):
     assert compiled.compilations == 1
 
 
+@pytest.mark.usefixtures("by_xla")
 def test_other_errors_of_the_runtime_stay_what_they_are(monkeypatch):
     import jax
 
@@ -806,6 +810,7 @@ def test_what_somebody_outside_holds(program, size):
     np.testing.assert_allclose(*both(program, size), rtol=1e-4)
 
 
+@pytest.mark.usefixtures("by_xla")
 def test_memory_that_nobody_holds_any_more_is_the_programs_again():
     model, _, step, x, y = problem(OPTIMIZERS["sgd"])
     compiled = torch.compile(step)
@@ -817,6 +822,7 @@ def test_memory_that_nobody_holds_any_more_is_the_programs_again():
     assert not entries[0].program._lent
 
 
+@pytest.mark.usefixtures("by_xla")
 def test_a_number_that_somebody_looked_at_is_not_looked_at_for_ever(monkeypatch):
     """A tensor's array may be a view of memory that only this tensor has."""
     norm, gathered, gather = nn.BatchNorm1d(3), [], Group.gather

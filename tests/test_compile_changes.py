@@ -15,6 +15,8 @@ import rushlight as torch
 from rushlight import nn, optim
 from rushlight.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 SCALE: float
 NUMBERS: list
 TABLE: dict

@@ -9,6 +9,8 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 x = torch.arange(12.0).reshape(3, 4) / 7 - 0.6
 good, high, low = torch.tensor([0, 1, 2]), torch.tensor([0, 1, 9]), torch.tensor([0, -1, 2])
 column = lambda i: i.reshape(3, 1)

@@ -13,6 +13,8 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.compiler import CompileError
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 class Gate(nn.Module):
     """A module with a Python branch between two that have none."""

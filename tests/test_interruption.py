@@ -26,7 +26,10 @@ from rushlight.compiler.commit import LOCK, RUNNING, Run
 from rushlight.compiler.residence import Group
 
 # An interrupt that hits a destructor or a weak reference's callback is reported there, and the step goes on.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("either_way"),
+]
 
 
 LIBRARY = os.path.dirname(torch.__file__) + os.sep

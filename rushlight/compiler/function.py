@@ -17,10 +17,12 @@ from .backward import awaits_backward
 from .commit import LOCK
 from .cut import Cut
 from .discover import Watch
+from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError, Executed, Unguardable, World
 from .meshes import is_here, mesh_of
 from .path import Path
-from .program import Disturbed, Outdated, Program, Shared, Slot, Unexpected
+from .played import played
+from .program import Program
 from .stance import current as stance
 from .trace import trace_until_known
 from .tree import distinct, flatten, signature
@@ -243,7 +245,7 @@ class Compiled:
     def _part(self, module) -> Compiled | None:
         return None if self._fallback else Compiled(module, options=self._options, quiet=True)
 
-    def _compile(self, entry, args, kwargs, given) -> Program:
+    def _compile(self, entry, args, kwargs, given) -> Executable:
         if entry.outside:
             raise CompileError(f"compile: {entry.outside[0]}, which has to happen at every call.")
         state, views = entry.state, entry.views
@@ -260,10 +262,12 @@ class Compiled:
         self.compilations += 1
         together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]
         entry.settle(given, state, learned.places, executed)
-        given = entry.with_bound(given)
-        return Program(
-            learned, len(given), entry.slots(given), entry.optimizers, together, place_of(device), self._options
-        )
+        given, slots = entry.with_bound(given), entry.slots(entry.with_bound(given))
+        if device == cpu:
+            program = played(learned, given, slots, entry.optimizers, together, device)
+            if program is not None:
+                return program
+        return Program(learned, len(given), slots, entry.optimizers, together, place_of(device), self._options)
 
 
 def _move_to_front(entries: list, entry) -> None:
@@ -292,7 +296,7 @@ class Entry:
     """One set of argument shapes and one world: first only what was seen in the eager run, later also the program."""
 
     def __init__(self, roots):
-        self.program: Program | None = None
+        self.program: Executable | None = None
         self.attempts = 0
         self.ready, self.again = True, 0  # may it be compiled; how often was this way taken that it was not found for
         self.path: tuple = ()  # the truths and whole numbers that Python asked for

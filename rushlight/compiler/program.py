@@ -1,4 +1,4 @@
-"""One compiled program: a traced function, the state it lives on, and the call that runs it."""
+"""A program compiled by XLA: a traced function, the state it lives on, and the call that runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
 from ..autograd.views import put
 from ..engine import computed, landed
@@ -21,13 +20,12 @@ from ..engine.xla.options import compiler_options, use_cache
 from ..storage import is_lent
 from ..tensor import Tensor, wrap
 from . import meshes
-from .backward import Again, CompiledBackward
 from .commit import RUNNING, Run, insist
 from .exchanges import Exchanges
+from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError
 from .residence import SMALL, Group, current, move, own_buffer
 from .trace import Traced, ahead, narrowed, trace_backward
-from .tree import Leaf, unflatten
 
 _ndarray = np.ndarray
 _ATTEMPTS = 9  # a signal handler that comes more often than tensors can be gathered must not hold a call up for ever
@@ -35,24 +33,8 @@ _SMALL = 64 * 1024  # bytes; XLA copies an argument in NumPy's memory at once, l
 _COPIED = 256 * 1024  # bytes; up to this size we copy it, beyond it the call waits
 
 
-class Outdated(Exception):
-    """What the trace took for granted is so no longer: trace again."""
-
-
-class Shared(Exception):
-    """The program writes to memory that an argument has in common with another of its tensors: it knows no views."""
-
-
-class Disturbed(Exception):
-    """Whenever the program was about to run, somebody took a tensor away: it has not run."""
-
-
-class Unexpected(Exception):
-    """An operator was given values that it refuses, an index out of range, say: the program has changed nothing."""
-
-
-class Program:
-    """Executes a trace on the state in ``slots``, which say where each state tensor is found.
+class Program(Executable):
+    """Executes a trace by XLA.
 
     Small state travels in two groups, what the program writes and what it only reads; large state in buffers of its
     own, donated where written. The jaxpr's inputs are put together from these inside the compiled program.
@@ -62,19 +44,15 @@ class Program:
         self._written_group: Any = None
         self._lent: list[Tensor] = []  # state whose memory somebody outside has too
         self._read_group: Any = None
-        self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers
-        self._lockstep = lockstep  # optimizers whose parameters the trace took to have made the same number of steps
+        super().__init__(learned, arguments, slots, optimizers, lockstep)
         self.place, mesh = place, learned.mesh
         self._home = place if mesh is None else meshes.everywhere(mesh)  # of what is not over a mesh
-        self._structure, self._bound = learned.structure
-        self._single = isinstance(self._structure, Leaf)
         self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()
         self._new_lie = self._lie(learned.results + len(learned.written), learned.new_grads)
         self._new_grads = [i for i in learned.new_grads if i not in self._old_grads]
         self._replaced = set(learned.new_grads).difference(self._new_grads)
         self._written_arguments = [i for i in range(arguments) if i in self._outputs]
-        self._kept = [slot.tensor for slot in slots if slot.leaf is None]
         use_cache()
         self._layout()
         placed = (*self._small_written, *self._small_read, *self._large_written, *self._large_read)
@@ -84,8 +62,6 @@ class Program:
         self._settled = False  # has the last call gone straight to C++, no Python of JAX's in between?
         state = sum(math.prod(slot.shape) * slot.dtype.itemsize for slot in slots)
         self._holding = f"The compiled function's own state takes {size_text(state)}. "
-        self._options = [(group, name) for o in optimizers for group in o.param_groups for name in o.dynamic]
-        self._hyper: tuple = ((), None, ())  # the optimizers' numbers as given, as floats, and on the device
         self._count_outputs()
         options = compiler_options(place.platform, options)
         self._exchanges = self._divided(options) if learned.exchanges else None
@@ -94,10 +70,8 @@ class Program:
         self._execute = jax.jit(
             self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options, **lie
         )
-        tail = learned.tail
-        self._backward = None
-        if tail is not None:
-            self._backward = trace_backward(tail, device_at(place), options, mesh, learned.laid)
+        if learned.tail is not None:
+            self._backward = trace_backward(learned.tail, device_at(place), options, mesh, learned.laid)
 
     def __del__(self):
         if self._written_group is not None:
@@ -186,7 +160,6 @@ class Program:
         self._cuts = list(accumulate(map(len, (*kinds, self._new_grads))))
         changed = learned.no_grads or learned.moved_grads
         self._plain = not (self._written_arguments or self._new_grads or changed or learned.places)
-        self._made = not (learned.passed or learned.viewed or learned.gradients or learned.again)
 
     def _final(self, *given):
         """The whole program: cut the flat buffers, run the jaxpr, put the written ones together again.
@@ -279,7 +252,7 @@ class Program:
             raise Unexpected
         if large:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
-        return run.results[0] if self._single else unflatten(self._structure, run.results)
+        return self._structured(run.results)
 
     def _executed(self, arguments, arrays, call, exchanged: list) -> Run:
         """Gather the group that is written, with all its members, and run on it."""
@@ -409,12 +382,14 @@ class Program:
             self._attach(run.results, arguments, outputs[fresh:], run.arrays, run.call)
         if not self._made:
             self._put_known(run.results, arguments)
-        if self.learned.places:
-            for place, value in zip(self.learned.places, unflatten(self._bound, run.results)):
-                place.put(value)
-        for place, truth in self.learned.switched:
-            place.put(truth)
+        self._put_in_places(run.results)
         self._written_group.end()
+
+    def _sent(self, numbers):
+        return jax.device_put(numbers, self._home)
+
+    def _input_value(self, i, arguments, arrays):
+        return arrays[i] if i < self.arguments else current(self._input(i, arguments), self._home)
 
     def _made_of(self, value, like, how) -> Tensor:
         return _result(value, like) if self.learned.mesh is None else meshes.result(value, how)
@@ -424,18 +399,6 @@ class Program:
         if meshes.is_spread(array):
             return array.holding(value)
         return np.asarray(value) if array.__class__ is np.ndarray else value
-
-    def _put_known(self, made: list, arguments) -> None:
-        """Results that are something that there was before, or views of it."""
-        learned = self.learned
-        for result, i in learned.passed.items():
-            made[result] = self._input(i, arguments)
-        for result, (i, view) in learned.viewed.items():
-            made[result] = _view_again(self._input(i, arguments), view)
-        for result, i in learned.gradients.items():
-            made[result] = self._input(i, arguments).grad
-        for result, earlier in learned.again.items():
-            made[result] = made[earlier]
 
     def _compile(self, given: list[tuple]) -> None:
         """Before the first run: compile, while nothing is given away yet, and see whether there is memory for it."""
@@ -447,21 +410,6 @@ class Program:
             if memory(self.place)[1]:
                 size = needs.temp_size_in_bytes + needs.output_size_in_bytes - needs.alias_size_in_bytes
                 check_room(self.place, size, self._holding, inputs)
-
-    def _numbers(self):
-        """The optimizers' numbers on the device; sent only when one has changed."""
-        given = [group.get(name) for group, name in self._options]
-        if not all(map(is_, given, self._hyper[0])) or not self._hyper[0]:
-            values = [v for o in self.optimizers for v in o._hyper_values()]
-            known = () if any(map(isinstance, given, repeat((Tensor, tuple, list)))) else given
-            sent = self._hyper[2]
-            if values != self._hyper[1]:
-                sent = jax.device_put(np.array(values, dtype=np.float64), self._home)
-            self._hyper = known, values, sent
-        return self._hyper[2]
-
-    def _input(self, i: int, arguments) -> Tensor:
-        return arguments[i] if i < self.arguments else self.slots[i - self.arguments].tensor
 
     def _follow_gradients(self, arguments, shown: bool) -> None:
         """What is in the leaves' ``.grad`` now is meant, whoever put it there.
@@ -506,36 +454,6 @@ class Program:
         self._lent = [slot.tensor for slot in self.slots if is_lent(slot.tensor)]
         return group
 
-    def _reason_not_again(self) -> str | None:
-        """Why the function cannot be run again for gradients of gradients, if that is so."""
-        if self.learned.uses_rng:
-            return "it draws random numbers"
-        if self._written_arguments or self.learned.places or self._small_written or self._large_written:
-            return "it changes state"
-        return "it runs under autocast or another mode" if mode_state.interceptors else None
-
-    def _attach(self, results, arguments, residuals, arrays, call) -> None:
-        """Give differentiable results a node whose backward pass is the compiled tail."""
-        tail: Any = self.learned.tail
-        targets = [self._input(i, arguments) for i, _ in tail.targets]
-        values = tail.values(
-            residuals, lambda i: arrays[i] if i < self.arguments else current(self._input(i, arguments), self._home)
-        )
-        again = Again(call, self._reason_not_again(), [*arguments, *self._kept], targets, [i for i, _ in tail.roots])
-        node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots], again)
-        for place, (i, _) in enumerate(tail.roots):
-            results[i]._node = node.output(place, results[i])
-
-
-def _view_again(base: Tensor, view) -> Tensor:
-    """The view of ``base`` that ``view`` describes, as the function made it when it was traced."""
-    t = base if view.recorded is not None else base.detach()
-    with set_grad_enabled(bool(view.recorded)):
-        for op, static, index in view.path:
-            t = op.call(t, **static)
-            t = t if index is None else t[index]
-    return t
-
 
 def _programs(jitted) -> int:
     return jitted._cache_size()
@@ -560,26 +478,6 @@ def dissolve_forgotten() -> None:
                 group.dissolve(members)
         finally:
             RUNNING.release()
-
-
-class Slot:
-    """A state input: ``tensor``, which, with a ``leaf``, is whatever is that leaf's ``.grad`` (input ``grad_of``).
-
-    ``pinned``: the function sees that tensor elsewhere too, so another one in ``.grad`` is another program.
-    """
-
-    __slots__ = ("dtype", "grad_of", "laid", "leaf", "pinned", "shape", "start", "tensor", "unread")
-
-    def __init__(self, tensor: Tensor, leaf: Tensor | None = None, grad_of: int | None = None, pinned: bool = False):
-        self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
-        self.laid = meshes.laid(tensor._array)
-        self.tensor: Any = tensor
-        self.leaf: Any = leaf
-        self.grad_of, self.pinned, self.start, self.unread = grad_of, pinned, 0, False
-
-    def takes(self, t: Tensor) -> bool:
-        same = t._array.shape == self.shape and t._array.dtype == self.dtype and t._node is None
-        return same and meshes.laid(t._array) == self.laid
 
 
 def _like(t: Tensor) -> Tensor:

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "kernels.h"
+#include "player.h"
 #include "recorder.h"
 
 /* RL_FAMILIES(F, set) is F(activations, set) F(norms, set) …; the build finds the files and defines it. */
@@ -298,9 +299,9 @@ static int fill(PyObject *module)
     families = chosen(&name);
     for (int f = 0; f < FAMILIES; f++)
         for (int i = 0; families[f][0][i].name; i++)
-            if (add_kernel(module, &families[f][0][i], &families[f][1][i]))
+            if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
-    if (add_handler(module) || rl_add_recorder(module))
+    if (add_handler(module) || rl_add_recorder(module) || rl_add_player(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }

@@ -1,0 +1,177 @@
+/* Small programs: a list of calls of kernels, played one after the other without a way back through Python.
+
+   player(room, steps, offsets, integers, numbers, given, flag) makes one. ``room`` is memory of its own, for constants and
+   what comes between. ``steps`` has a tuple for each call: the kernel's name, whether it is of doubles, how many arrays,
+   integers and numbers it has, and whether it belongs to those that are played every time, or to those that put the
+   results in their places. ``offsets`` has two numbers for each array: which memory it is in, 0 for ``room`` or that of an
+   argument, counted from 1, and how far in. ``given`` has two numbers for each argument: its size in bytes, and whether it
+   is written. ``flag``: where in ``room`` it says whether results may be put in their places, or -1.
+
+   The function that is made takes the arrays and returns that flag. Between its first and its last write to an argument
+   nothing can come: it holds the interpreter all the time. */
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "kernels.h"
+#include "player.h"
+
+typedef struct {
+    int (*run)(const rl_call *);
+    rl_call call;
+} step;
+
+typedef struct {
+    void **at; /* an operand of a step, and where it is */
+    long memory, offset;
+} operand;
+
+typedef struct {
+    PyMethodDef method;
+    Py_buffer room, offsets, integers, numbers, given;
+    step *steps;
+    long count, placing; /* steps, and the first of those that put results in their places */
+    void **arrays;
+    operand *operands; /* those that are in an argument's memory */
+    long operand_count, argument_count;
+    Py_buffer *buffers;
+    long flag;
+} player;
+
+static void discard(PyObject *capsule)
+{
+    player *p = PyCapsule_GetPointer(capsule, NULL);
+    Py_buffer *const held[] = {&p->room, &p->offsets, &p->integers, &p->numbers, &p->given};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        PyBuffer_Release(held[i]);
+    free(p->steps), free(p->arrays), free(p->operands), free(p->buffers), free(p);
+}
+
+static int run(const player *p, long from, long to)
+{
+    int status = RL_OK;
+    for (long i = from; i < to && status == RL_OK; i++)
+        status = p->steps[i].run(&p->steps[i].call);
+    return status;
+}
+
+/* The memory of the arguments; how many were looked at before one that does not fit. */
+static long take(player *p, PyObject *const *args)
+{
+    const long *given = p->given.buf;
+    for (long i = 0; i < p->argument_count; i++) {
+        if (PyObject_GetBuffer(args[i], &p->buffers[i], PyBUF_ND | (given[2 * i + 1] ? PyBUF_WRITABLE : 0)))
+            return i;
+        if (p->buffers[i].len != given[2 * i])
+            return i + 1;
+    }
+    return p->argument_count + 1;
+}
+
+static PyObject *play(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    player *p = PyCapsule_GetPointer(self, NULL);
+    if (count != p->argument_count)
+        return PyErr_Format(PyExc_TypeError, "a program takes %ld arrays, but got %zd", p->argument_count, count);
+    long taken = take(p, args);
+    int status = RL_OK, placed = 0;
+    if (taken > p->argument_count) {
+        for (long i = 0; i < p->operand_count; i++) {
+            const operand *o = &p->operands[i];
+            *o->at = (char *)p->buffers[o->memory - 1].buf + o->offset;
+        }
+        status = run(p, 0, p->placing);
+        placed = status == RL_OK && (p->flag < 0 || ((const char *)p->room.buf)[p->flag]);
+        if (placed)
+            status = run(p, p->placing, p->count);
+    }
+    for (long i = 0; i < (taken < p->argument_count ? taken : p->argument_count); i++)
+        PyBuffer_Release(&p->buffers[i]);
+    if (taken <= p->argument_count) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError, "array %ld of a program is not as large as it was, or lies in another way",
+                            taken);
+    }
+    if (status == RL_NO_MEMORY)
+        return PyErr_NoMemory();
+    if (status)
+        return PyErr_Format(PyExc_IndexError, "a program met an index that is out of range");
+    return PyBool_FromLong(placed);
+}
+
+/* Fill in one step; 0 if there is no such kernel. ``at`` are its arrays, integers and numbers. */
+static int describe(player *p, long which, PyObject *description, const long **offset, void ***array,
+                    const long **integer, const double **number)
+{
+    const char *name;
+    long arrays, integers, numbers;
+    int is_double, places;
+    if (!PyArg_ParseTuple(description, "splllp", &name, &is_double, &arrays, &integers, &numbers, &places))
+        return 0;
+    const rl_kernel *kernel = rl_find(name, strlen(name), is_double);
+    if (!kernel) {
+        PyErr_Format(PyExc_KeyError, "there is no step %s", name);
+        return 0;
+    }
+    step *s = &p->steps[which];
+    s->run = kernel->run;
+    s->call = (rl_call){.array = *array, .integer = *integer, .number = *number};
+    p->placing += !places;
+    for (long i = 0; i < arrays; i++, *offset += 2, ++*array) {
+        if ((*offset)[0] == 0)
+            **array = (char *)p->room.buf + (*offset)[1];
+        else
+            p->operands[p->operand_count++] = (operand){*array, (*offset)[0], (*offset)[1]};
+    }
+    *integer += integers, *number += numbers;
+    return 1;
+}
+
+static int fill(player *p, PyObject *steps)
+{
+    long all = (long)(p->offsets.len / (2 * sizeof(long)));
+    p->count = (long)PyTuple_Size(steps);
+    p->argument_count = (long)(p->given.len / (2 * sizeof(long)));
+    p->steps = calloc((size_t)p->count + 1, sizeof *p->steps);
+    p->arrays = calloc((size_t)all + 1, sizeof *p->arrays);
+    p->operands = calloc((size_t)all + 1, sizeof *p->operands);
+    p->buffers = calloc((size_t)p->argument_count + 1, sizeof *p->buffers);
+    if (!p->steps || !p->arrays || !p->operands || !p->buffers) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    const long *offset = p->offsets.buf, *integer = p->integers.buf;
+    const double *number = p->numbers.buf;
+    void **array = p->arrays;
+    for (long i = 0; i < p->count; i++)
+        if (!describe(p, i, PyTuple_GetItem(steps, i), &offset, &array, &integer, &number))
+            return 0;
+    return 1;
+}
+
+static PyObject *make(PyObject *module, PyObject *args)
+{
+    PyObject *steps;
+    player *p = calloc(1, sizeof *p);
+    PyObject *self = p ? PyCapsule_New(p, NULL, discard) : NULL;
+    if (!self) {
+        free(p);
+        return PyErr_NoMemory();
+    }
+    PyObject *made = NULL;
+    if (PyArg_ParseTuple(args, "w*O!y*y*y*y*l", &p->room, &PyTuple_Type, &steps, &p->offsets, &p->integers, &p->numbers,
+                         &p->given, &p->flag) &&
+        fill(p, steps)) {
+        p->method.ml_name = "play";
+        p->method.ml_meth = (PyCFunction)(void (*)(void))play;
+        p->method.ml_flags = METH_FASTCALL;
+        made = PyCFunction_NewEx(&p->method, self, NULL);
+    }
+    Py_DECREF(self);
+    return made;
+}
+
+static PyMethodDef METHODS[] = {{"player", make, METH_VARARGS, "A function that plays a small program."},
+                                {NULL, NULL, 0, NULL}};
+
+int rl_add_player(PyObject *module) { return PyModule_AddFunctions(module, METHODS); }
