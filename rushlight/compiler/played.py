@@ -203,22 +203,21 @@ class _Run:
 
 def _own_array(gradients: list, k: int, leaf: Tensor):
     """The array of a gradient that a program has made, if it is still the leaf's and nobody else has it."""
-    grad = gradients[k]
-    if grad is None or leaf._grad is not grad:
+    if gradients[k] is None or leaf._grad is not gradients[k]:
         return None
-    return grad._array if (getrefcount(grad), getrefcount(grad._array)) == _ALONE else None
+    return gradients[k]._array if _holders(gradients[k]) == _ALONE else None
 
 
-def _holders(gradients: list, k: int) -> tuple[int, int]:
-    grad = gradients[k]
+def _holders(grad: Tensor) -> tuple[int, int]:
+    """How many have a tensor, and its array."""
     return getrefcount(grad), getrefcount(grad._array)
 
 
 def _alone() -> tuple[int, int]:
-    """What ``_holders`` counts for a gradient that only its leaf and its program have."""
+    """``_holders`` of a gradient that only its leaf and its program have."""
     leaf, gradients = wrap(np.empty(1)), [wrap(np.empty(1))]
     leaf._grad = gradients[0]
-    return _holders(gradients, 0)
+    return _holders(gradients[0])
 
 
 _ALONE = _alone()

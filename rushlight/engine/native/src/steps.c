@@ -8,6 +8,7 @@
    Steps on reals are those of the family's dtype; the others say theirs: i int32, q int64, b bool. */
 #include "approximations.h"
 #include "kernels.h"
+#include "sums.h"
 
 enum { OPERANDS = 4, DIMENSIONS = 8 };
 
@@ -205,7 +206,7 @@ UNARY(is_finite, real, uint8_t, x - x == 0)
 UNARY(sqrt, real, real, rl_sqrt(x))
 UNARY(rsqrt, real, real, 1 / rl_sqrt(x))
 UNARY(exp, real, real, rl_exp(x))
-UNARY(expm1, real, real, rl_expm1_of_any(x))
+UNARY(expm1, real, real, x == 0 ? x : rl_expm1_of_any(x))
 UNARY(log, real, real, (real)log(x))
 UNARY(log1p, real, real, (real)log1p(x))
 UNARY(tanh, real, real, rl_tanh(x))
@@ -217,29 +218,21 @@ UNARY(cos, real, real, (real)cos(x))
 
 /* -- products ------------------------------------------------------------------------------------------------------- */
 
-enum { LANES = 16, TOGETHER = 4 };
-
-RL_INLINE real total(const real *lane)
-{
-    real half[LANES / 2];
-    for (int j = 0; j < LANES / 2; j++)
-        half[j] = lane[j] + lane[j + LANES / 2];
-    return ((half[0] + half[4]) + (half[2] + half[6])) + ((half[1] + half[5]) + (half[3] + half[7]));
-}
+enum { TOGETHER = 4 };
 
 /* Products of one row with some others, all along dense elements. */
 RL_INLINE void products(int rows, long k, const real *a, const char *b, long next, char *made, long apart)
 {
-    real lane[TOGETHER][LANES] = {{0}};
-    long whole_lanes = k - k % LANES;
-    for (long i = 0; i < whole_lanes; i += LANES)
+    rl_lanes part[TOGETHER] = {{0}};
+    long whole_lanes = k - k % RL_WAYS;
+    for (long i = 0; i < whole_lanes; i += RL_WAYS)
         for (int r = 0; r < rows; r++) {
             const real *y = (const real *)(b + r * next) + i;
-            RL_SIMD for (int j = 0; j < LANES; j++) lane[r][j] += a[i + j] * y[j];
+            RL_SIMD for (int j = 0; j < RL_WAYS; j++) part[r][j] += a[i + j] * y[j];
         }
     for (int r = 0; r < rows; r++) {
         const real *y = (const real *)(b + r * next);
-        real sum = whole_lanes ? total(lane[r]) : 0;
+        real sum = whole_lanes ? rl_total(part[r]) : 0;
         for (long i = whole_lanes; i < k; i++)
             sum += a[i] * y[i];
         *(real *)(made + r * apart) = sum;
@@ -294,7 +287,7 @@ ROW(dot)
     for (long i = 0; i < n; i++) {
         const char *a = p[0] + i * step[0], *b = p[1] + i * step[1];
         char *made = p[2] + i * step[2];
-        if (d->a_k == size && d->b_k == size && d->k >= LANES)
+        if (d->a_k == size && d->b_k == size && d->k >= RL_WAYS)
             along_k(d, a, b, made);
         else if (d->b_n == size && d->to_n == size)
             along_n(d, a, b, made);
@@ -307,6 +300,28 @@ STEP(dot, 3)
 /* -- whole numbers and truth; arithmetic wraps around, in unsigned numbers ------------------------------------------ */
 
 #ifndef RL_DOUBLE
+
+/* There are few of them: one loop will do. */
+#undef UNARY
+#undef BINARY
+#define UNARY(name, T, U, value)                                                                                       \
+    ROW(name)                                                                                                          \
+    {                                                                                                                  \
+        for (long i = 0; i < n; i++) {                                                                                 \
+            T x = AT(T, 0);                                                                                            \
+            AT(U, 1) = value;                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    STEP(name, 2)
+#define BINARY(name, T, U, value)                                                                                      \
+    ROW(name)                                                                                                          \
+    {                                                                                                                  \
+        for (long i = 0; i < n; i++) {                                                                                 \
+            T x = AT(T, 0), y = AT(T, 1);                                                                              \
+            AT(U, 2) = value;                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    STEP(name, 3)
 
 #define WHOLE(name, T, U)                                                                                              \
     NUMERIC(name, T, U)                                                                                                \

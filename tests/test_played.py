@@ -1,0 +1,333 @@
+"""Small compiled programs, played: every primitive beside JAX, and what a call leaves behind."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.engine.native import library, reason
+
+jax = pytest.importorskip("jax")
+if library is None:
+    pytest.skip(f"there are no kernels: {reason}", allow_module_level=True)
+
+import jax.numpy as jnp  # noqa: E402
+
+from rushlight.compiler.played import Played  # noqa: E402
+from rushlight.compiler.steps import NotPlayed, Score, Value  # noqa: E402
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-3, 30.0, -30.0, np.inf, -np.inf, np.nan]
+
+
+def played(function, *arrays):
+    """What the steps of ``function`` give for ``arrays``."""
+    closed = jax.make_jaxpr(function)(*arrays)
+    inputs = [Value(v.aval.shape, v.aval.dtype, memory=i) for i, v in enumerate(closed.jaxpr.invars, 1)]
+    places = [Value(v.shape, v.dtype, memory=len(inputs) + i) for i, v in enumerate(closed.out_avals, 1)]
+    made = [np.empty(v.shape, v.dtype) for v in closed.out_avals]
+    assert Score(closed, inputs).played(places, flag=False)(*arrays, *made) is True
+    return made
+
+
+def check(function, *arrays):
+    """Steps and JAX agree: reals to some units in the last place, the rest exactly."""
+    for found, expected in zip(played(function, *arrays), jax.tree.leaves(jax.jit(function)(*arrays)), strict=True):
+        expected = np.asarray(expected)
+        if found.dtype.kind == "f":
+            tolerance = 16 * np.finfo(found.dtype).eps
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+            np.testing.assert_array_equal(np.signbit(found)[found == 0], np.signbit(expected)[found == 0])
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+
+def some(*shape, dtype=np.float32):
+    values = np.random.default_rng(len(shape)).standard_normal(shape) * 3
+    return values > 0 if dtype is bool else values.astype(dtype)
+
+
+UNARY = {
+    "reals": [
+        jnp.exp, jnp.expm1, jnp.log, jnp.log1p, jnp.tanh, jax.nn.sigmoid, jnp.sqrt, jax.lax.rsqrt, jnp.floor, jnp.ceil,
+        jnp.round, jnp.sin, jnp.cos, jax.lax.erf, jax.lax.erfc, jnp.isfinite,
+        lambda x: x**3, lambda x: x**-2, lambda x: 1 / x, lambda x: jnp.abs(x) ** 1.5, lambda x: x.astype(np.int32),
+        lambda x: jax.nn.gelu(x, approximate=False), lambda x: jnp.clip(x, -0.5, 0.5),
+    ],
+    "numbers": [
+        jnp.negative, jnp.abs, jnp.sign, jnp.square, lambda x: x.astype(np.float32), lambda x: x.astype(np.float64),
+        lambda x: x.astype(np.int64), lambda x: x.astype(bool), lambda x: (x + x, x - 2, x * x),
+        lambda x: (x < 1, x <= 0, x > 0, x >= 1, x == 1, x != 1), lambda x: jnp.where(x > 0, x, -x),
+        lambda x: (jnp.maximum(x, 1), jnp.minimum(x, 1)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", range(len(UNARY["reals"])))
+def test_functions_of_reals(place, dtype):
+    function = UNARY["reals"][place]
+    check(function, some(3, 5, dtype=dtype))
+    check(function, np.array(SPECIAL, dtype))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("place", range(len(UNARY["numbers"])))
+def test_functions_of_numbers(place, dtype):
+    function = UNARY["numbers"][place]
+    check(function, some(3, 5, dtype=dtype))
+    if np.dtype(dtype).kind == "f":
+        check(function, np.array(SPECIAL, dtype))
+
+
+def test_truth():
+    a, b = some(4, 3, dtype=bool), some(1, 3, dtype=bool)
+    check(lambda a, b: (a & b, a | b, a ^ b, ~a, a == b, a != b, jnp.where(a, b, ~b)), a, b)
+    check(lambda a: (a.all(), a.any(), a.all(0), a.any(1), a.astype(np.float32), a.astype(np.int64)), a)
+    i = some(4, 3, dtype=np.int64)
+    check(lambda i: (i & 3, i | 4, i ^ 5, ~i), i)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("axes", [None, 0, 1, 2, (0, 1), (1, 2), (0, 2)])
+def test_reductions(axes, dtype):
+    x = some(3, 4, 5, dtype=dtype)
+    check(lambda x: (jax.lax.reduce_sum_p.bind(x, axes=_all(axes), out_sharding=None), x.max(axes), x.min(axes)), x)
+    check(lambda x: (x[:, ::-1, 1:4].max(axes), x.transpose(2, 0, 1).min(axes)), x)
+    if not isinstance(axes, tuple) and axes is not None:
+        check(lambda x: (x.argmax(axes), x.argmin(axes)), x)
+
+
+def _all(axes):
+    return (0, 1, 2) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+
+
+def test_nan_is_the_greatest_and_the_least():
+    x = np.array([[1, np.nan, 3], [np.nan, 2, np.nan], [3, 1, 2]], np.float32)
+    check(lambda x: (x.max(1), x.min(0), x.argmax(1), x.argmin(0), jnp.maximum(x, 2), jnp.minimum(2, x)), x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk->ik", [(3, 4), (4, 5)]), ("ij,kj->ik", [(3, 40), (5, 40)]), ("ji,jk->ik", [(4, 3), (4, 5)]),
+        ("ij,kj->ik", [(1, 37), (9, 37)]), ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]), ("i,i->", [(33,), (33,)]),
+        ("bij,bkj->bik", [(2, 3, 20), (2, 5, 20)]), ("abc,dbc->ad", [(2, 3, 4), (5, 3, 4)]),
+        ("abc,abd->cd", [(2, 3, 4), (2, 3, 5)]), ("abcd,abed->abce", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("i,j->ij", [(3,), (4,)]), ("bhij,bjhd->bhid", [(2, 3, 4, 4), (2, 4, 3, 5)]),
+    ],
+)  # fmt: skip
+def test_products(equation, shapes, dtype):
+    a, b = (some(*shape, dtype=dtype) for shape in shapes)
+    check(lambda a, b: jnp.einsum(equation, a, b, precision="highest"), a, b)
+
+
+def test_the_same_memory_seen_in_another_way():
+    x = some(4, 6)
+    check(lambda x: (x.T + 1, x[::-1] * 2, x[1:, ::2] - 1, x.reshape(2, 12) + x.reshape(-1)[:12]), x)
+    check(lambda x: (x[:, None] + x[None], jnp.broadcast_to(x[0], (3, 6)) * 2, x.T.reshape(3, 8)), x)
+    check(lambda x: (jnp.concatenate([x, x[:1] + 1], 0), jnp.stack([x, -x], 1), jnp.split(x, 3, 1)[1]), x)
+    check(lambda x: jnp.pad(x, ((1, 0), (2, 3)), constant_values=7), x)
+    check(lambda x: jax.lax.pad(x, np.float32(0), ((0, 0, 1), (1, 0, 2))), x)
+    check(lambda x: (jnp.arange(6) * x, x, x.T), x)
+
+
+def test_indices():
+    x, i = some(5, 3), np.array([[4], [-1], [0], [2], [1]])
+    check(lambda x, i: jnp.take_along_axis(x, i, 1), x, i)  # there is no column 4: nan
+    check(lambda x, i: (x[i[:, 0]], x[i], x.at[i, 1].get(mode="clip"), jnp.take(x, i, 0, mode="fill")), x, i)
+    check(lambda x, i: x.at[i[:, 0]].add(2 * x), x, i)
+    check(lambda x, i: x.at[jnp.zeros_like(i[:, 0]), i[:, 0]].add(x[:, 0]), x, i)  # one place many times; 4 is dropped
+    check(lambda i: (i[i[:, 0]], i.at[i[:, 0]].add(i)), i)
+
+
+def test_steps_that_are_known_are_not_made_twice():
+    closed = jax.make_jaxpr(lambda x: (jnp.exp(x) + 1) * (jnp.exp(x) + 1) + jnp.exp(jnp.float32(2)))(some(3))
+    score = Score(closed, [Value((3,), np.float32, memory=1)])
+    assert sorted(step.kernel[0] for step in score._steps) == [".add", ".add", ".exp", ".exp", ".mul"]
+
+
+def test_what_is_not_played():
+    for function, x in (
+        (lambda x: jnp.sort(x), some(3)),
+        (lambda x: x + 1, some(3).astype(np.float16)),
+        (lambda x: x * 2, some(300, 300)),
+        (lambda x: x + 1, some(0)),
+    ):
+        with pytest.raises(NotPlayed):
+            played(function, x)
+
+
+def test_arrays_that_do_not_fit_are_refused_before_anything_is_written():
+    closed = jax.make_jaxpr(lambda x: x + 1)(some(2, 3))
+    play = Score(closed, [Value((2, 3), np.float32, 1)]).played([Value((2, 3), np.float32, 2)], flag=False)
+    x, made = some(2, 3), np.zeros((2, 3), np.float32)
+    fixed = made.copy()
+    fixed.flags.writeable = False
+    for arguments in ((x, made[:1]), (x.T, made), (x, fixed), (x,), (x, made, made), (x, None)):
+        with pytest.raises(TypeError):
+            play(*arguments)
+    assert not made.any()
+
+
+# -- whole programs ----------------------------------------------------------------------------------------------------
+
+
+def training(optimizer, loss, **options):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Tanh(), nn.Linear(8, 3))
+    made = optimizer(model.parameters(), lr=0.01, **options)
+
+    def step(x, y):
+        made.zero_grad()
+        error = loss(model(x), y)
+        error.backward()
+        made.step()
+        return error
+
+    return model, step
+
+
+def program(compiled):
+    """The one program of a compiled function."""
+    ((entry,),) = compiled._entries.values()
+    return entry.program
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax"])
+@pytest.mark.parametrize("loss", ["cross_entropy", "mse_loss", "smooth_l1_loss"])
+def test_training_is_as_in_eager_code(name, loss):
+    losses = []
+    for wrap in (lambda f: f, torch.compile):
+        model, step = training(getattr(torch.optim, name), getattr(nn.functional, loss))
+        step = wrap(step)
+        torch.manual_seed(1)
+        x = torch.randn(5, 4)
+        y = torch.tensor([0, 2, 1, 0, 2]) if loss == "cross_entropy" else torch.randn(5, 3)
+        losses.append([step(x, y).item() for _ in range(8)])
+        losses[-1].append([p.grad.sum().item() for p in model.parameters()])
+    assert isinstance(program(step), Played)
+    assert np.allclose(losses[0][:-1], losses[1][:-1], rtol=2e-5)
+    assert np.allclose(losses[0][-1], losses[1][-1], rtol=1e-3, atol=1e-5)
+
+
+def test_gradients_are_written_over_unless_somebody_has_them():
+    model, step = training(torch.optim.SGD, nn.functional.mse_loss)
+    step = torch.compile(step)
+    x, y, weight = torch.randn(5, 4), torch.randn(5, 3), model[0].weight
+    for _ in range(4):
+        step(x, y)
+    first = id(weight.grad)
+    step(x, y)
+    assert id(weight.grad) == first
+    kept = weight.grad
+    values = kept.tolist()
+    step(x + 1, y)
+    assert weight.grad is not kept and kept.tolist() == values
+    seen = weight.grad.numpy()
+    values = seen.tolist()
+    step(x - 1, y)
+    assert seen.tolist() == values
+    part, values = weight.grad[0], weight.grad[0].tolist()
+    step(x, y)
+    assert part.tolist() == values
+
+
+def test_a_refused_value_changes_nothing():
+    model, step = training(torch.optim.Adam, nn.functional.cross_entropy)
+    step = torch.compile(step)
+    x, y = torch.randn(5, 4), torch.tensor([0, 2, 1, 0, 2])
+    for _ in range(3):
+        step(x, y)
+    assert isinstance(program(step), Played)
+    before = {name: value.tolist() for name, value in model.state_dict().items()}
+    with pytest.raises(IndexError):
+        step(x, y + 5)
+    assert before == {name: value.tolist() for name, value in model.state_dict().items()}
+    step(x, y)
+
+
+def test_versions_and_memory_are_the_tensors_own():
+    model, step = training(torch.optim.SGD, nn.functional.mse_loss)
+    step = torch.compile(step)
+    x, y, weight = torch.randn(5, 4), torch.randn(5, 3), model[0].weight
+    for _ in range(3):
+        step(x, y)
+    memory, version = weight.detach().numpy(), weight._version
+    step(x, y)
+    assert weight._version == version + 1
+    assert np.shares_memory(memory, weight.detach().numpy()) and memory.tolist() == weight.tolist()
+
+
+def test_state_that_another_program_has():
+    """A program of XLA's and one that is played take turns with the same weights."""
+    torch.manual_seed(0)
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        @wrap
+        def small(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        @wrap
+        def large(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(x.repeat(4000, 1)).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x = torch.ones(4, 3)
+        results.append([f(x).item() for f in (small, large) * 5])
+    assert isinstance(program(small), Played) and not isinstance(program(large), Played)
+    assert np.allclose(*results, rtol=1e-5)
+
+
+def test_arguments_that_lie_anyhow():
+    double = torch.compile(lambda x: x * 2 + 1)
+    x = torch.randn(6, 4)
+    for given in (x, x.t().contiguous().t(), x[:, [0, 1, 2, 3]], x.clone()) * 2:
+        assert double(given).tolist() == (given * 2 + 1).tolist()
+    for given in (x.t(), x[::2], torch.ones(1).expand(6, 4)) * 3:
+        assert double(given).tolist() == (given * 2 + 1).tolist()
+
+
+def test_a_compiled_forward_is_differentiated():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)), torch.randn(3, 4, requires_grad=True)
+    compiled = torch.compile(model)
+    for _ in range(3):
+        found = torch.autograd.grad(compiled(x).square().sum(), [x, *model.parameters()])
+    expected = torch.autograd.grad(model(x).square().sum(), [x, *model.parameters()])
+    assert isinstance(program(compiled._compiled), Played)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected))
+
+
+def test_programs_are_freed():
+    made = []
+    for _ in range(3):
+        function = torch.compile(lambda x: x + 1)
+        for _ in range(3):
+            function(torch.ones(3))
+        made.append(program(function).play)
+        del function
+    gc.collect()
+    assert len(set(map(id, made))) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del made
+        gc.collect()
