@@ -26,7 +26,7 @@ _ndarray, _empty = np.ndarray, np.empty
 
 def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimizers, lockstep, device) -> Played | None:
     """The program as one that is played; None if it is none of the kind."""
-    if learned.mesh is not None or learned.uses_rng or learned.moved_grads:
+    if learned.mesh is not None or learned.uses_rng or learned.moved_grads or learned.exchanges:
         return None
     if any(t._array.__class__ is not _ndarray for t in (*arguments, *(slot.tensor for slot in slots))):
         return None
@@ -182,8 +182,7 @@ class Played(Executable):
             self._attach(results, tensors[: self.arguments], residuals, None, run.call)
         if not self._made:
             self._put_known(results, tensors[: self.arguments])
-        if learned.places:
-            self._put_in_places(results)
+        self._put_in_places(results)
         run.results = results
 
     def _input_value(self, i, arguments, arrays):
