@@ -114,14 +114,15 @@ def _solve_ex(name, A, B, left):
         )
     if not B._array.ndim:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
-    check_matrices(name, A, square=True)
     a, b = A._array.shape, B._array.shape
     if len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1]):
         if not left:
             raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
         _check_solvable(name, a, (*b, 1), left)
+        check_matrices(name, A, square=True)
         return xp.solve_ex(A, B, vector=True)
     _check_solvable(name, a, b, left)
+    check_matrices(name, A, square=True)
     return xp.solve_ex(A, B, left=left)
 
 

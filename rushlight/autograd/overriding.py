@@ -102,19 +102,35 @@ def _words(text: str) -> frozenset:
     return frozenset(text.split())
 
 
-def asking(plain):
-    """``plain`` as a public function: whoever overrides it answers."""
+def asking(plain, explain=None):
+    """``plain`` as a public function: whoever overrides it answers.
+
+    ``explain(name, plain, args, kwargs)`` is asked after a call has failed: it may know better why.
+    """
     if getattr(plain, "asks", None) is plain or plain.__name__ in NEVER_ASKED:  # not what only wraps one that asks
         return plain
 
     @functools.wraps(plain)
     def called(*args, **kwargs):
         if watching:
-            return ask(called, plain, args, kwargs)
+            return asked(args, kwargs)
         try:
             return plain(*args, **kwargs) if kwargs else plain(*args)
         except Exception:
-            return ask_strangers(called, args, kwargs)
+            try:
+                return ask_strangers(called, args, kwargs)
+            except Exception:
+                if explain is not None:
+                    explain(plain.__name__, plain, args, kwargs)
+                raise
+
+    def asked(args, kwargs):
+        try:
+            return ask(called, plain, args, kwargs)
+        except Exception:
+            if explain is not None:
+                explain(plain.__name__, plain, args, kwargs)
+            raise
 
     called.asks = called
     return called

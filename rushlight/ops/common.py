@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from numbers import Real
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..autograd.op import check_broadcast
 from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
-from . import kinds
+from . import kinds, refusals
 from .public import PUBLIC, public
 
 
@@ -23,6 +24,7 @@ def unary(call, name=None, *, aliases=(), inplace=True):
         return call(input)
 
     _named(function, call, name or call.__name__)
+    function.call = call
     return public(function, inplace=inplace, aliases=aliases)
 
 
@@ -41,8 +43,22 @@ def binary(call, name=None, *, aliases=(), inplace=True, scalar=None, tensors_on
             return (scalar or call)(input, other)
         return call(input, other)
 
+    def method(input, other=_NOTHING, *wrong):
+        if not wrong and isinstance(other, Tensor):
+            return call(input, other)
+        given = wrong if other is _NOTHING else (other, *wrong)
+        try:
+            return function(input, *given)
+        except Exception:
+            refusals.explain(name, function, given, {})
+            raise
+
     _named(function, call, name)
+    function.method = functools.wraps(function)(method)
     return public(function, inplace=inplace, aliases=aliases)
+
+
+_NOTHING = object()
 
 
 # Whose first operand may be a Python number, if the second is a tensor.

@@ -468,7 +468,7 @@ def spread_masked(xp, x, mask, src):
     """``x`` with the elements of ``src``, in order, wherever ``mask`` is true."""
     flat = xp.reshape(src, shape=(int(np.prod(src.shape)),))
     if not flat.shape[0]:
-        return xp.broadcast_to(xp.asarray(x, dtype=src.dtype), mask.shape)
+        return xp.asarray(xp.broadcast_to(xp.asarray(x, dtype=src.dtype), mask.shape), copy=True)
     order = xp.clip(_order(xp, mask), 0, flat.shape[0] - 1)
     return xp.where(mask, xp.getitem(flat, index=(order,)), xp.asarray(x, dtype=src.dtype))
 

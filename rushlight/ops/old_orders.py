@@ -16,19 +16,26 @@ FUNCTION, METHOD, IN_PLACE = "function", "method", "in place"
 _told: list[str] = []
 
 
-def taking(f, numbers: tuple[str, ...], form: str):
-    """``f``, which also takes ``numbers`` by place, as one of its three forms."""
+def taking(f, numbers: tuple[str, ...], form: str, explain=None):
+    """``f``, which also takes ``numbers`` by place, as one of its three forms; ``explain`` as in ``kinds.checked``."""
     code = inspect.unwrap(f).__code__
     tensors = code.co_varnames[: code.co_argcount]
 
     @functools.wraps(f)
     def called(*args, **kwargs):
         if len(args) <= len(tensors) or kwargs:
-            return f(*args, **kwargs)
+            try:
+                return f(*args, **kwargs)
+            except Exception:
+                if explain is not None:
+                    explain(f.__name__, f, args[1:], kwargs)
+                raise
         places = _places(len(numbers), form)[: len(args) - len(tensors)]
         given = [a for i, a in enumerate(args) if i not in places]
         scales = [args[i] for i in places]
         if len(given) != len(tensors) or not (all(map(_is_number, scales)) and all(map(_is_operand, given))):
+            if explain is not None:
+                explain(f.__name__, f, args[1:], kwargs, failed=True)
             return f(*args)  # says what it takes
         _tell(f.__name__ + "_" * (form == IN_PLACE), tensors, numbers, places, form)
         return f(*given, **dict(zip(numbers, scales)))

@@ -48,12 +48,17 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
         f = kinds.checked(f)
         named = _numpy_named(f) if "dim" in parameters else f
         as_method = explained if named is f else _numpy_named(f, refusals.explain)
+        if as_method is f and len(parameters) == 1 and not f.__code__.co_flags & inspect.CO_VARARGS:
+            as_method = _of_self_alone(f)
+        as_method = getattr(f, "method", as_method) if as_method is f else as_method
         as_function, in_place = f, f
         if old:
-            forms = old_orders.FUNCTION, old_orders.METHOD, old_orders.IN_PLACE
-            as_function, as_method, in_place = [old_orders.taking(f, old, form) for form in forms]
+            as_function = old_orders.taking(f, old, old_orders.FUNCTION)
+            in_place = old_orders.taking(f, old, old_orders.IN_PLACE)
+            as_method = old_orders.taking(f, old, old_orders.METHOD, refusals.explain)
         called = _with_out(as_function, named is not f) if out and "out" not in parameters else named
-        asked = overriding.asking(of_one_tuple(called) if method else called) if function else called
+        named_so = of_one_tuple(called) if method else called
+        asked = overriding.asking(named_so, refusals.explain_function) if function else called
         for name in (f.__name__, *aliases):
             if function:
                 PUBLIC[name] = asked
@@ -67,8 +72,6 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
 
 
 _KEEP: set = set()
-# Functions that are Python in PyTorch: wrong calls of them fail as those of any Python function.
-_IN_PYTHON = {"block_diag", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "stft", "tensordot", "unique"}
 
 
 def of_one_tuple(f):
@@ -91,21 +94,36 @@ def of_one_tuple(f):
     return called
 
 
+def _of_self_alone(f):
+    """A method that takes nothing but its tensor, and says so as PyTorch does."""
+    call = getattr(f, "call", f)  # of an operator, without another function between
+
+    @functools.wraps(f)
+    def method(self, *wrong):
+        if wrong:
+            refusals.refuse_any(f.__name__, wrong)
+        return call(self)
+
+    return method
+
+
 def _with_out(f, numpy_names):
     """``f`` as a function of its own: it takes ``out=``, and whoever overrides it is asked."""
 
     @functools.wraps(f)
     def called(*args, **kwargs):
-        if overriding.watching:
-            return overriding.ask(called, plain, args, kwargs)
+        watched = overriding.watching
         try:
+            if watched:
+                return overriding.ask(called, plain, args, kwargs)
             return plain(*args, **kwargs) if kwargs else f(*args)
         except Exception:
             try:
+                if watched:
+                    raise
                 return overriding.ask_strangers(called, args, kwargs)
             except Exception:
-                if f.__name__ not in _IN_PYTHON:
-                    refusals.explain(f.__name__, f, args, kwargs, first=0)
+                refusals.explain_function(f.__name__, f, args, kwargs)
                 raise
 
     def plain(*args, **kwargs):

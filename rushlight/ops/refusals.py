@@ -23,7 +23,7 @@ _BY_NAME = {
 # Of methods with one signature: the kind of ``other``.
 _PAIRS = """atan2 arctan2 hypot gcd lcm nextafter logical_and logical_or logical_xor heaviside ldexp igamma
     igammac"""
-_OTHER = {**dict.fromkeys(_PAIRS.split(), "Tensor"), "mul": "Number or Tensor"}
+_OTHER = {**dict.fromkeys(_PAIRS.split(), "Tensor"), **dict.fromkeys(("mul", "add", "sub"), "Number or Tensor")}
 _BINARY = """bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign eq floor_divide fmod ge
     greater greater_equal gt le less less_equal lt multiply ne not_equal remainder true_divide xlogy"""
 _BOUNDS = ("Tensor min = None, Tensor max = None", "Number min = None, Number max = None")
@@ -43,13 +43,23 @@ _SEVERAL = {
 }
 
 
-def explain(name: str, f, args: tuple, kwargs: dict, first: int = 1) -> None:
+# Functions that are Python in PyTorch: wrong calls of them fail as those of any Python function.
+_IN_PYTHON = {"block_diag", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "stft", "tensordot", "unique"}
+
+
+def explain_function(name: str, f, args: tuple, kwargs: dict) -> None:
+    """``explain`` for a function, which takes ``out=`` too."""
+    if name not in _IN_PYTHON:
+        explain(name, f, args, kwargs, first=0)
+
+
+def explain(name: str, f, args: tuple, kwargs: dict, first: int = 1, failed: bool = False) -> None:
     """Raise PyTorch's TypeError if ``args`` and ``kwargs`` are not what ``name`` takes.
 
-    ``first`` is 1 for a method, whose tensor is not among them, and 0 for a function, which takes ``out=`` too. Errors
-    that are about values are left alone.
+    ``first`` is 1 for a method, whose tensor is not among them, and 0 for a function. Errors that are about values are
+    left alone; ``failed``: there is none yet.
     """
-    if not isinstance(sys.exc_info()[1], (TypeError, AttributeError)):
+    if not failed and not isinstance(sys.exc_info()[1], (TypeError, AttributeError)):
         return
     if (signatures := _SEVERAL.get(name.rstrip("_"))) is not None:
         if first:
@@ -62,7 +72,7 @@ def explain(name: str, f, args: tuple, kwargs: dict, first: int = 1) -> None:
     positional = code.co_varnames[first : code.co_argcount]
     named = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     if not positional and not named:
-        _refuse_any(name, args, kwargs)
+        refuse_any(name, args, kwargs)
         return
     known = kinds.of(plain)
     title = plain.__name__.rstrip("_")
@@ -82,7 +92,8 @@ def explain(name: str, f, args: tuple, kwargs: dict, first: int = 1) -> None:
         raise TypeError(f"{name}() got an unexpected keyword argument '{wrong}'") from None
 
 
-def _refuse_any(name, args, kwargs) -> None:
+def refuse_any(name, args, kwargs=None) -> None:
+    """Raise PyTorch's TypeError if a method that takes nothing was given something."""
     if kwargs:
         raise TypeError(f"Tensor.{name}() takes no keyword arguments") from None
     if args:

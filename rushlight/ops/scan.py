@@ -267,10 +267,10 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
         if not y._array.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         axis = axis_of(y, dim)
+        if not y._array.shape[axis]:
+            return sum_(y.detach(), axis, dtype=y.dtype)
         if y._array.dtype.kind == "b":
             raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
-        if not y._array.shape[axis]:
-            return sum_(y.detach(), axis)
         total = sum_(y, axis) - (part(y, axis, 0, 1) + part(y, axis, -1, None)).sum(axis) * 0.5
         return total * (1 if dx is None else dx)
     axis = axis_of(y, dim)

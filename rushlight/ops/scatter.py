@@ -487,7 +487,7 @@ def index_copy(input, dim, index, source):
     _check_copied(input, axis, index, source)
     index, source = _slices(input, axis, index, source, "index_copy_")
     size = input._array.shape[axis] if input._array.ndim else 1
-    check_bounds(index, size, axis, IndexError)
+    check_bounds(index, size, axis, IndexError if size else RuntimeError)
     return _vectors(put_slices, input, index, source, axis=axis)
 
 

@@ -342,7 +342,7 @@ def _still(program) -> bool:
 # What docs/differences.md says, as (a pattern of the program's text, how it ends in PyTorch, how here).
 DOCUMENTED = [
     (
-        r"cumprod|prod\(|median\(\)|max_pool\dd|avg_pool\dd|conv1d|detach_\(|gather\(|masked_select|dist\(|elu\(.*inplace",
+        r"cumprod|prod\(|median\(|cummax|max_pool\dd|avg_pool\dd|conv1d|detach_\(|gather\(|masked_select|rounding_mode|dist\(|elu\(.*inplace",
         "backward RuntimeError",
         "result",
     ),  # nodes keep more
@@ -353,11 +353,19 @@ DOCUMENTED = [
         "result",
     ),  # no gradients there
     (r"vander\(|polar\(", "result", "result"),  # and those of radii below zero
-    (r"complex64(.|\n)*((slice|select)_scatter|scatter_reduce|embedding|kthvalue)", "error RuntimeError", "result"),
+    (
+        r"complex64(.|\n)*((slice|select)_scatter|scatter_reduce|embedding|kthvalue|soft_margin)",
+        "error RuntimeError",
+        "result",
+    ),
     (r"huber_loss\(", "backward RuntimeError", "result"),  # of two dtypes
     (r"\.data\.(.|\n)*_\(", "error RuntimeError", "result"),  # strides of sizes of 1, too
     (r"float16(.|\n)*step\(", "result", "result"),  # PyTorch's eps is zero there
-    (r"zeros\((.|\n)*(batch_norm|cummax|mode|attention|tensordot|inner)", "result", "error"),  # no elements
+    (
+        r"zeros\((.|\n)*((batch|instance)_norm|cummax|mode|attention|cdist|tensordot|inner)",
+        "result",
+        "error",
+    ),  # no elements
     (r"zeros\(\(0(.|\n)*index_add_\(0, torch.tensor\(\[0\]\)", "", "error RuntimeError"),  # an index into nothing
     (r"kron\(", "result", "backward RuntimeError"),  # of what was written since
     (r"__setitem__\(0, t\d+\)", "error RuntimeError", "result"),  # by strides of sizes of 1
@@ -372,11 +380,14 @@ DOCUMENTED = [
     (r"(?m)^t\d = (t\d)[.\[].*\n(.|\n)*\bt\d = \1\.requires_grad_\(\)$", "result", "result"),  # a view made before that
     (r"zeros\((.|\n)*(@|matmul|linear|einsum|cdist).*$", "result", "error RuntimeError"),  # no elements, and two dtypes
     (r"\.(sort\(.*\)\[1\]|argmax\(.*\)|argmin\(.*\))$", "result", "result"),  # which of equal elements
-    (r"linalg\.(solve|inv)(.|\n)*count_nonzero", "result", "result"),  # which are zero but for rounding
+    (r"linalg\.(solve|inv)(.|\n)*(count_nonzero|unique)", "result", "result"),  # which are zero but for rounding
     (r"bfloat16(.|\n)*layer_norm", "result", "result"),  # PyTorch's statistics are in half precision
     (r"bfloat16(.|\n)*float16(.|\n)*cosine_similarity", "result", "result"),  # norms, too
-    (r"float16(.|\n)*normalize", "result", "result"),  # and what cancels out in gradients
+    (r"_norm\((.|\n)*log1p", "result", "result"),  # of what is close to -1
+    (r"float16(.|\n)*(normalize|_norm\()", "result", "result"),  # and what cancels out in gradients
     (r"float16(.|\n)*cross_entropy(.|\n)*(min|max)imum", "result", "result"),  # and losses: which is the smaller
+    (r"(std|var)_mean(.|\n)*_\(", "result", "backward RuntimeError"),  # nodes that keep both results
+    (r"einsum(.|\n)*detach_\(\)", "result", "error RuntimeError"),  # what is a view here
     (r"(einsum|instance_norm)(.|\n)*detach_\(\)", "error RuntimeError", "result"),  # of what is a view in PyTorch
     (r"\[(\.\.\., )?\d:\](.|\n)*as_strided", "error RuntimeError", "result"),  # beyond an empty view
     (r"complex64(.|\n)*torch.where\(", "backward RuntimeError", "result"),

@@ -36,7 +36,6 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(shape)}"
         )
-    refuse("im2col_out_cpu", lambda d: not (d.is_floating_point or d.is_complex or d.name == "bool"), input)
     size = _windows(shape[-2:], kernel, dilation, padding, stride)
     if any(n < 1 for n in size):
         raise RuntimeError(
@@ -44,6 +43,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             f"dilation={_pair(dilation)}, padding={_pair(padding)}, calculated shape of the array of sliding blocks as "
             f"{_pair(size)}, but its components must be at least one."
         )
+    refuse("im2col_out_cpu", lambda d: not (d.is_floating_point or d.is_complex or d.name == "bool"), input)
     return xp.im2col(input, offsets=offsets_of(kernel, dilation, padding), size=size, step=stride)
 
 
