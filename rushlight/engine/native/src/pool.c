@@ -9,8 +9,8 @@
 
 enum { MOST_THREADS = 256 };
 
-/* How long a thread looks for work before it sleeps: about the time between two operators of an eager program. To wake
-   a sleeping one takes as long; to spin for longer takes the core from others, BLAS's threads among them. */
+/* How long a thread looks for work before it sleeps: longer than what lies between most operators of an eager program. To
+   wake a sleeping one takes about 40 µs; to spin for longer takes the core from others, BLAS's threads among them. */
 static const long SPIN_NANOSECONDS = 200 * 1000;
 
 /* A part of a loop, on a cache line of its own. */
