@@ -1,10 +1,10 @@
 """Two processes on this machine: collectives and training steps, here and in PyTorch (gloo), and bare JAX beside them.
 
 ``python bench/distributed.py [words...]`` prints the table, or the rows whose names have these words. Each library has
-two processes of its own, with one thread for computing each; medians, and the best of several turns. "XLA" is what the
-runtime itself takes for the same sum: a compiled ``psum`` of an array that lies on the device already. ``compiled`` is
-the whole step, ``only its module`` what is inside ``DistributedDataParallel``. ``--priority`` runs them all before
-whatever else the machine does (``chrt -f 50``).
+two processes of its own, with one thread for computing each (``NPROC`` tells XLA); medians, and the best of several
+turns. "XLA" is what the runtime itself takes for the same sum: a compiled ``psum`` of an array that lies on the device
+already. ``compiled`` is the whole step, ``only its module`` what is inside ``DistributedDataParallel``. ``--priority``
+runs them all before whatever else the machine does (``chrt -f 50``).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def measured(library: str, args) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         processes = []
         for rank in range(2):
-            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu",
-                   "PYTHONPATH": str(ROOT), "MEETING": f"file://{folder}/meeting"}  # fmt: skip
+            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1", "NPROC": "1",
+                   "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "MEETING": f"file://{folder}/meeting"}  # fmt: skip
             line = [sys.executable, __file__, "--worker", library, *args.names]
             line = ["chrt", "-f", "50", *line] if args.priority else line
             processes.append(subprocess.Popen(line, env=env, stdout=subprocess.PIPE if rank == 0 else None))
