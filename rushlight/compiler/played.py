@@ -186,7 +186,9 @@ class Played(Executable):
         run.results = results
 
     def _input_value(self, i, arguments, arrays):
-        return self._input(i, arguments)._array.copy()  # which may be written before backward comes
+        t = self._input(i, arguments)
+        t._sync()
+        return t._array.copy()  # which may be written before backward comes
 
 
 class _Run:
