@@ -58,6 +58,8 @@ class Played(Executable):
         self._followed = [slot for i, slot in enumerate(slots, arguments) if i in places and slot.leaf is not None]
         self._gradients: list[Any] = [None] * len(learned.new_grads)  # those that this program has made
         self._gradient_places = [(i, len(self._result_places) + k) for k, i in enumerate(learned.new_grads)]
+        changes = (learned.written, learned.new_grads, learned.no_grads, learned.places, learned.switched, optimizers)
+        self._changes_nothing = self._made and not any(changes)
         self._counts = [state["step"] for o in lockstep for state in o.state.values() if "step" in state]
 
     def _targets(self, avals, inputs, memory: int) -> list[Value | None]:
@@ -79,6 +81,8 @@ class Played(Executable):
     def __call__(self, arguments: list[Tensor], call: tuple):
         """Run on ``arguments``, the tensors in ``call``: the function, its arguments and keywords."""
         landed()
+        if self._changes_nothing:
+            return self._structured(self._computed(arguments, call))
         for slot in self._followed:
             self._follow(slot, arguments)
         tensors = [*arguments, *self._state]
@@ -110,6 +114,26 @@ class Played(Executable):
         if run.results is None:
             raise Unexpected
         return self._structured(run.results)
+
+    def _computed(self, arguments, call) -> list[Tensor]:
+        """The results of a program that has no more than those: there is nothing to be undone or done to the end."""
+        tensors, given = [*arguments, *self._state], []
+        for i in self._taken:
+            t = tensors[i]
+            if t._view is not None:
+                t._sync()
+            given.append(t._array)
+        new = [_empty(shape, dtype) for shape, dtype in self._new]
+        try:
+            done = self.play(*given, *new)
+        except TypeError:
+            done = self.play(*self._in_order(given), *new)
+        if not done:
+            raise Unexpected
+        results = list(map(wrap, new[: self.learned.results]))
+        if self._backward is not None and mode_state.grad:
+            self._attach(results, arguments, new[self.learned.results :], None, call)
+        return results
 
     def _follow(self, slot: Slot, arguments) -> None:
         """What is in a leaf's ``.grad`` now is meant, whoever put it there."""
