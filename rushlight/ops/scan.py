@@ -9,7 +9,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
-from .common import own
+from .common import own, refuse_complex_gradient
 from .dims import wrap_dims
 from .public import PUBLIC, public
 from .reduce import accumulation_dtype, axis_of, cast, check_ordered, sum_, tensor_argument, type_word
@@ -162,8 +162,9 @@ def logcumsumexp(input, dim):
 def cummax(input, dim):
     """The largest element so far along ``dim``, and where it was."""
     axis_of(tensor_argument(input, "cummax"), dim)
-    if input._array.ndim:
+    if input._array.ndim and input._array.size:
         check_ordered(input, "cummax", "cummax_cpu")
+    refuse_complex_gradient("cummax", input)
     return returns.cummax(along(xp.cummax_and_index, input, dim))
 
 
@@ -171,8 +172,9 @@ def cummax(input, dim):
 def cummin(input, dim):
     """The smallest element so far along ``dim``, and where it was."""
     axis_of(tensor_argument(input, "cummin"), dim)
-    if input._array.ndim:
+    if input._array.ndim and input._array.size:
         check_ordered(input, "cummin", "cummin_cpu")
+    refuse_complex_gradient("cummin", input)
     return returns.cummin(along(xp.cummin_and_index, input, dim))
 
 

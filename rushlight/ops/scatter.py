@@ -621,7 +621,7 @@ def put_flat(xp, x, index, src, *, accumulate=False):
     return xp.reshape(place(_flat(xp, x), src, index=(index,)), shape=x.shape)
 
 
-@public(inplace=True, function=True)
+@public(inplace="apart", function=True)
 def put(input, index, source, accumulate=False):
     """``source`` placed (or added) at positions of the flattened tensor."""
     if index._array.dtype != np.int64:

@@ -12,6 +12,16 @@ import rushlight
 # Each line makes a tensor ``T``, if it needs one, and ends with a call.
 CALLS = """
 T=torch.tensor([[1, 1], [1, 3]]); T.index_copy(-1, torch.tensor([0]), T)
+T=torch.zeros(2); T.put_(torch.tensor([0, 0]), T)
+T=torch.zeros(2); T.put_(torch.tensor([0, 0]), T, accumulate=True)
+T=torch.zeros(2); T.put_(torch.tensor([0]), T[1:])
+T=torch.tensor([0, 1]); T.put_(T, torch.tensor([5, 6]))
+T=torch.zeros(2); T.put(torch.tensor([0, 0]), T)
+T=torch.zeros((), dtype=torch.complex64, requires_grad=True); T.cummax(0)
+T=torch.zeros(0, dtype=torch.complex64, requires_grad=True); T.cummin(0)
+T=torch.zeros((), dtype=torch.complex64); T.cummax(0)
+T=torch.zeros(0, dtype=torch.complex64); T.cummin(0)
+T=torch.zeros(1, dtype=torch.complex64); T.cummin(0)
 T=torch.tensor([1,1]); T.index_copy(0, torch.tensor([0]), T)
 T=torch.zeros(2,3); T.index_copy(0, torch.tensor([0]), torch.zeros(2))
 T=torch.zeros(2,3); T.index_copy(0, torch.tensor([0]), torch.zeros(1,2))
