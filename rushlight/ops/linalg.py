@@ -494,9 +494,9 @@ def _raise_addmv_dtypes(x, a, b) -> None:
 def check_linear_dtypes(x, w, bias) -> None:
     if bias is not None and x.dtype != w.dtype and not state.casting:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {_word(x)} and {_word(w)}")
-    _check_product_dtypes(x, w)
     if bias is not None and bias._array.dtype != w.dtype and not state.casting:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {_word(bias._array)} and {_word(w)}")
+    _check_product_dtypes(x, w)
 
 
 def _check_added(input, product, shape) -> None:

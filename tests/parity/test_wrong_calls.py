@@ -12,6 +12,10 @@ import rushlight
 # Each line makes a tensor ``T``, if it needs one, and ends with a call.
 CALLS = """
 T=torch.tensor([[1, 1], [1, 3]]); T.index_copy(-1, torch.tensor([0]), T)
+T=torch.ones(2, 2, dtype=torch.bool); torch.addmm(torch.ones(2, 2), T, T)
+T=torch.ones(2, 2, dtype=torch.bool); torch.addmm(T, T, T)
+T=torch.ones(2, 2, dtype=torch.bool); torch.nn.functional.linear(T, T, torch.ones(2))
+T=torch.ones(2, dtype=torch.uint8); torch.nn.functional.huber_loss(T, torch.ones(2, dtype=torch.complex64))
 T=torch.zeros(2); T.put_(torch.tensor([0, 0]), T)
 T=torch.zeros(2); T.put_(torch.tensor([0, 0]), T, accumulate=True)
 T=torch.zeros(2); T.put_(torch.tensor([0]), T[1:])

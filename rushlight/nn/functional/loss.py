@@ -100,10 +100,10 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if weight is not None:
         _check_weight(weight, input)
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
-    if not_floating_dtype(PUBLIC["result_type"](input, target)):
-        refuse("huber_cpu", not_floating_dtype, input)
     if target.dtype is not input.dtype:
         _check_holds(input, target)
+    if not_floating_dtype(PUBLIC["result_type"](input, target)):
+        refuse("huber_cpu", not_floating_dtype, input)
     return _held(xp.huber_loss(input, target, delta=delta, reduction=reduction), input)
 
 
