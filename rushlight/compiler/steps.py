@@ -231,11 +231,17 @@ class Score:
         return [step for step in self._steps if id(step) in needed]
 
     def _constant_ones(self, steps) -> tuple[list, list]:
-        """Steps that depend on constants alone, which need not be made again; and the others."""
+        """Steps that depend on constants alone, which need not be made again; and the others.
+
+        An array that others write to as well, such as what is added to, is made anew every time.
+        """
         changing: set[int] = set()
-        for step in steps:
-            if any(v.memory or any(id(s) in changing for s in v.made) for v in step.operands):
-                changing.add(id(step))
+        before = -1
+        while before != len(changing):
+            before = len(changing)
+            for step in steps:
+                if any(v.memory or any(id(s) in changing for s in v.made) for v in step.operands):
+                    changing.add(id(step))
         return [s for s in steps if id(s) not in changing], [s for s in steps if id(s) in changing]
 
     def _given(self, targets) -> list[tuple[int, int]]:
