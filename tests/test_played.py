@@ -324,6 +324,38 @@ def test_a_compiled_forward_is_differentiated():
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected))
 
 
+@pytest.mark.usefixtures("either_way")
+def test_results_that_are_views_are_differentiated():
+    x = torch.randn(2, 3, requires_grad=True)
+    for function in (lambda x: x.t(), lambda x: x.expand(4, 2, 3), lambda x: x.chunk(2)[1], lambda x: (x * 2).T):
+        compiled = torch.compile(function)
+        for _ in range(4):
+            (found,) = torch.autograd.grad(compiled(x).square().sum(), x)
+            (expected,) = torch.autograd.grad(function(x).square().sum(), x)
+            assert torch.allclose(found, expected)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_results_keep_their_names():
+    compiled = torch.compile(lambda x: x.max(1))
+    for _ in range(4):
+        found = compiled(torch.tensor([[1.0, 3.0], [4.0, 2.0]]))
+        assert type(found) is torch.return_types.max
+        assert found.values.tolist() == [3, 4] and found.indices.tolist() == [1, 0]
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 2, 3)])
+def test_a_layer_norm_of_a_whole_tensor(shape):
+    x, w, b = (torch.randn(shape, requires_grad=True) for _ in range(3))
+    norm = lambda x, w, b: nn.functional.layer_norm(x, shape, w, b)
+    compiled = torch.compile(norm)
+    for _ in range(4):
+        found = torch.autograd.grad(compiled(x, w, b).square().sum(), (x, w, b))
+        expected = torch.autograd.grad(norm(x, w, b).square().sum(), (x, w, b))
+        assert all(torch.allclose(p, q, atol=1e-4) for p, q in zip(found, expected))
+
+
 def test_programs_are_freed():
     made = []
     for _ in range(3):

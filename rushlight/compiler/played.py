@@ -66,6 +66,8 @@ class Played(Executable):
         """Where each output belongs: in an input that is written, or in memory of its own."""
         learned = self.learned
         known = {*learned.passed, *learned.viewed, *learned.gradients, *learned.again}
+        if learned.tail is not None:
+            known -= {i for i, _ in learned.tail.roots}  # which have a node, whatever is put in their place
         targets: list[Value | None] = []
         for k, a in enumerate(avals[: len(avals) - learned.checked]):
             if k in known:

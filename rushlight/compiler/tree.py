@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..engine import SPREAD
+from ..ops import returns
 from ..tensor import Tensor
 
 
@@ -36,7 +37,9 @@ def _mapped(value, kind: type, change):
         return change(value)
     if isinstance(value, tuple):
         parts = [_mapped(v, kind, change) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if hasattr(value, "_fields"):
+            return type(value)(*parts)
+        return type(value)(parts) if isinstance(value, returns.Named) else tuple(parts)
     if isinstance(value, list):
         return [_mapped(v, kind, change) for v in value]
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from operator import itemgetter
 __all__ = ["named"]
 
 
-class _Result(tuple):
+class Named(tuple):
     """A tuple whose items also have names."""
 
     __slots__ = ()
@@ -29,7 +29,7 @@ def named(name: str, *fields: str) -> type:
     parts = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     count = len(fields)
     sizes = {"n_fields": count, "n_sequence_fields": count, "n_unnamed_fields": 0}
-    return type(name, (_Result,), {"__slots__": (), "__match_args__": fields, "__module__": __name__, **parts, **sizes})
+    return type(name, (Named,), {"__slots__": (), "__match_args__": fields, "__module__": __name__, **parts, **sizes})
 
 
 def _values_and_indices(name: str) -> type:

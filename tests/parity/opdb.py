@@ -240,7 +240,8 @@ class _Comparison:
         from rushlight import compile
 
         made = compile(f)
-        self._at("compile", lambda: self._ours(made))  # the first call runs eagerly, the next one is traced
+        for _ in range(3):  # the first call runs eagerly, the next one is traced; no later one may depend on one before
+            self._at("compile", lambda: self._ours(made))
         return made
 
     # -- calling -------------------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ def _form(view, axes, affine):
 
 
 def _is_batch(x, view, axes) -> bool:
-    return axes[0] == 0 and tuple(x.shape) == tuple(view) and x.dtype.kind == "f"
+    over_channels = axes[0] == 0 and len(view) > 1 and 1 not in axes  # a layer norm of a whole tensor is not
+    return over_channels and tuple(x.shape) == tuple(view) and x.dtype.kind == "f"
 
 
 def _batch(x, w, b, axes, affine, eps):
