@@ -95,11 +95,11 @@ class Score:
         self._room, self._constants = 0, []
         self._work = 0
         self._inputs = inputs
-        self._outputs = self._follow(closed.jaxpr, closed.consts, inputs)
+        self._outputs = self.follow(closed.jaxpr, closed.consts, inputs)
 
     # -- from equations to steps -------------------------------------------------------------------------------------
 
-    def _follow(self, jaxpr, constants, inputs) -> list[Value]:
+    def follow(self, jaxpr, constants, inputs) -> list[Value]:
         known: dict[Any, Value] = dict(zip(jaxpr.invars, inputs))
         known.update(zip(jaxpr.constvars, map(self.constant, constants)))
 
@@ -121,12 +121,12 @@ class Score:
         array = np.asarray(array)
         key = (array.shape, array.dtype, array.tobytes())
         if key not in self._known:
-            v = self._known[key] = self._new(array.shape, array.dtype)
+            v = self._known[key] = self.new(array.shape, array.dtype)
             _letter(v)
             self._constants.append((v, array))
         return self._known[key]
 
-    def _new(self, shape, dtype) -> Value:
+    def new(self, shape, dtype) -> Value:
         v = Value(shape, dtype, offset=self._room)
         self._room += -(-v.size * v.dtype.itemsize // _ALIGNED) * _ALIGNED
         return v
@@ -138,7 +138,7 @@ class Score:
         letter = letter if letter is not None else _letter(operands[-1])
         key = (name, letter, dtype, shape, *(v.key() for v in operands), rest, numbers)
         if key not in self._known:
-            made = self._new(shape, dtype)
+            made = self.new(shape, dtype)
             self.step(name, letter, [*operands, made], shape, rest, numbers)
             self._known[key] = made
         return self._known[key]
@@ -184,7 +184,7 @@ class Score:
         over, m, k = sizes
         n = [b.shape[d] for d in b_n]
         self._work += math.prod(over) * math.prod(m) * math.prod(n) * math.prod(k) // 4
-        made = self._new((*over, *m, *n), a.dtype)
+        made = self.new((*over, *m, *n), a.dtype)
         a = a if _is_one(a, a_m) and _is_one(a, a_k) else self.map("copy", a, shape=a.shape)
         b = b if _is_one(b, b_n) and _is_one(b, b_k) else self.map("copy", b, shape=b.shape)
         if not all((_is_one(a, a_m), _is_one(a, a_k), _is_one(b, b_n), _is_one(b, b_k))):
@@ -315,34 +315,18 @@ def _stride(v: Value, dims) -> int:
 def _inlined(name):
     def rule(score: Score, equation, *operands):
         closed = equation.params[name]
-        return score._follow(closed.jaxpr, closed.consts, operands)
+        return score.follow(closed.jaxpr, closed.consts, operands)
 
     return rule
 
 
-def _reals(name):
-    def rule(score: Score, equation, *operands):
-        if _letter(operands[0]) not in "fd":
-            raise NotPlayed(name)
-        return score.map(name, *operands)
+def _mapped(name, but="", dtype=None):
+    """Element by element, for all dtypes ``but`` those of these letters."""
 
-    return rule
-
-
-def _mapped(name, but=""):
     def rule(score: Score, equation, *operands):
         if _letter(operands[0]) in but:
             raise NotPlayed(name)
-        return score.map(name, *operands)
-
-    return rule
-
-
-def _compared(name, but=""):
-    def rule(score: Score, equation, *operands):
-        if _letter(operands[0]) in but:
-            raise NotPlayed(name)
-        return score.map(name, *operands, dtype=bool)
+        return score.map(name, *operands, dtype=dtype)
 
     return rule
 
@@ -487,7 +471,7 @@ def _split(score: Score, equation, x):
 
 def _concatenate(score: Score, equation, *parts):
     (v,), axis = equation.outvars, equation.params["dimension"]
-    made, start = score._new(v.aval.shape, v.aval.dtype), 0
+    made, start = score.new(v.aval.shape, v.aval.dtype), 0
     for part in parts:
         score.copied(part, made.seen(part.shape, made.strides, start * made.strides[axis]))
         start += part.shape[axis]
@@ -496,7 +480,7 @@ def _concatenate(score: Score, equation, *parts):
 
 def _stack(score: Score, equation, *parts):
     (v,), axis = equation.outvars, equation.params["axis"]
-    made = score._new(v.aval.shape, v.aval.dtype)
+    made = score.new(v.aval.shape, v.aval.dtype)
     strides = [s for d, s in enumerate(made.strides) if d != axis]
     for i, part in enumerate(parts):
         score.copied(part, made.seen(part.shape, strides, i * made.strides[axis]))
@@ -507,7 +491,7 @@ def _pad(score: Score, equation, x, filler):
     (v,), sides = equation.outvars, equation.params["padding_config"]
     if any(low < 0 or high < 0 for low, high, _ in sides):
         raise NotPlayed("pad")
-    made = score._new(v.aval.shape, v.aval.dtype)
+    made = score.new(v.aval.shape, v.aval.dtype)
     score.copied(_broadcast(filler, made.shape, ()), made)
     offset = sum(low * s for (low, _, _), s in zip(sides, made.strides))
     score.copied(x, made.seen(x.shape, [s * (1 + i) for (_, _, i), s in zip(sides, made.strides)], offset))
@@ -565,7 +549,7 @@ def _scatter_add(score: Score, equation, x, indices, updates):
     p, numbers = equation.params, equation.params["dimension_numbers"]
     if x.dtype == bool:
         raise NotPlayed("scatter-add")
-    made = score._new(x.shape, x.dtype)
+    made = score.new(x.shape, x.dtype)
     score.copied(x, made)
     window = numbers.update_window_dims
     batch = [d for d in range(len(updates.shape)) if d not in window]
@@ -586,11 +570,11 @@ def _scatter_add(score: Score, equation, x, indices, updates):
 
 
 _RULES: dict[str, Any] = {
-    **{name: _mapped(name, but="b") for name in ("add", "sub", "mul", "max", "min", "neg", "abs", "sign")},
-    **{name: _mapped(name, but="fd") for name in ("and", "or", "xor", "not")},
-    **{name: _compared(name, but="b") for name in ("lt", "le", "gt", "ge")},
+    **{name: _mapped(name, "b") for name in ("add", "sub", "mul", "max", "min", "neg", "abs", "sign")},
+    **{name: _mapped(name, "fd") for name in ("and", "or", "xor", "not")},
+    **{name: _mapped(name, "b", bool) for name in ("lt", "le", "gt", "ge")},
     **{
-        name: _reals(name)
+        name: _mapped(name, "iqb")
         for name in (
             "div", "floor", "ceil", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "tanh", "logistic", "erf", "erfc",
             "sin", "cos",
@@ -601,10 +585,10 @@ _RULES: dict[str, Any] = {
     **dict.fromkeys(("copy", "copy_p", "stop_gradient"), _same),
     **{name: _inlined("jaxpr") for name in ("jit", "pjit")},
     **{name: _inlined("call_jaxpr") for name in ("custom_jvp_call", "custom_vjp_call", "closed_call")},
-    "add_any": _mapped("add", but="b"),
-    "eq": _compared("eq"),
-    "ne": _compared("ne"),
-    "is_finite": _compared("is_finite", but="iqb"),
+    "add_any": _mapped("add", "b"),
+    "eq": _mapped("eq", dtype=bool),
+    "ne": _mapped("ne", dtype=bool),
+    "is_finite": _mapped("is_finite", "iqb", bool),
     "argmax": _place("argmax"),
     "argmin": _place("argmin"),
     "convert_element_type": _convert,
