@@ -601,6 +601,8 @@ def matrix_power(A, n):
         check_matrices("linalg.matrix_power", A, square=True)
     if n == 0:
         return xp.where(xp.equal(xp.zeros_like(A), 0), _eye(A), A)  # still a function of A, as in PyTorch
+    if n == 1:
+        return xp.clone(A)
     if n < 0:
         A, n = inv(A), -n
     result = None
@@ -609,7 +611,7 @@ def matrix_power(A, n):
             result = A if result is None else matmul(result, A)
         n >>= 1
         A = matmul(A, A) if n else A
-    return xp.clone(A) if result is A else result
+    return result
 
 
 def _eye(A):

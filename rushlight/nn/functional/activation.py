@@ -95,6 +95,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     check_tensor("hardtanh", input)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input._array.dtype == bool:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     if min_val < 0 and not input.dtype.is_signed:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if not (input.is_floating_point() or input.is_complex()):
