@@ -262,7 +262,8 @@ class Compiled:
         self.compilations += 1
         together = [o for o, yes in zip(entry.optimizers, lockstep) if yes]
         entry.settle(given, state, learned.places, executed)
-        given, slots = entry.with_bound(given), entry.slots(entry.with_bound(given))
+        given = entry.with_bound(given)
+        slots = entry.slots(given)
         if device == cpu:
             program = played(learned, given, slots, entry.optimizers, together, device)
             if program is not None:

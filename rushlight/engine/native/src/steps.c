@@ -45,6 +45,18 @@ static int walk(const rl_call *call, int operands, row *f)
 #define ROW(name) static void name##_row(long n, char *const *p, const long *step, const long *rest, const double *number)
 #define AT(T, operand) (*(T *)(p[operand] + i * step[operand]))
 
+/* However operands lie. */
+#define ONE_BY_ONE(T, U, value)                                                                                        \
+    for (long i = 0; i < n; i++) {                                                                                     \
+        T x = AT(T, 0);                                                                                                \
+        AT(U, 1) = value;                                                                                              \
+    }
+#define TWO_BY_TWO(T, U, value)                                                                                        \
+    for (long i = 0; i < n; i++) {                                                                                     \
+        T x = AT(T, 0), y = AT(T, 1);                                                                                  \
+        AT(U, 2) = value;                                                                                              \
+    }
+
 #define UNARY(name, T, U, value)                                                                                       \
     ROW(name)                                                                                                          \
     {                                                                                                                  \
@@ -57,10 +69,7 @@ static int walk(const rl_call *call, int operands, row *f)
             }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
-        for (long i = 0; i < n; i++) {                                                                                 \
-            T x = AT(T, 0);                                                                                            \
-            AT(U, 1) = value;                                                                                          \
-        }                                                                                                              \
+        ONE_BY_ONE(T, U, value)                                                                                        \
     }                                                                                                                  \
     STEP(name, 2)
 
@@ -89,10 +98,7 @@ static int walk(const rl_call *call, int operands, row *f)
                 made[i] = value;                                                                                       \
             }                                                                                                          \
         } else {                                                                                                       \
-            for (long i = 0; i < n; i++) {                                                                             \
-                T x = AT(T, 0), y = AT(T, 1);                                                                          \
-                AT(U, 2) = value;                                                                                      \
-            }                                                                                                          \
+            TWO_BY_TWO(T, U, value)                                                                                    \
         }                                                                                                              \
     }                                                                                                                  \
     STEP(name, 3)
@@ -307,19 +313,13 @@ STEP(dot, 3)
 #define UNARY(name, T, U, value)                                                                                       \
     ROW(name)                                                                                                          \
     {                                                                                                                  \
-        for (long i = 0; i < n; i++) {                                                                                 \
-            T x = AT(T, 0);                                                                                            \
-            AT(U, 1) = value;                                                                                          \
-        }                                                                                                              \
+        ONE_BY_ONE(T, U, value)                                                                                        \
     }                                                                                                                  \
     STEP(name, 2)
 #define BINARY(name, T, U, value)                                                                                      \
     ROW(name)                                                                                                          \
     {                                                                                                                  \
-        for (long i = 0; i < n; i++) {                                                                                 \
-            T x = AT(T, 0), y = AT(T, 1);                                                                              \
-            AT(U, 2) = value;                                                                                          \
-        }                                                                                                              \
+        TWO_BY_TWO(T, U, value)                                                                                        \
     }                                                                                                                  \
     STEP(name, 3)
 
