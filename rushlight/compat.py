@@ -48,6 +48,7 @@ class Finder:
     def create_module(self, spec):
         module = importlib.import_module(our_name(spec.name))
         tell_nearest_names(module)
+        _name_loaded_parts(spec.name)
         self._specs = {**getattr(self, "_specs", {}), spec.name: module.__spec__}
         return module
 
@@ -61,6 +62,18 @@ class Finder:
         if name is None and path is not sys.path and _home() not in path:  # pip asks folder by folder
             return []
         return [distribution()(package) for package in DISTRIBUTIONS if name is None or _normal(name) == package]
+
+
+def _name_loaded_parts(package: str) -> None:
+    """Give the loaded submodules of ours their names in ``package``.
+
+    Were they found anew, Python would name each in its package, over a function of the same name: ``gradcheck``.
+    """
+    ours = str(our_name(package)) + "."
+    for name, module in list(sys.modules.items()):
+        if name.startswith(ours):
+            tell_nearest_names(module)
+            sys.modules.setdefault(f"{package}.{name.removeprefix(ours)}", module)
 
 
 def our_name(name: str) -> str | None:

@@ -120,6 +120,11 @@ def test_names_are_found_however_the_module_was_imported():
     )
 
 
+def test_a_function_is_not_lost_to_the_file_of_its_name():
+    loaded = "import rushlight; rushlight.install(); import torch.autograd.gradcheck"
+    python("-c", f"{loaded}; assert callable(torch.autograd.gradcheck)")
+
+
 def test_what_is_called_says_what_to_use():
     with pytest.raises(NotImplementedError, match=r"torch\.distributed\.rpc\.init_rpc is only a name here: "):
         rushlight.distributed.rpc.init_rpc("worker")

@@ -186,6 +186,32 @@ print(x.tolist(), x.device)
     assert second.splitlines() == [line % ("2.0", "2.0") + "[1.0, 2.0, 3.0]", "[[3.0, 3.0], [1.0, 1.0]]", last]
 
 
+def test_sums_of_two_processes_are_written_in_place(tmp_path):
+    """In several pieces, at any alignment, counted as one write; a view with gaps and booleans go through a copy."""
+    body = """
+join()
+for n in (1, 5, (5 << 20) // 4 + 3):
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.float16, torch.bfloat16):
+        whole = torch.arange(n + 1).remainder(100).to(dtype)
+        x, was = whole[1:], whole._version
+        expected = (x.double() * 3).to(dtype)
+        address = x.mul_(rank + 1).data_ptr()
+        dist.all_reduce(x)
+        work = dist.all_reduce(y := whole[1:].clone(), async_op=True)
+        work.wait()
+        assert torch.equal(x, expected) and torch.equal(y, expected * 2), (n, dtype)
+        assert x.data_ptr() == address and whole._version == was + 2 and whole[0] == 0
+gaps = torch.ones(4, 6)
+dist.all_reduce(gaps[:, ::2])
+truths = torch.tensor([rank == 0, False])
+dist.all_reduce(truths)
+mean = torch.tensor([1.0 + rank])
+dist.all_reduce(mean, dist.ReduceOp.AVG)
+print(gaps.sum().item(), truths.tolist(), mean.item())
+"""
+    assert world(tmp_path, 2, body) == ["36.0 [True, False] 1.5\n"] * 2
+
+
 def test_a_second_world_and_more_dtypes(tmp_path):
     """Leaving and joining again; reductions and dtypes that gloo of PyTorch lacks."""
     body = """
@@ -227,6 +253,27 @@ except RuntimeError as error:
     out = world(tmp_path, 3, body, codes=[3, 3, -9])
     for rank in (0, 1):
         assert out[rank] == f"DistBackendError all_reduce of rank {rank} among ranks [0, 1, 2] f True\n"
+
+
+def test_a_barrier_with_a_timeout_of_its_own(tmp_path):
+    body = """
+join()
+dist.barrier(timeout=datetime.timedelta(seconds=100))
+store = dist.distributed_c10d._get_default_store()
+if rank == 0:
+    start = time.monotonic()
+    try:
+        dist.barrier(timeout=datetime.timedelta(seconds=1))
+    except RuntimeError as error:
+        print(str(error).partition(".")[0], time.monotonic() - start < 20, flush=True)
+    store.set("done", b"")
+    time.sleep(2)  # it serves the runtime: the other leaves first
+else:
+    store.get("done")
+os._exit(0)
+"""
+    first, _ = world(tmp_path, 2, body)
+    assert first == "barrier of rank 0 among ranks [0, 1]: timed out after 1000ms True\n"
 
 
 def test_a_stopped_process_is_an_error_in_time(tmp_path):

@@ -52,6 +52,19 @@ def test_two_processes(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("option", [[], ["--use_env"]])
+def test_by_its_older_name(tmp_path, option):
+    """``torch.distributed.launch`` tells scripts their number, unless they look into the environment."""
+    (tmp_path / "script.py").write_text("import os, sys\nprint(os.environ['LOCAL_RANK'], sys.argv[1:])")
+    command = [sys.executable, "-m", "rushlight", "run", "-m", "torch.distributed.launch", *option]
+    done = subprocess.run(
+        [*command, "--nproc_per_node=2", "script.py", "x"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    told = (lambda r: []) if option else (lambda r: [f"--local-rank={r}"])
+    assert lines(done) == [f"{r} {[*told(r), 'x']}" for r in (0, 1)]
+
+
 def test_a_failed_world_is_started_again(tmp_path):
     pytest.importorskip("jax")
     done = launch(tmp_path, "--nproc_per_node", 2, "--max-restarts", 1, "script.py", "fail")

@@ -554,12 +554,6 @@ PARTS = {
         _ONE_PROCESS, functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank"
     ),
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
-    "distributed.pipelining": Part(
-        _LATER,
-        classes="Pipe ScheduleDualPipeV",
-        functions="pipeline pipe_split build_stage",
-        enums={"SplitPoint": "BEGINNING END"},
-    ),
     "nn.attention.flex_attention": Part(
         "nested tensors have no block mask here; pad them", functions="create_nested_block_mask"
     ),

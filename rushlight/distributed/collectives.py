@@ -17,6 +17,7 @@ from .. import dtypes
 from ..autograd.mode import state as mode_state
 from ..autograd.views import put
 from ..engine import computed, namespace_of
+from ..engine.numpy.alignment import is_same_memory
 from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from . import world
@@ -49,13 +50,15 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     what, x = _reducible(op, x)
     # Nobody looks at the tensor while its process waits here, so sums go straight into it.
     into = x if not async_op and x.__class__ is np.ndarray and x.flags.writeable else None
-    return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, what, into), [tensor], _back, async_op)
+    write = _there if into is not None and is_same_memory(x, tensor._array) else _back
+    return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, what, into), [tensor], write, async_op)
 
 
 def start_sum(tensor: Tensor, group: ProcessGroup) -> Work:
-    """``all_reduce`` that is not written back: the ``result()`` is the array that came, for reading only."""
+    """``all_reduce`` of a tensor that nobody needs any more; the ``result()`` is the array that came, for reading."""
     x = flat(tensor)
-    return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, "sum"), [], _kept, True)
+    run = lambda ring: ring.all_reduce(x, "sum", x if ring.swaps else None)
+    return _start(group, "all_reduce", tensor, run, [], _kept, True)
 
 
 def start_exchange(group: ProcessGroup, what: str, x, static: dict) -> Work:
@@ -306,13 +309,14 @@ def _exchange(group, like, parts, sizes, outputs, write, async_op):
     return _start(group, "all_to_all", like, run, outputs, write, async_op)
 
 
-def barrier(group=None, async_op=False, device_ids=None):
-    """Wait until all processes of the group are here."""
+def barrier(group=None, async_op=False, device_ids=None, timeout=None):
+    """Wait until all processes of the group are here, for as long as ``timeout`` says or the group's own does."""
     if is_outside(group, "barrier"):
         return None
     group = the(group)
     nothing = np.zeros(1, np.int32)
-    return _start(group, "barrier", None, lambda ring: ring.all_reduce(nothing, "sum"), [], _nothing, async_op)
+    meet = lambda ring: ring.all_reduce(nothing, "sum")
+    return _start(group, "barrier", None, meet, [], _nothing, async_op, timeout)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -418,7 +422,9 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 # -- starting, and writing what came back ------------------------------------------------------------------------------
 
 
-def _start(group: ProcessGroup, what: str, like: Tensor | None, run, outputs: list, write, async_op: bool):
+def _start(
+    group: ProcessGroup, what: str, like: Tensor | None, run, outputs: list, write, async_op: bool, timeout=None
+):
     """Have the group's thread call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
     commit = functools.partial(write, outputs)
     if group.size() == 1 or mode_state.rings:
@@ -426,9 +432,8 @@ def _start(group: ProcessGroup, what: str, like: Tensor | None, run, outputs: li
         return done(outputs) if async_op else None
     platform = "cpu" if like is None else _platform(like)
     label = f"{what} of rank {group.rank()} among ranks {group.ranks}"
-    work = group.lane.start(
-        label, functools.partial(_run, group, platform, run, label), commit, outputs, group.seconds()
-    )
+    seconds = timeout.total_seconds() if timeout else group.seconds()
+    work = group.lane.start(label, functools.partial(_run, group, platform, run, label), commit, outputs, seconds)
     if async_op:
         return work
     try:
@@ -457,6 +462,8 @@ def _cause(error: Exception) -> str:
 
 class _Alone:
     """The ring of a group of one process: nothing to do."""
+
+    swaps = False
 
     def all_reduce(self, x, op, into=None):
         return x
@@ -530,6 +537,11 @@ def _nothing(outputs, found) -> None:
 
 def _kept(outputs, found) -> None:
     outputs.append(found)
+
+
+def _there(outputs, found) -> None:
+    """The values lie in the tensor's memory already: the write is counted."""
+    put(outputs[0], outputs[0]._array)
 
 
 def _back(outputs, found) -> None:

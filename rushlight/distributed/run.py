@@ -79,6 +79,7 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
     parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name, as in python -m")
     parser.add_argument("training_script")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
+    parser.set_defaults(use_env=True)
     return parser
 
 
@@ -227,9 +228,10 @@ class _Launcher:
             env.setdefault("OMP_NUM_THREADS", "1")  # as torchrun: the processes share the cores
         return env
 
-    def command(self) -> list[str]:
+    def command(self, local_rank: int) -> list[str]:
         args = self.args
-        script = [args.training_script, *args.training_script_args]
+        told = [] if args.use_env else [f"--local-rank={local_rank}"]
+        script = [args.training_script, *told, *args.training_script_args]
         if args.no_python:
             return script
         return [sys.executable, "-m", "rushlight", "run", *(["-m"] if args.module else []), *script]
@@ -276,10 +278,13 @@ class _Workers:
                 streams[name] = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603 - what it is for
-                launcher.command(), env=launcher.environment(local_rank, attempt), start_new_session=True, **streams
+                launcher.command(local_rank),
+                env=launcher.environment(local_rank, attempt),
+                start_new_session=True,
+                **streams,
             )
         except OSError as error:
-            raise SystemExit(f"cannot start '{launcher.command()[0]}': {error.strerror}") from None
+            raise SystemExit(f"cannot start '{launcher.command(local_rank)[0]}': {error.strerror}") from None
         finally:
             for file in opened:
                 file.close()

@@ -286,11 +286,17 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id=None,
+    sort_ranks: bool = True,
 ):
-    """A group of some of the world's processes. All processes call it, members or not, in the same order."""
+    """A group of some of the world's processes. All processes call it, members or not, in the same order.
+
+    A process's rank in the group is its place among ``ranks``: as they are given, unless ``sort_ranks``.
+    """
     world = the(None)
     refuse_in_trace("new_group")
-    ranks = list(world.ranks) if ranks is None else sorted(int(r) for r in ranks)
+    ranks = list(world.ranks) if ranks is None else [int(r) for r in ranks]
+    if sort_ranks:
+        ranks.sort()
     if len(set(ranks)) != len(ranks):
         raise ValueError(f"ranks list must not contain duplicate entries, got {ranks}")
     for r in ranks:

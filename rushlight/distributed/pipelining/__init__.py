@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...compat import missing as _missing
 from .microbatch import TensorChunkSpec
+from .pipe import Pipe, SplitPoint, build_stage, pipe_split, pipeline
 from .schedules import (
     Schedule1F1B,
+    ScheduleDualPipeV,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
     ScheduleInterleavedZeroBubble,
@@ -15,10 +16,10 @@ from .schedules import (
 from .stage import PipelineStage
 
 __all__ = [
-    "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble",
-    "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+    "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble", "SplitPoint",
+    "build_stage", "pipe_split", "pipeline",
 ]  # fmt: skip
-__getattr__ = _missing(__name__)
 
 
 def __dir__():

@@ -10,8 +10,9 @@ from .microbatch import merge_chunks, split_args_kwargs_into_chunks
 from .stage import PipelineStage
 
 __all__ = [
-    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B",
-    "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble", "get_schedule_class",
+    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe",
+    "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+    "get_schedule_class",
 ]  # fmt: skip
 
 
@@ -263,15 +264,58 @@ class ScheduleZBVZeroBubble(PipelineScheduleMulti):
                 yield stage.next(WEIGHT)
 
 
+class ScheduleDualPipeV(ScheduleZBVZeroBubble):
+    """Stages as in ``ScheduleZBVZeroBubble``; a part goes down or up after each that comes back the other way."""
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+        if n_microbatches < stages[0].num_stages:
+            raise ValueError(
+                "DualPipeV requires at least as many microbatches as stages, but got "
+                f"{n_microbatches} microbatches and {stages[0].num_stages} stages."
+            )
+
+    def _numbered(self) -> Iterator[tuple[str, PipelineStage, int]]:
+        rank, size = self._stages[0].group_rank, self._stages[0].group_size
+        down, up = (_Counted(stage) for stage in self._stages)
+        after = size - rank - 1  # processes
+        for _ in range(2 * after):
+            yield down.next(FORWARD)
+        for _ in range(rank + 1):
+            yield from (down.next(FORWARD), up.next(FORWARD))
+        for _ in range(after):
+            yield from (up.next(INPUT), up.next(WEIGHT), up.next(FORWARD))
+        for _ in range(self._n_microbatches - size - after):
+            yield from (down.next(FORWARD), up.next(BACKWARD), up.next(FORWARD), down.next(BACKWARD))
+        for _ in range(after):
+            yield from (up.next(BACKWARD), up.next(FORWARD), down.next(BACKWARD))
+        yield from self._ending(down, up, rank, after)
+
+    def _ending(self, down: _Counted, up: _Counted, rank: int, after: int) -> Iterator[tuple[str, PipelineStage, int]]:
+        """All parts are forward; the later half of what comes back leaves the gradients of weights for the end."""
+        weights: list[_Counted] = []
+        for turn in range(2 * (rank + 1)):
+            stage = down if turn % 2 else up
+            yield stage.next(BACKWARD if turn <= rank else INPUT)
+            if turn > rank:
+                weights.append(stage)
+        for _ in range(after):
+            yield from (weights.pop(0).next(WEIGHT), down.next(INPUT))
+            weights.append(down)
+        yield from (stage.next(WEIGHT) for stage in weights)
+
+
 class _Counted:
-    """A stage, and how many parts it has done of each kind of work."""
+    """A stage, and how many parts it has done of each kind of work; all of backward is both of its halves."""
 
     def __init__(self, stage: PipelineStage):
         self._stage, self.done = stage, {FORWARD: 0, INPUT: 0, WEIGHT: 0}
 
     def next(self, word: str) -> tuple[str, PipelineStage, int]:
-        self.done[word] += 1
-        return word, self._stage, self.done[word] - 1
+        halves = (INPUT, WEIGHT) if word is BACKWARD else (word,)
+        for half in halves:
+            self.done[half] += 1
+        return word, self._stage, self.done[halves[0]] - 1
 
 
 def _check_uncompiled(stages: list[PipelineStage]) -> None:
@@ -285,8 +329,8 @@ def get_schedule_class(schedule_name: str) -> type[_Schedule]:
     known = {
         "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,
         "LoopedBFS": ScheduleLoopedBFS, "InterleavedZeroBubble": ScheduleInterleavedZeroBubble,
-        "ZBVZeroBubble": ScheduleZBVZeroBubble, "PipelineScheduleSingle": PipelineScheduleSingle,
-        "PipelineScheduleMulti": PipelineScheduleMulti,
+        "PipelineScheduleSingle": PipelineScheduleSingle, "PipelineScheduleMulti": PipelineScheduleMulti,
+        "ZBVZeroBubble": ScheduleZBVZeroBubble, "DualPipeV": ScheduleDualPipeV,
     }  # fmt: skip
     found = {name.lower(): schedule for name, schedule in known.items()}.get(schedule_name.lower())
     if found is None:

@@ -243,6 +243,10 @@ def main():
             moves(group, str(ranks))
         else:
             print("outside", dist.all_reduce(torch.ones(1), group=group), group == dist.GroupMember.NON_GROUP_MEMBER)
+    as_given = dist.new_group(list(reversed(range(SIZE))), sort_ranks=False)
+    print("as given", dist.get_rank(as_given), dist.get_process_group_ranks(as_given))
+    moves(as_given, "as given")
+    dist.barrier(as_given, timeout=datetime.timedelta(seconds=100))
     reductions(dist.new_group(), "all")
     mine_of, every = dist.new_subgroups(SIZE // 2)
     print("subgroups", len(every), dist.get_process_group_ranks(mine_of))

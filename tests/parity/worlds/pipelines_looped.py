@@ -7,6 +7,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import (
     PipelineStage,
+    ScheduleDualPipeV,
     ScheduleInterleaved1F1B,
     ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
@@ -22,14 +23,16 @@ def show(name, *numbers):
     print(name, *[f"{float(n):.6f}" for n in numbers], flush=True)
 
 
-for schedule in (ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble, ScheduleZBVZeroBubble):
-    for rounds, parts, scaled in ((2, 4, True), (3, 2, False), (2, 3, True)):
-        if schedule is ScheduleZBVZeroBubble and rounds != 2:
+ROUND = (ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble)
+DOWN_AND_UP = (ScheduleZBVZeroBubble, ScheduleDualPipeV)
+for schedule in (*ROUND, *DOWN_AND_UP):
+    for rounds, parts, scaled in ((2, 4, True), (3, 2, False), (2, 3, True), (2, 6, True)):
+        if (schedule in DOWN_AND_UP and rounds != 2) or (schedule is ScheduleDualPipeV and parts < 4):
             continue
         torch.manual_seed(0)
         count = rounds * size
         layers = [nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Tanh(), nn.Linear(8, 6)) for _ in range(count)]
-        mine = (rank, count - 1 - rank) if schedule is ScheduleZBVZeroBubble else range(rank, count, size)
+        mine = (rank, count - 1 - rank) if schedule in DOWN_AND_UP else range(rank, count, size)
         x, y = torch.randn(12, 6), torch.randn(12, 6)
         stages = [PipelineStage(layers[i], i, count, torch.device("cpu")) for i in mine]
         run = schedule(stages, parts, loss_fn=nn.functional.mse_loss, scale_grads=scaled)
@@ -50,13 +53,14 @@ for wrong in (
     lambda: ScheduleInterleaved1F1B(stages, 2 * size + 1),
     lambda: ScheduleInterleavedZeroBubble(stages, 2 * size + 1),
     lambda: ScheduleZBVZeroBubble(stages[:1], 4),
+    lambda: ScheduleDualPipeV(stages, 3),
+    lambda: get_schedule_class("none"),
 ):
     try:
         wrong()
     except Exception as error:
         print(type(error).__name__, error, flush=True)
-print(
-    *[get_schedule_class(name).__name__ for name in ("gpipe", "1f1b", "LoopedBFS", "interleaved1F1B", "ZBVZeroBubble")]
-)
+names = ("gpipe", "1f1b", "LoopedBFS", "interleaved1F1B", "ZBVZeroBubble", "dualpipev")
+print(*[get_schedule_class(name).__name__ for name in names])
 dist.barrier()
 dist.destroy_process_group()
