@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
+MODELS = ("mlp", "cnn", "residual", "encoder", "gpt", "lstm")
 
 PROCESS = """
 import sys
@@ -41,7 +42,7 @@ def peak(library: str, name: str, rounds: int = 3) -> float:
 
 def main() -> None:
     print(f"{'peak of a training step, MB':34}{'rushlight':>10}{'PyTorch':>10}{'ratio':>8}")
-    for name in ("mlp", "cnn", "encoder"):
+    for name in MODELS:
         ours, theirs = peak("rushlight", name), peak("torch", name)
         print(f"{name:34}{ours:10.1f}{theirs:10.1f}{ours / theirs:8.2f}")
 

@@ -60,7 +60,7 @@ def numbers(*shape, dtype=np.float32, seed=0, special=False, shift=0):
 
 SHAPES = [(0,), (1,), (7, 5), (3, 0, 2), (2, 3, 333), (65, 1025)]
 ROWS = [(0, 4), (1, 1), (5, 7), (33, 128), (2, 3, 1000), (300, 257), (2, 70000)]
-IMAGES = [(1, 4, 13), (3, 4, 5, 7), (9, 40, 1, 1), (64, 48), (5, 132), (4, 8, 40, 41), (0, 4, 3)]
+IMAGES = [(1, 4, 13), (3, 4, 5, 7), (9, 40, 1, 1), (64, 48), (5, 132), (77, 148), (4, 8, 40, 41), (0, 4, 3)]
 
 
 def results(function, *arrays):
@@ -171,6 +171,10 @@ CASES = {
     "softplus": activation("softplus", beta=0.5),
     "logsigmoid": activation("logsigmoid"),
     "mish": activation("mish"),
+    "hardtanh": activation("hardtanh", min_val=-0.5, max_val=20.0),
+    "cumsum": over_rows(lambda x: x.cumsum(-1)),
+    "cumsum, first axis": over_rows(lambda x: x.cumsum(0)),
+    "cumsum, next axis": over_rows(lambda x: x.cumsum(-2)),
     "softmax": over_rows(lambda x: x.softmax(-1)),
     "log_softmax": over_rows(lambda x: x.log_softmax(-1)),
     "softmax, first axis": over_rows(lambda x: x.softmax(0)),
@@ -193,6 +197,7 @@ CASES |= {
     "adaptive_avg_pool2d": of_images(F.adaptive_avg_pool2d, 2, (3, 4)),
     "adaptive_avg_pool3d": of_images(F.adaptive_avg_pool3d, 3, (5, 2, 3)),
     "adaptive_max_pool1d": of_images(F.adaptive_max_pool1d, 1, 5, special=True),
+    "adaptive_max_pool1d, long windows": of_images(F.adaptive_max_pool1d, 1, 2),
     "adaptive_max_pool2d": of_images(F.adaptive_max_pool2d, 2, (3, 4), special=True),
     "adaptive_max_pool3d": of_images(F.adaptive_max_pool3d, 3, (5, 2, 3), special=True),
     "interpolate, linear": of_images(F.interpolate, 1, 37, mode="linear"),

@@ -1,6 +1,6 @@
 """Short cuts for the commonest calls: float32 or float64 on NumPy, nothing to convert, no mode but the grad switch.
 
-Whatever else comes, bad arguments among them, is handed to the general caller. The two repeat lines of it and of each
+Whatever else comes, bad arguments among them, is handed to the general caller. The three repeat lines of it and of each
 other because nearly each of those lines may end in that hand-over, which a shared function could not do for its caller.
 """
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ndarray = np.ndarray
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT, _BOOL = np.dtype(np.int64), np.dtype(np.bool_)
+_SCALARS = frozenset({int, float, bool, type(None)})
 _new = object.__new__
 
 
@@ -152,7 +153,7 @@ def single(o: Op, plans: Plans, general):
         if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
             return general(x, **static)
         try:
-            out = compute(a, **static)
+            out = compute(a, **static) if static else compute(a)
         except (MemoryError, ValueError):
             out = None
         if out.__class__ is not _ndarray:
@@ -173,6 +174,67 @@ def single(o: Op, plans: Plans, general):
             t._node = make_node(plan, (node,), numpy_engine, out, saved, static, versions)
             if layouts.watched:
                 note_layouts(t._node, (x,))
+        return t
+
+    return call
+
+
+def trio(o: Op, plans: Plans, general):
+    """For ops of three arrays, the second and third of which may be Python numbers or None."""
+    compute, recorded = _numpy_function(o), bool(o.rules)
+    layout = layouts.rule_of(o, general.node)
+
+    def call(x, w, b=None, **static):
+        if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
+            return general(x, w, b, **static)
+        if x._view is not None and x._view.seen != x._storage.version:
+            x._refresh(recorded)
+        a, node, mine = x._array, x._node, x._storage
+        dtype = a.dtype
+        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64):
+            return general(x, w, b, **static)
+        if w.__class__ is Tensor or w.__class__ in PLAIN:
+            if w._view is not None and w._view.seen != w._storage.version:
+                w._refresh(recorded)
+            second, other, storage = w._array, w._node, w._storage
+            if second.__class__ is not _ndarray or second.dtype is not dtype:
+                return general(x, w, b, **static)
+        elif w.__class__ in _SCALARS:
+            second, other, storage = w, None, None
+        else:
+            return general(x, w, b, **static)
+        if b.__class__ is Tensor or b.__class__ in PLAIN:
+            if b._view is not None and b._view.seen != b._storage.version:
+                b._refresh(recorded)
+            third, last, its = b._array, b._node, b._storage
+            if third.__class__ is not _ndarray or third.dtype is not dtype:
+                return general(x, w, b, **static)
+        elif b.__class__ in _SCALARS:
+            third, last, its = b, None, None
+        else:
+            return general(x, w, b, **static)
+        try:
+            out = compute(a, second, third, **static) if static else compute(a, second, third)
+        except (ValueError, TypeError, MemoryError, NotImplementedError):
+            out = None
+        if out.__class__ is not _ndarray:
+            if out is None or out.__class__ is tuple:
+                return general(x, w, b, **static)  # which knows how to say what is wrong
+            out = np.asarray(out)
+        if layouts.watched and layout is not None and out.ndim > 1:
+            out = layout(out, (a, second, third))
+        t = _new(Tensor)
+        t._array, t._node, t._grad, t._storage, t._view = out, None, None, None, None
+        if recorded and (node is not None or other is not None or last is not None) and state.grad:
+            if out.dtype is not dtype and out.dtype.kind in "biu":
+                return t
+            plan = plans[(node is not None) + 2 * (other is not None) + 4 * (last is not None)]
+            saved = plan.keep((x, w, b), out)
+            written = [s for s in (mine, storage, its) if s is not None and (s.version or s.inference)]
+            versions = versions_of(saved[: plan.count]) if written else ()
+            t._node = make_node(plan, (node, other, last), numpy_engine, out, saved, static, versions)
+            if layouts.watched:
+                note_layouts(t._node, (x, w, b))
         return t
 
     return call

@@ -30,6 +30,7 @@ import numpy as np
 
 from ..config import epoch
 from ..engine import SPREAD
+from ..engine.native import library
 from ..nn.hooks import TABLES, everyone
 from ..nn.module import Module
 from ..optim import optimizer as optimizers
@@ -168,14 +169,14 @@ class World:
 
     def __init__(self, roots, arguments, executed: list[Executed], but=(), tensors=(), watched=None):
         self._roots, self._arguments, self._executed, self._but = roots, arguments, executed, but
-        self._tensors = tensors  # whose history and gradients count too
+        self._tensors = list(tensors)  # whose history and gradients count too
         self._look(watched)
 
     def unchanged(self, again: bool = True) -> bool:
         """Is everything as it was? ``again``: where something else is found, look whether it has the same values."""
         if self._epoch == epoch.value:
             try:
-                if all(map(is_, self._passes(), self._expected)):
+                if self._is_as_expected():
                     return True
             except (KeyError, IndexError, ValueError, AttributeError, RuntimeError):
                 pass
@@ -248,6 +249,14 @@ class World:
         self._note(self._without_grad)
         self._expected = list(self._passes())
 
+    def _is_as_expected(self) -> bool:
+        if library is None:
+            return all(map(is_, chain(self._passes(), (_END,)), chain(self._expected, (_END,))))
+        return library.unchanged(
+            self._expected, self._cells, self._whole, self._holders, self._keys, self._getters, self._spaces,
+            self._tensors, self._watched, self._growing,
+        )  # fmt: skip
+
     def _with_gradients(self) -> list[Tensor]:
         """Those whose ``.grad`` somebody may look at: optimizers do not look at that of a moment or a gradient."""
         if any("grad" in name and name != "zero_grad" for code in self._users for name in code.co_names):
@@ -258,6 +267,7 @@ class World:
         return [t for t in self._tensors if id(t) not in unseen or t._grad is not None]
 
     def _passes(self):
+        """Everything that is looked at; in C the same (``engine/native/src/guards.c``)."""
         return chain(
             map(_contents, self._cells),
             chain.from_iterable(self._whole),
@@ -266,7 +276,6 @@ class World:
             map(_node, self._tensors),
             map(is_, map(_grad, self._watched), _NONE),
             map(len, self._growing),  # a new attribute may hide one of the class
-            (_END,),
         )
 
     # -- finding -----------------------------------------------------------------------------------------------------

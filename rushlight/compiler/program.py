@@ -25,6 +25,7 @@ from .exchanges import Exchanges
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError
 from .residence import SMALL, Group, current, move, own_buffer
+from .steps import played_test
 from .trace import Traced, ahead, narrowed, trace_backward
 
 _ndarray = np.ndarray
@@ -130,7 +131,9 @@ class Program(Executable):
         found = ahead(closed, self.arguments) if checked else None
         if found is not None:
             self._taken, part = found
-            self._check = jax.jit(lambda *arrays: jax.core.eval_jaxpr(part.jaxpr, part.consts, *arrays)[0])
+            self._check = played_test(part) or jax.jit(
+                lambda *arrays: jax.core.eval_jaxpr(part.jaxpr, part.consts, *arrays)[0]
+            )
             self._jaxpr = closed.replace(jaxpr=closed.jaxpr.replace(outvars=closed.jaxpr.outvars[:-1]))
             self._checked = False
 

@@ -86,9 +86,12 @@ class Group:
             self._run.finish()
         arrays = self._arrays
         for t, i in self._lent:
-            if t._view.__class__ is Resident and t._view.group is self:
+            view = t._view
+            if view.__class__ is Resident and view.group is self:
                 described = _described(t._array)
-                t._view.seen, t._array = -1, described
+                view.seen, t._array = -1, described
+                if t._view is not view and t._array is described:  # a signal handler took it out in between
+                    t._array = described.holding(arrays[i]) if described.__class__ is SPREAD.array else arrays[i]
             if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
                 arrays[i] = jnp.copy(arrays[i])
         self._lent = []

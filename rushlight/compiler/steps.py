@@ -86,6 +86,12 @@ def play_of(closed, inputs: list[Value], targets: list[Value | None], flag: bool
         return None
 
 
+def played_test(closed):
+    """The truth that ``closed`` computes, as a function of its arrays; None if it is not to be played."""
+    play = play_of(closed, [Value(a.shape, a.dtype, k) for k, a in enumerate(closed.in_avals, 1)], [], flag=True)
+    return play and (lambda *arrays: play(*map(np.ascontiguousarray, arrays)))
+
+
 class Score:
     """The steps of a jaxpr, as they are found."""
 

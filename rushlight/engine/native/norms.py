@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..numpy.kernels import norms as plain
@@ -12,6 +14,7 @@ def install(library, bodies, backward) -> None:
     plain.FORMS.update(layer=Layer, group=Group, batch=Batch)
     bodies["rms_normalized"], backward["rms_normalized"] = _rms, _rms_backward
     bodies["normalized_by"] = _normalized_by(bodies["normalized_by"])
+    backward["normalized_by"] = _normalized_by_backward
 
 
 def _statistics(x, count):
@@ -33,7 +36,7 @@ class Layer(plain.Layer):
         return statistics
 
     def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
-        gw, gb = np.empty((2, self.size), x.dtype)
+        gw, gb = (np.empty(self.size, x.dtype) for _ in range(2))  # a leaf takes over what is no part of another
         try:
             g, x = (np.ascontiguousarray(a) for a in (g, x))
             library.layer_norm_slope(g, x, *_parameters(w, None)[:1], mean, scale, gx, gw, gb, self.size)
@@ -74,7 +77,7 @@ class Batch(plain.Batch):
         return statistics
 
     def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
-        gw, gb = np.empty((2, self.shape[1]), x.dtype)
+        gw, gb = (np.empty(self.shape[1], x.dtype) for _ in range(2))
         try:
             g, x = (np.ascontiguousarray(a) for a in (g, x))
             library.batch_norm_slope(g, x, *_parameters(w, None)[:1], mean, scale, gx, gw, gb, *self.shape)
@@ -119,3 +122,19 @@ def _normalized_by(before):
         return out
 
     return normalized_by
+
+
+def _normalized_by_backward(g, edges, saved):
+    """All gradients of x, w and b in one pass; None where the op's rules do the work."""
+    x, mean, variance = (saved.get(name) for name in ("x", "mean", "variance"))
+    if x is None or mean is None or x.ndim < 2 or not x.size:
+        return None
+    scale, gx = 1 / np.sqrt(variance + variance.dtype.type(saved["eps"])), np.empty(x.shape, x.dtype)
+    gw, gb = (np.empty(x.shape[1], x.dtype) for _ in range(2))
+    sizes = (*x.shape[:2], math.prod(x.shape[2:]))
+    try:
+        g, x = (np.ascontiguousarray(a) for a in (g, x))
+        library.given_norm_slope(g, x, *_parameters(saved.get("w"), None)[:1], mean, scale, gx, gw, gb, *sizes)
+    except TypeError:
+        return None
+    return gx, None if edges[1] is None else gw, None if edges[2] is None else gb, None, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["aligned", "aligned_copy", "is_aligned"]
+__all__ = ["aligned", "aligned_copy", "is_aligned", "is_same_memory"]
 
 _BYTES = 64
 
@@ -27,6 +27,11 @@ def aligned_copy(x: np.ndarray) -> np.ndarray:
 
 def is_aligned(x: np.ndarray) -> bool:
     return _address(x) % _BYTES == 0
+
+
+def is_same_memory(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two contiguous arrays begin at the same address and are equally long."""
+    return _address(x) == _address(y) and x.nbytes == y.nbytes
 
 
 def _address(x: np.ndarray) -> int:

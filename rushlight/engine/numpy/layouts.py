@@ -45,11 +45,26 @@ def _all_plain(arrays) -> bool:
     return True
 
 
+def _all_alike(out, arrays) -> bool:
+    """Do the result and its operands lie in plain order? Most are of one shape, and looked up once."""
+    if out.__class__ is not _ndarray:
+        return False
+    shape, strides = out.shape, out.strides
+    if strides != _plain_strides(shape, out.itemsize):
+        return False
+    for a in arrays:
+        if a.__class__ is not _ndarray or a.strides != strides or a.shape != shape:
+            return _all_plain(arrays)
+    return True
+
+
 # -- rules: f(result, operands) -> the result, copied where it lies otherwise ------------------------------------------
 
 
 def each(out, operands):
     """Element by element: as operands of one layout lie, else by their strides, the first operand first."""
+    if _all_alike(out, operands):
+        return out
     if out.__class__ is _ndarray and _all_plain(operands):
         return plain(out)
     return _each(out, operands, all(getattr(a, "shape", ()) == out.shape for a in operands if a is not None))
@@ -57,6 +72,8 @@ def each(out, operands):
 
 def each_alone(out, operands):
     """The same for what takes its numbers beside its operands: ``power(x, 2)`` has one operand, ``add(x, 2)`` two."""
+    if _all_alike(out, operands):
+        return out
     if out.__class__ is _ndarray and _all_plain(operands):
         return plain(out)
     return _each(out, operands, all(a.shape == out.shape for a in operands if hasattr(a, "shape")))

@@ -142,7 +142,8 @@ def root_mean_square(x, count, axis=None, keepdims=False):
 
 
 def cumsum(x, axis, dtype=None):
-    return _running(np.add, x, axis, dtype)
+    found = sums.running(x, axis) if dtype is None or dtype == x.dtype else None
+    return _running(np.add, x, axis, dtype) if found is None else found
 
 
 def cumprod(x, axis, dtype=None):

@@ -1,5 +1,5 @@
-/* Sums over an axis that is not the innermost one in memory, and over one that is; sums of the rows that have the same
-   index. */
+/* Sums over an axis that is not the innermost one in memory, and over one that is, and running ones; sums of the rows that
+   have the same index. */
 #include "sums.h"
 
 enum { STRETCH = 64, WIDTH = 256 }; /* numbers that are added one by one; columns at a time */
@@ -87,6 +87,63 @@ static int row_sums(const rl_call *c)
     return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
+/* -- running totals, in double precision ------------------------------------------------------------------------------- */
+
+enum { SIDE_BY_SIDE = 8 }; /* rows: each number waits for the one before it, but not for those of another row */
+
+typedef struct {
+    const real *x;
+    real *y;
+    long n, inner, strips;
+} totals;
+
+RL_INLINE void total_rows(const real *restrict x, real *restrict y, long n, int rows)
+{
+    double total[SIDE_BY_SIDE] = {0};
+    for (long i = 0; i < n; i++)
+        for (int row = 0; row < rows; row++)
+            y[row * n + i] = (real)(total[row] += (double)x[row * n + i]);
+}
+
+static void running_rows(void *context, long begin, long end)
+{
+    const totals *t = context;
+    long row = begin;
+    for (; row + SIDE_BY_SIDE <= end; row += SIDE_BY_SIDE)
+        total_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE);
+    for (; row < end; row++)
+        total_rows(t->x + row * t->n, t->y + row * t->n, t->n, 1);
+}
+
+static void running_strips(void *context, long begin, long end)
+{
+    const totals *t = context;
+    for (long which = begin; which < end; which++) {
+        long first = which % t->strips * WIDTH, width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
+        long at = which / t->strips * t->n * t->inner + first;
+        double total[WIDTH] = {0};
+        for (long i = 0; i < t->n; i++, at += t->inner)
+            RL_SIMD
+            for (long j = 0; j < width; j++)
+                t->y[at + j] = (real)(total[j] += (double)t->x[at + j]);
+    }
+}
+
+/* running_sums(x, y, n, inner): along the middle axis of (outer, n, inner) */
+static int running_sums(const rl_call *c)
+{
+    long n = c->integer[0], inner = c->integer[1], outer = n && inner ? c->size[0] / (n * inner) : 0;
+    totals t = {c->array[0], c->array[1], n, inner, (inner + WIDTH - 1) / WIDTH};
+    if (inner == 1) {
+        long grain = rl_rows(n);
+        rl_parallel(running_rows, &t, outer, grain < SIDE_BY_SIDE ? SIDE_BY_SIDE : grain);
+    } else
+        rl_parallel(running_strips, &t, outer * t.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
+    return RL_OK;
+}
+
+/* -- rows of the same index ------------------------------------------------------------------------------------------ */
+
 typedef struct {
     const real *value;
     const int64_t *index;
@@ -126,6 +183,7 @@ static int add_rows(const rl_call *c)
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
     {"row_sums", "xy i", row_sums},
+    {"running_sums", "xy ii", running_sums},
     {"add_rows", "xqy ii", add_rows},
     RL_END,
 };

@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "guards.h"
 #include "kernels.h"
 #include "player.h"
 #include "recorder.h"
@@ -301,7 +302,7 @@ static int fill(PyObject *module)
         for (int i = 0; families[f][0][i].name; i++)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
-    if (add_handler(module) || rl_add_recorder(module) || rl_add_player(module))
+    if (add_handler(module) || rl_add_recorder(module) || rl_add_player(module) || rl_add_guards(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }

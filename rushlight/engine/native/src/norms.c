@@ -282,26 +282,30 @@ enum { COLUMNS = 64 }; /* channels looked at together where inner is 1 */
 static void channel_sums(const real *x, const real *g, const real *mean, const long *shape, long first, long many,
                          double *restrict sums)
 {
+    enum { ROWS = 32 }; /* added one by one */
     long batch = shape[0], channels = shape[1], inner = shape[2];
     memset(sums, 0, sizeof(double) * (size_t)many);
-    for (long n = 0; n < batch; n++) {
+    for (long n = 0; inner != 1 && n < batch; n++) {
         long at = (n * channels + first) * inner;
-        if (inner != 1) {
-            for (long k = 0; k < many; k++, at += inner)
-                sums[k] += !mean ? rl_sum(x + at, inner)
-                           : g   ? rl_dot_around(g + at, x + at, mean[k], inner)
-                                 : rl_square_sum(x + at, mean[k], inner);
-        } else if (!mean) {
-            RL_SIMD
-            for (long k = 0; k < many; k++)
-                sums[k] += x[at + k];
-        } else {
+        for (long k = 0; k < many; k++, at += inner)
+            sums[k] += !mean ? rl_sum(x + at, inner)
+                       : g   ? rl_dot_around(g + at, x + at, mean[k], inner)
+                             : rl_square_sum(x + at, mean[k], inner);
+    }
+    for (long n = 0; inner == 1 && n < batch; n += ROWS) {
+        long last = batch - n < ROWS ? batch : n + ROWS;
+        real part[COLUMNS] = {0};
+        for (long row = n; row < last; row++) {
+            long at = row * channels + first;
             RL_SIMD
             for (long k = 0; k < many; k++) {
-                real away = x[at + k] - mean[k];
-                sums[k] += g ? g[at + k] * away : away * away;
+                real away = mean ? x[at + k] - mean[k] : x[at + k];
+                part[k] += !mean ? away : g ? g[at + k] * away : away * away;
             }
         }
+        RL_SIMD
+        for (long k = 0; k < many; k++)
+            sums[k] += (double)part[k];
     }
 }
 
@@ -345,11 +349,11 @@ static void batch_norm_piece(void *context, long begin, long end)
     }
 }
 
-/* Channels of a piece: as many elements as in other pieces, but 16 side by side where inner is 1. */
+/* Channels of a piece: as many elements as in other norms' pieces, but COLUMNS side by side where inner is 1. */
 static long channel_grain(const rl_call *c)
 {
-    long grain = rl_rows(c->integer[0] * c->integer[2]);
-    return c->integer[2] == 1 && grain < 16 ? 16 : grain;
+    long grain = norm_rows(c->integer[0] * c->integer[2]);
+    return c->integer[2] == 1 && grain < COLUMNS ? COLUMNS : grain;
 }
 
 /* x, w?, b?, y, mean, scale, variance; batch, channels, inner; eps */
@@ -359,9 +363,9 @@ static int batch_norm(const rl_call *c)
     return RL_OK;
 }
 
-static void batch_norm_slope_piece(void *context, long begin, long end)
+/* Where the statistics are not the batch's own, they are constants to it. */
+RL_INLINE void slope_of_channels(const rl_call *c, long begin, long end, int own)
 {
-    const rl_call *c = context;
     const real *g = c->array[0], *x = c->array[1], *w = c->array[2], *mean = c->array[3], *scale = c->array[4];
     real *gx = c->array[5], *gw = c->array[6], *gb = c->array[7];
     long batch = c->integer[0], channels = c->integer[1], inner = c->integer[2];
@@ -374,14 +378,16 @@ static void batch_norm_slope_piece(void *context, long begin, long end)
         for (long k = 0; k < many; k++) {
             double s = scale[first + k], f = w ? s * w[first + k] : s;
             gw[first + k] = (real)(along[k] * s), gb[first + k] = (real)total[k];
-            factor[k] = (real)f, slope[k] = (real)(-f * s * s * along[k] / count), shift[k] = (real)(-f * total[k] / count);
+            factor[k] = (real)f;
+            slope[k] = own ? (real)(-f * s * s * along[k] / count) : 0, shift[k] = own ? (real)(-f * total[k] / count) : 0;
         }
         for (long n = 0; n < batch; n++) {
             long at = (n * channels + first) * inner;
             if (inner == 1) {
                 RL_SIMD
                 for (long k = 0; k < many; k++)
-                    gx[at + k] = g[at + k] * factor[k] + (x[at + k] - mean[first + k]) * slope[k] + shift[k];
+                    gx[at + k] = own ? g[at + k] * factor[k] + (x[at + k] - mean[first + k]) * slope[k] + shift[k]
+                                     : g[at + k] * factor[k];
                 continue;
             }
             for (long k = 0; k < many; k++, at += inner) {
@@ -390,16 +396,26 @@ static void batch_norm_slope_piece(void *context, long begin, long end)
                 real *restrict to = gx + at;
                 RL_SIMD
                 for (long i = 0; i < inner; i++)
-                    to[i] = incoming[i] * f + (from[i] - m) * l + s;
+                    to[i] = own ? incoming[i] * f + (from[i] - m) * l + s : incoming[i] * f;
             }
         }
     }
 }
 
+static void batch_norm_slope_piece(void *c, long begin, long end) { slope_of_channels(c, begin, end, 1); }
+static void given_norm_slope_piece(void *c, long begin, long end) { slope_of_channels(c, begin, end, 0); }
+
 /* g, x, w?, mean, scale, gx, gw, gb; batch, channels, inner */
 static int batch_norm_slope(const rl_call *c)
 {
     rl_parallel(batch_norm_slope_piece, (void *)c, c->integer[1], channel_grain(c));
+    return RL_OK;
+}
+
+/* the same for a mean and a scale that are given */
+static int given_norm_slope(const rl_call *c)
+{
+    rl_parallel(given_norm_slope_piece, (void *)c, c->integer[1], channel_grain(c));
     return RL_OK;
 }
 
@@ -434,6 +450,7 @@ RL_FAMILY(norms) = {
     {"group_norm_slope", "xxx?xx yyy iii", group_norm_slope},
     {"batch_norm", "xx?x?yyyy iiid", batch_norm},
     {"batch_norm_slope", "xxx?xx yyy iii", batch_norm_slope},
+    {"given_norm_slope", "xxx?xx yyy iii", given_norm_slope},
     {"channel_affine", "xxxy i", channel_affine},
     RL_END,
 };

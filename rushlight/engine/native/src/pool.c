@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* for a thread's core */
 #include "pool.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ typedef struct {
     void (*body)(void *, long, long);
     void *context;
     long grain;
-    int shares;
+    int shares, core; /* the core of the thread whose loop it is */
     share share[MOST_THREADS];
 } loop;
 
@@ -83,10 +84,34 @@ static int spin_until_left(void)
     return 0;
 }
 
+/* -- cores ------------------------------------------------------------------------------------------------------------- */
+
+/* A thread may be woken on the core of the one whose loop it is to share, and some systems leave it there for
+   milliseconds. So who has woken others lets them run first, and who finds itself on that core goes to another. */
+#ifdef __linux__
+static int this_core(void) { return sched_getcpu(); }
+
+static void leave_core(int core)
+{
+    cpu_set_t allowed, others;
+    if (core < 0 || this_core() != core || sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    others = allowed;
+    CPU_CLR(core, &others);
+    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+        sched_setaffinity(0, sizeof allowed, &allowed);
+}
+#else
+static int this_core(void) { return -1; }
+static void leave_core(int core) { (void)core; }
+#endif
+
+/* -- loops ------------------------------------------------------------------------------------------------------------- */
+
 static void begin(loop *job, void (*body)(void *, long, long), void *context, long count, long grain)
 {
     long pieces = (count - 1) / grain + 1, from = 0;
-    job->body = body, job->context = context, job->grain = grain;
+    job->body = body, job->context = context, job->grain = grain, job->core = this_core();
     job->shares = (int)(pieces < wanted ? pieces : wanted);
     for (int i = 0; i < job->shares; i++) {
         long to = pieces * (i + 1) / job->shares * grain;
@@ -108,6 +133,8 @@ static void drain(loop *job, int mine)
     }
 }
 
+/* -- threads of our own ------------------------------------------------------------------------------------------------ */
+
 static void *work(void *number)
 {
     int mine = (int)(long)number; /* 1 for the first worker; 0 is the caller of a loop */
@@ -127,6 +154,7 @@ static void *work(void *number)
         pthread_mutex_unlock(&lock);
         if (!take_part)
             continue;
+        leave_core(current.core);
         drain(&current, mine);
         if (atomic_fetch_sub(&inside, 1) == 1) {
             pthread_mutex_lock(&lock);
@@ -200,6 +228,7 @@ static void help(void *given)
     shared_loop *l = given;
     if (!(atomic_fetch_add(&l->inside, 1) & CLOSED)) {
         helping = 1;
+        leave_core(l->job.core);
         drain(&l->job, atomic_fetch_add(&l->came, 1) + 1);
         helping = 0;
     }
@@ -221,6 +250,7 @@ static void with_borrowed(void (*body)(void *, long, long), void *context, long 
     for (int i = 0; i < helpers; i++)
         if (!from->start(from->context, help, l))
             leave(l);
+    sched_yield();
     helping = 1; /* a loop inside this one stays on its thread */
     drain(&l->job, 0);
     helping = 0;
@@ -256,8 +286,10 @@ void rl_parallel(void (*body)(void *context, long begin, long end), void *contex
     atomic_fetch_add(&loops, 1);
     int wake_them = sleeping;
     pthread_mutex_unlock(&lock);
-    if (wake_them)
+    if (wake_them) {
         pthread_cond_broadcast(&wake);
+        sched_yield();
+    }
 
     drain(&current, 0);
 

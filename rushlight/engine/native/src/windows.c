@@ -157,23 +157,35 @@ static void largest_of_columns(const real *x, long numbers, long width, long fir
     }
 }
 
-/* The flat place of the largest of some columns' largest elements. */
-static int64_t largest_of_these(const real *restrict best, const whole *restrict at, long width, long first, long last)
+/* The flat place of the largest of some columns' largest elements: the first of equals, the last of NaN. */
+static int64_t largest_of_few(const real *restrict best, const whole *restrict at, long width, long first, long last)
+{
+    real most = best[first];
+    int64_t found = at[first] * (int64_t)width + first;
+    for (long j = first + 1; j < last; j++) {
+        int64_t place = at[j] * (int64_t)width + j;
+        int earlier = place < found, none = best[j] != best[j];
+        int better = most != most ? none & !earlier : none | (best[j] > most) | ((best[j] == most) & earlier);
+        most = better ? best[j] : most;
+        found = better ? place : found;
+    }
+    return found;
+}
+
+/* The same where vectors pay. */
+static int64_t largest_of_many(const real *restrict best, const whole *restrict at, long width, long first, long last)
 {
     real most = -INFINITY;
     int no_number = 0;
+    _Pragma("omp simd reduction(max : most) reduction(| : no_number)")
     for (long j = first; j < last; j++) {
         most = best[j] > most ? best[j] : most;
         no_number |= best[j] != best[j];
     }
-    int64_t found = no_number ? 0 : INT64_MAX;
-    if (no_number) {
-        for (long j = first; j < last; j++) {
-            int64_t place = at[j] * (int64_t)width + j;
-            found = best[j] != best[j] && place > found ? place : found;
-        }
-        return found;
-    }
+    if (no_number)
+        return largest_of_few(best, at, width, first, last);
+    int64_t found = INT64_MAX;
+    _Pragma("omp simd reduction(min : found)")
     for (long j = first; j < last; j++) {
         int64_t place = best[j] == most ? at[j] * (int64_t)width + j : INT64_MAX;
         found = place < found ? place : found;
@@ -195,8 +207,10 @@ static void grid_planes(void *context, long begin, long end)
             const real *x = g->x + plane * g->height * g->width;
             largest_of_columns(x, g->end - x, g->width, g->rows[i], g->rows[g->down + i], best, at);
             int64_t *found = g->found + (plane * g->down + i) * g->across;
-            for (long j = 0; j < g->across; j++)
-                found[j] = largest_of_these(best, at, g->width, g->cols[j], g->cols[g->across + j]);
+            for (long j = 0; j < g->across; j++) {
+                long first = g->cols[j], last = g->cols[g->across + j];
+                found[j] = (last - first < VECTOR ? largest_of_few : largest_of_many)(best, at, g->width, first, last);
+            }
         }
 }
 

@@ -13,8 +13,9 @@ from . import sums
 _SMALL = 1 << 11  # elements of a matrix that needs no further question
 FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
 _FEW_SUMS = 16  # rows; with more BLAS is faster, and sums more carefully
-_THIN = 1 << 12  # multiplications below which a linear layer is done where its arrays lie, without BLAS
-_THIN_ROW = 1 << 16  # the same for a single row, which has nothing to gain from BLAS
+# Multiplications below which a linear layer is done where its arrays lie, without BLAS; one row gains nothing by it.
+_THIN, _THIN_ROW = (0, 0) if library is None else (1 << 12, 1 << 16)
+_thin, _empty = getattr(library, "thin", None), np.empty  # found once: a small layer takes no longer than such lookups
 WORTH = 1 << 17  # multiplications from which on the call of the library pays; BLAS is called with less ado
 
 
@@ -49,17 +50,17 @@ def _native(x, w, bias):
 
 
 def linear(xp, x, w, b):
-    if x.ndim == 2 and 0 < x.size * len(w) < (_THIN_ROW if len(x) == 1 else _THIN) and library is not None:
+    if x.ndim != 2:
+        return product(_rows(x), w.T, b).reshape(*x.shape[:-1], w.shape[0])
+    (m, k), n = x.shape, len(w)
+    if 0 < m * k * n < (_THIN_ROW if m == 1 else _THIN) and w.shape == (n, k) and (b is None or b.shape == (n,)):
         try:
-            y = np.empty((len(x), len(w)), x.dtype)
-            if x.shape[1] == w.shape[1] and (b is None or b.shape == y.shape[1:]):
-                library.thin(x, w, b, y)
-                return y
+            y = _empty((m, n), x.dtype)
+            _thin(x, w, b, y)
+            return y
         except TypeError:  # of another dtype, or not in plain order
             pass
-    if x.ndim == 2:
-        return product(x, w.T, b)
-    return product(_rows(x), w.T, b).reshape(*x.shape[:-1], w.shape[0])
+    return product(x, w.T, b)
 
 
 def add_matmul(xp, x, a, b, *, beta, alpha):
