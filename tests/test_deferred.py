@@ -196,12 +196,12 @@ def test_what_nobody_holds_is_neither_computed_nor_kept():
     import jax
 
     counts = []
-    for _ in range(6):
+    for _ in range(10):
         step()
         recording.landed()
         recording._spent.clear()
-        counts.append(len(jax.live_arrays()))
-    assert counts[2:] == [counts[2]] * 4
+        counts.append(len(jax.live_arrays()))  # of the whole process: what other tests left may go meanwhile
+    assert min(counts[2:6]) == min(counts[6:]), counts
 
 
 def test_a_new_precision_is_a_new_program():
