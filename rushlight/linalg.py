@@ -790,7 +790,8 @@ def _vander(x, N=None, increasing=False):
     """The powers of a vector's elements as rows, highest first unless ``increasing``."""
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    powers = _powers(x, x._array.shape[0] if N is None else N)
+    count = x._array.shape[0] if N is None else N
+    powers = _powers(x if count > 1 else x.detach(), count)
     return powers if increasing else xp.flip(powers, axis=-1)
 
 

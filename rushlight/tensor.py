@@ -389,10 +389,7 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Was it made by the user, not by an operator that is recorded?"""
-        self._sync()
-        view = self._view
-        if view is not None and view.base is not None and view.seen != self._storage.version:
-            self._refresh("always")  # which says why it cannot be known
+        self._sync_graph()
         return self._node is None or self._node.is_leaf
 
     @property
@@ -578,6 +575,13 @@ class Tensor:
         view = self._view
         if view is not None and view.seen != self._storage.version:
             self._refresh(for_graph=False)
+
+    def _sync_graph(self) -> None:
+        """Catch up with in-place changes, or raise if the place in the graph cannot be known any more."""
+        self._sync()
+        view = self._view
+        if view is not None and view.base is not None and view.seen != self._storage.version:
+            self._refresh("always")
 
     def _refresh(self, for_graph: bool | str = True) -> None:
         """Catch up with in-place changes made to the memory this tensor is a view of; ``for_graph``, or raise."""

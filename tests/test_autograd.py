@@ -267,3 +267,45 @@ def test_no_gradient_goes_through_integers():
             with pytest.raises(RuntimeError, match="no gradient goes through"):
                 last.sum(dtype=rushlight.float32).backward()
     assert value.grad is None
+
+
+# -- operators of three arrays have a short cut ------------------------------------------------------------------------
+
+
+def test_three_arrays_know_when_one_was_written():
+    x, w, b = (rushlight.ones(2, 2, requires_grad=True) * 2 for _ in range(3))
+    y = rushlight.addcmul(x, w, b)
+    b.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    before = rushlight.ones(2, 2)
+    before.add_(1)  # a write that was before the call is none
+    made = rushlight.addcmul(x, w, before)
+    made.sum().backward()
+    assert made.grad_fn.name() == "AddcmulBackward0"
+
+
+def test_three_arrays_take_numbers_none_and_what_is_of_another_dtype():
+    x = rushlight.tensor([-2.0, 0.5, 3.0], requires_grad=True)
+    assert x.clamp(-1, 1).tolist() == [-1.0, 0.5, 1.0] and x.clamp(max=1).tolist() == [-2.0, 0.5, 1.0]
+    x.clamp(rushlight.tensor([-1.0, 1.0, 0.0]), None).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 1.0]
+    assert x.lerp(x + 2, 0.5).tolist() == [-1.0, 1.5, 4.0]
+    assert rushlight.addcmul(x, x.double(), x).dtype is rushlight.float64
+    with pytest.raises(RuntimeError, match="must match the size"):
+        rushlight.addcmul(x, x, rushlight.ones(2))
+
+
+def test_three_arrays_see_what_a_view_sees_now():
+    base = rushlight.zeros(4)
+    view = base[:2]
+    base.add_(1)
+    assert rushlight.addcmul(view, view, view, value=2).tolist() == [3.0, 3.0]
+
+
+def test_a_counter_that_is_written_leaves_no_graph():
+    count, scaled = rushlight.tensor(1), rushlight.ones(2)
+    count.add_(1)
+    scaled.mul_(rushlight.ones(2, requires_grad=True))  # this one does
+    assert count.item() == 2 and count._version == 1 and count.grad_fn is None
+    assert scaled.grad_fn is not None

@@ -20,7 +20,8 @@ LAYERS = [
     "quantized masked",
     "distributed",
     "nn distributed.fsdp",
-    "optim io serialization distributed.checkpoint hub utils multiprocessing fx vision ao quantization",
+    "optim io serialization distributed.checkpoint distributed.pipelining hub utils multiprocessing fx vision ao "
+    "quantization",
     "compiler export jit cuda accelerator distributions testing library quasirandom schemas operator_checks profiler "
     "autograd.profiler onnx",
     "inspect",

@@ -37,22 +37,21 @@ if TYPE_CHECKING:
 
 _ndarray = np.ndarray
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
-_BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
+_BOOL, _INT8, _INT = np.dtype(np.bool_), np.dtype(np.int8), np.dtype(np.int64)
 _new = object.__new__
 _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 
 
 def caller(o: Op, node=None, operator=False, short=True):
-    """The function that is the op: ``_general_caller``, behind a short cut where there are but one or two arrays."""
+    """The function that is the op: ``_general_caller``, behind a short cut where there are few arrays."""
     plans = Plans(o, node or o.node)
     general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
-    if o.variadic or o.aux is not None or o.residuals or len(o.arrays) > 2 or (o.static and len(o.arrays) > 1):
+    if o.variadic or o.aux is not None or o.residuals or o.name in layouts.COLUMNS or not short:
         return general
-    if o.name in layouts.COLUMNS or not short:
-        return general
-    return (shortcuts.single if len(o.arrays) == 1 else shortcuts.pair)(o, plans, general)
+    short_cut = {1: shortcuts.single, 2: None if o.static else shortcuts.pair, 3: shortcuts.trio}.get(len(o.arrays))
+    return general if short_cut is None else short_cut(o, plans, general)
 
 
 def _general_caller(o: Op, plans: Plans, layout, operator=False):
@@ -69,12 +68,13 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     scalars = _PLAIN_SCALARS - {type(None)} if operator else _PLAIN_SCALARS
     columns = name in layouts.COLUMNS
     as_given = is_view or o.lowered is not None
+    indexed = promote is None and check is None and not operator  # indices or a mask beside the rest are nothing odd
 
     def call(*args, **static):
         if mode.active and state.interceptors:
             return mode.intercept(call, args, static)
         xp = numpy_engine
-        arrays, nodes, needs, bit, common, plain = [], [], 0, 1, None, True
+        arrays, nodes, needs, bit, common, plain, mixed = [], [], 0, 1, None, True, False
         for a in args:
             kind = a.__class__
             if kind in PLAIN or isinstance(a, Tensor):
@@ -88,6 +88,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
                 if array.dtype is not common:
                     if common is None:
                         common = array.dtype
+                    elif indexed and (array.dtype is _INT or array.dtype is _BOOL):
+                        mixed = True
                     else:
                         plain = False
                 if n is not None:
@@ -119,7 +121,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             compute = computed_in(target, final)
             if final is not None and len(args) > 1:
                 args, arrays = rounded(name, args, final), rounded(name, arrays, final)
-            if final is COMPLEX_HALF and name not in IN_COMPLEX_HALF and all(getattr(a, "size", 1) for a in arrays):
+            if final is COMPLEX_HALF and name not in IN_COMPLEX_HALF and _needs_kernel(promote, arrays):
                 raise _no_kernel(o, arrays, final)
         try:
             if simple and xp is numpy_engine:
@@ -171,7 +173,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             raise _no_kernel(o, arrays, compute)
         if xp is numpy_engine:
             out = out if out.__class__ is _ndarray else np.asarray(out)
-            if odd and any(out is a for a in arrays):
+            if (odd or mixed) and any(out is a for a in arrays):
                 out = out.copy()  # floor of integers, say: what is no view has memory of its own
             if layouts.watched and layout is not None and out.ndim > 1:
                 out = layout(out, given)
@@ -227,6 +229,11 @@ def _stranger(o, call, args, static, operator):
         if operator:
             return NotImplemented
         raise
+
+
+def _needs_kernel(promote, arrays) -> bool:
+    """Is there something to compute? Element by element PyTorch asks for a kernel even if there is not."""
+    return promote is not None or all(getattr(a, "size", 1) for a in arrays)
 
 
 def _no_kernel(o, arrays, compute):

@@ -266,7 +266,7 @@ class Dispatched(OpNode):
     def _aux_again(self, xp, values, aux):
         op = self.plan.op
         known = {**op.static, **self.static, **dict(zip(self.plan.names, values))}
-        if all(n in known for n in op.aux_names):
+        if self.plan.differentiates_aux:
             return op.aux(xp, *[known[n] for n in op.aux_names])
         if aux is None:  # a constant of this pass: places of maxima, say
             aux = self._aux_of(self.arguments)

@@ -154,7 +154,7 @@ def _roots(outputs, gradients, with_tensors):
             nodes.append(node_of(t))
             starts.append(_start_at_edge(nodes[-1], g, with_tensors))
             continue
-        t._sync()
+        t._sync_graph()
         if t._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g is None:

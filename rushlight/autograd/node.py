@@ -184,7 +184,7 @@ class OpNode(Node):
         plan = self.plan
         if plan.op.lowered is not None and self.hooks is not None:  # which see gradients as they are before a cast
             wanted = tuple([w and (w[0], plan.op.lowered) for w in wanted])
-        constants = plan.op, plan.needs, compute, outputs, wanted
+        constants = plan.op, plan.node, plan.needs, compute, outputs, wanted
         return xp.once(plan.node, _gradients, constants, self.static, g, arrays, residuals)
 
     def _release(self) -> None:
@@ -206,6 +206,10 @@ class OpNode(Node):
                 storage, version = (versions and versions[i]) or (value._storage, 0)
                 if storage is not None and storage.version != version:
                     raise RuntimeError(modified_in_place(value, value._node, storage.version, version))
+                if value._node is None and self.edges:
+                    edge = self.edges[self.plan.inputs[i]]
+                    if edge is not None and not edge.is_leaf:
+                        raise RuntimeError(_DETACHED)
 
     def _output_modified(self, saved, index, version, expected) -> str:
         value: Any = saved[self.plan.count] if self.plan.output else self.details and self.details.kept_output
@@ -219,7 +223,7 @@ class OpNode(Node):
         for name in self.plan.unasked:
             known[name] = self._static(name)
         if self.plan.op.residuals:
-            if any(getattr(value, "size", 1) == 0 for value in values):
+            if [value for value in values if getattr(value, "size", 1) == 0]:
                 return None  # forward was the plain one, see ``call``
             known["aux"] = self._unpacked(self.details.residuals)
             if known["aux"] is None:
@@ -305,7 +309,7 @@ class OpNode(Node):
         """aux as a differentiable function of the inputs; a constant if the rules kept no input it depends on."""
         op = self.plan.op
         known = {**op.static, **self.static, **dict(zip(self.plan.names, values))}
-        if all(n in known for n in op.aux_names):
+        if self.plan.differentiates_aux:
             return op.aux(xp, *[known[n] for n in op.aux_names])
         return tuple(wrap(v) for v in aux) if isinstance(aux, tuple) else wrap(aux)
 
@@ -327,6 +331,10 @@ class OpNode(Node):
         return tuple(v for v in self._unpacked(self.saved) if isinstance(v, Tensor))
 
 
+_DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please "
+    "use out-of-place `.detach()` instead"
+)
 _WORDS = {"x": "self", "w": "other", "y": "result", "x_shape": "self_sym_sizes"}  # for ``dir``; see ``shown``
 
 
@@ -336,10 +344,10 @@ def _arrays(value):
     return tuple([_arrays(v) for v in value]) if isinstance(value, tuple) else value
 
 
-def _gradients(xp, op, needs, compute, outputs, wanted, static, g, arrays, residuals):
+def _gradients(xp, op, name, needs, compute, outputs, wanted, static, g, arrays, residuals):
     """What ``OpNode.apply`` does with these values, in namespace ``xp``: a node like it is made, and asked."""
     node = object.__new__(OpNode)
-    node.plan, node.edges, node.xp, node.saved, node.static = _plan(op, needs), wanted, xp, arrays, static
+    node.plan, node.edges, node.xp, node.saved, node.static = _plan(op, needs, name), wanted, xp, arrays, static
     node.versions, node.guard, node.details = (), None, None
     if op.residuals or compute is not None or outputs is not None:
         node.details = Details(residuals, compute)
@@ -352,8 +360,8 @@ _gradients.trains = True  # type: ignore[attr-defined] # see engine/deferred/kin
 
 
 @functools.cache
-def _plan(op, needs: int) -> Plan:
-    return Plan(op, op.node, needs)
+def _plan(op, needs: int, node: str = "") -> Plan:
+    return Plan(op, node or op.node, needs)
 
 
 @functools.cache
@@ -366,7 +374,7 @@ def modified_in_place(value, node, version, expected) -> str:
     made_by = ""
     if node is not None and type(node) is not AccumulateGrad:
         index, node = (node.index, node.parent) if type(node) is Output else (0, node)
-        made_by = f", which is output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')},"
+        made_by = f", which is output {index} of {node.name().removesuffix('0').replace('Backward', '')},"
     hint = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
         "was changed in there or anywhere later. Good luck!"

@@ -34,9 +34,11 @@ class Rule:
 class Plan:
     """For one op and one set of wanted gradients: which values to save, and how each rule picks from them.
 
-    ``names`` are the values that the rules ask for, in this order: inputs (``count`` of them), the output if
-    ``output``, then what ``others`` lists as (kind, which): static arguments, shapes, the inputs of ``*name``, aux.
-    A node saves all but the static arguments, which it has anyway.
+    ``names`` are the values that the rules ask for, in this order: inputs (``count`` of them, at ``inputs`` among the
+    arguments), the output if ``output``, then what ``others`` lists as (kind, which): static arguments, shapes, the
+    inputs of ``*name``, aux.
+    A node saves all but the static arguments, which it has anyway. ``differentiates_aux``: the rules ask for all that
+    aux depends on, so that a recorded pass computes it again; else it is a constant there.
     """
 
     __slots__ = (
@@ -46,12 +48,14 @@ class Plan:
         "names",
         "rules",
         "count",
+        "inputs",
         "pick",
         "output",
         "others",
         "many",
         "saves_more",
         "frees",
+        "differentiates_aux",
         "unasked",
         "plain",
     )
@@ -62,7 +66,11 @@ class Plan:
         if op.variadic and needs >> len(op.arrays) - 1:
             wanted[-1] = op.rules.get(op.variadic)
         self.many = len(wanted) - 1 if op.variadic and wanted[-1] else None  # the place of a rule for ``*name``
+        too = _KEPT_TOO.get(node) or _KEPT_TOO.get(op.name, {})
+        also = [n for r in wanted if r for n in too.get(r.argument, ()) if n in op.arrays or n == "y"]
         asked = dict.fromkeys(n for r in wanted if r for n in r.needs)
+        self.differentiates_aux = all(name in asked or name in op.static for name in op.aux_names)
+        asked.update(dict.fromkeys(also))
         sources = sorted([(*_source(op, name), name) for name in asked], key=lambda source: _ORDER[source[0]])
         self.names = tuple(name for _, _, name in sources)
         place = {name: i for i, name in enumerate(self.names)}
@@ -70,7 +78,7 @@ class Plan:
             (i, r.function, tuple(place[n] for n in r.needs)) for i, r in enumerate(wanted) if r is not None
         )
         inputs = [which for kind, which, _ in sources if kind == "input"]
-        self.count, self.output = len(inputs), "y" in asked
+        self.inputs, self.count, self.output = inputs, len(inputs), "y" in asked
         self.others = tuple((kind, which) for kind, which, _ in sources if kind not in ("input", "y"))
         # A tuple of what is kept; of one argument as args[i:i+1], for itemgetter(i) would give the argument itself.
         first = inputs[0] if inputs else 0
@@ -99,6 +107,27 @@ class Plan:
         return kept
 
 
+_X, _Y, _SRC = {"x": ("x",)}, {"x": ("y",), "w": ("y",)}, {"src": ("src",)}
+_BOTH = {"x": ("x", "src", "y"), "src": ("x", "src", "y")}
+# By node or op: what PyTorch's node keeps for the gradient of each argument though the rule here does not ask for it.
+# It is kept here too, so that writing to it before backward is refused as it is there.
+_KEPT_TOO: dict[str, dict[str, tuple]] = {
+    "ProdBackward0": _Y, "ProdBackward1": _Y, "CumprodBackward0": _Y, "LinalgDetBackward0": _Y, "EluBackward1": _Y,
+    "LeakyReluBackward1": _Y, "HardtanhBackward1": _Y, "CeluBackward1": _Y, "RreluWithNoiseBackward1": _Y,
+    "DistBackward0": _Y, "CdistBackward0": _Y, "PdistBackward0": _Y,
+    "CummaxBackward0": _X, "CumminBackward0": _X, "GatherBackward0": _X, "TakeBackward0": _X,
+    "MaskedSelectBackward0": _X, "FftR2CBackward0": _X, "nll_loss": _X,
+    "MaxPool2DWithIndicesBackward0": _X, "MaxPool3DWithIndicesBackward0": _X,
+    **{f"{kind}{dims}DBackward0": _X for dims in (1, 2, 3)
+       for kind in ("AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "ReflectionPad", "ReplicationPad")},
+    "ScatterReduceBackward0": _BOTH, "IndexReduceBackward0": _BOTH,
+    "IndexAddBackward0": _SRC, "IndexCopyBackward0": _SRC,
+    "ComplexBackward0": {"x": ("x",), "w": ("w",)},
+    "DivBackward2": {"x": ("w",), "w": ("x", "w")},
+    "ScaledDotProductFlashAttentionForCpuBackward0": dict.fromkeys(("q", "k", "v"), ("y",)),
+    "ConvolutionBackward0": dict.fromkeys(("x", "g_", "w", "b"), ("x", "g_", "w")),  # or the transposed one
+    "NativeBatchNormBackward0": dict.fromkeys(("x", "w", "b"), ("x", "w", "mean", "variance")),
+}  # fmt: skip
 _ORDER = {"input": 0, "y": 1, "shape": 2, "shapes": 2, "inputs": 2, "aux": 2, "static": 3}
 
 

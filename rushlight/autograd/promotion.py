@@ -13,9 +13,9 @@ _F32, _F16 = np.dtype(np.float32), np.dtype(np.float16)
 # refuse all complex numbers by themselves.
 IN_COMPLEX_HALF = frozenset({
     "abs", "add", "add_at", "add_scaled", "addcmul", "all", "any", "astype", "clone", "conj", "conv", "conv_input",
-    "conv_weight", "copied", "dist", "equal", "fmax", "fmin", "index_add", "isclose", "isfinite", "isinf", "isnan",
-    "isreal", "masked_fill", "maximum", "minimum", "multiply", "negative", "not_equal", "resample", "rsub", "sign",
-    "std", "std_mean", "subtract", "subtract_scaled", "var", "var_mean", "vector_norm", "where",
+    "conv_weight", "copied", "dist", "equal", "fmax", "fmin", "index_add", "invert", "isclose", "isfinite", "isinf",
+    "isnan", "isreal", "masked_fill", "maximum", "minimum", "multiply", "negative", "not_equal", "resample", "rsub",
+    "sign", "std", "std_mean", "subtract", "subtract_scaled", "var", "var_mean", "vector_norm", "where",
 })  # fmt: skip
 # The same of eight bits, which are there to be stored: what compares, moves or multiplies them.
 FLOAT8 = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith("float8"))

@@ -43,7 +43,7 @@ def record(plan, args, edges, xp, out, auxiliary, static, compute):
         node.shape = node.dtype = None
     if several or compute is not None or op.residuals:
         node.details = Details(auxiliary if op.residuals else None, compute)
-    if auxiliary.__class__ is tuple and any(kept is out for kept in auxiliary):
+    if auxiliary.__class__ is tuple and [kept for kept in auxiliary if kept is out]:
         node.details = node.details or Details(compute=compute)
         node.details.kept_output = out
     if mode.active and (state.saved_hooks or state.anomaly):
@@ -56,12 +56,14 @@ def record(plan, args, edges, xp, out, auxiliary, static, compute):
 def note_layouts(node, args) -> None:
     """Let a node know how its inputs lie, if one of them does not in plain order: see ``OpNode._laid``."""
     arrays = [a._array if isinstance(a, Tensor) else a for a in args]
-    if not all(a.flags.c_contiguous for a in arrays if a.__class__ is _ndarray):
-        from ..engine.meta.array import Meta
+    for a in arrays:
+        if a.__class__ is _ndarray and not a.flags.c_contiguous:
+            break
+    else:
+        return
+    from ..engine.meta.array import Meta
 
-        node.inputs = [
-            Meta(a.shape, a.dtype, layouts.strides_of(a)) if a.__class__ is _ndarray else None for a in arrays
-        ]
+    node.inputs = [Meta(a.shape, a.dtype, layouts.strides_of(a)) if a.__class__ is _ndarray else None for a in arrays]
 
 
 def versions_of(saved) -> tuple:

@@ -141,7 +141,7 @@ _WORDS = {
     "result0": ("y",), "result1": ("y",), "result2": ("y",), "condition": ("condition",), "dims": ("axes", "axis"),
     "shifts": ("shift",), "dim0": ("axis1",), "min_val": ("low",), "max_val": ("high",), "threshold": ("limit",),
     "upscale_factor": ("factor",), "downscale_factor": ("factor",), "x1": ("x",), "x2": ("w",), "tensor": ("w",),
-    "p": ("ord",), "scale_grad_by_freq": ("by_freq",),
+    "p": ("ord",), "scale_grad_by_freq": ("by_freq",), "source": ("src",),
 }  # fmt: skip
 _NUMBERED = {"result0": 0, "result1": 1, "result2": 2}
 # By node: PyTorch's words for the outputs, where there are several or the word is the node's own.

@@ -262,7 +262,7 @@ def _aux(plan, args, static, values):
     """aux as a function of what the rules ask for; where they ask for less than it takes, a constant."""
     o = plan.op
     known = {**o.static, **static, **dict(zip(plan.names, values))}
-    if all(name in known for name in o.aux_names):
+    if plan.differentiates_aux:
         return o.aux(differentiable, *[known[name] for name in o.aux_names])
     known = {**known, **dict(zip(o.arrays, args))}
     arrays = [t._array if isinstance(t, Tensor) else t for t in (known[name] for name in o.aux_names)]

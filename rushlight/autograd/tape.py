@@ -220,6 +220,8 @@ def _laid_out_as(array, g):
     """A copy of a leaf's gradient that lies in memory as the leaf does; in plain order if that has gaps."""
     if array.__class__ is not np.ndarray:
         return g.copy()
+    if array.flags.c_contiguous and (made := g.copy()).strides == array.strides:
+        return made
     strides = layouts.strides_of(array)
     dense = is_dense(array.shape, strides, layouts.order_of(array.shape, strides))
     made = np.empty(array.size, g.dtype)
@@ -274,7 +276,8 @@ class Output(Node):
     __slots__ = ("parent", "index")
 
     def __init__(self, parent: Node, index: int, shape, dtype):
-        super().__init__((parent,), shape, dtype, parent.xp)
+        self.edges, self.shape, self.dtype, self.xp = (parent,), shape, dtype, parent.xp
+        self.sequence, self.hooks = next(_sequence), None
         self.parent, self.index = parent, index
 
     def watch(self, storage, index=None):
@@ -551,7 +554,12 @@ def _fit_shape(xp, g, have, want):
         if len(want) == 0 or 1 in want:
             g = xp.reshape(g, shape=want)
         return g
-    return xp.broadcast_to(g, shape=want)
+    try:
+        return xp.broadcast_to(g, shape=want)
+    except ValueError:  # of a leaf whose shape was changed since
+        raise RuntimeError(
+            f"invalid gradient - got {list(have)} but expected shape compatible with {list(want)}"
+        ) from None
 
 
 def _size(shape) -> int:

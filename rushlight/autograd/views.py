@@ -224,10 +224,14 @@ def check_writable(t: Tensor, values: bool = True) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if values and _overlaps(t):
-        raise RuntimeError(_WRITTEN_TWICE)
-    if not state.grad:
-        return
+    if state.grad:
+        _check_graph(t)
+    if values:
+        check_places(t)
+
+
+def _check_graph(t: Tensor) -> None:
+    """Raise PyTorch's error if the graph does not allow ``t`` to be written."""
     view = t._view
     if type(t._node) is AccumulateGrad and (view is None or not view.path or t._base is None):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -247,13 +251,14 @@ _WRITTEN_TWICE = (
     "clone() the tensor before performing the operation."
 )
 UNRECORDED: set = set()  # functions that PyTorch's graph does not know of: they may write a leaf, too
-ONE_VALUE: set = set()  # functions that write one value everywhere: they may write it twice into one place
+READS_FIRST: set = set()  # functions that may be given the memory that they write
+ONE_VALUE: set = set()  # functions that may write twice into one place, for what they write there is one value
 
 
 def check_apart(t: Tensor, others, how: str = "in part") -> None:
     """Raise PyTorch's error if ``t``, about to be written, shares memory with one of ``others`` (``how``)."""
     for other in others:
-        if isinstance(other, Tensor):
+        if isinstance(other, Tensor) and other._view.__class__ is not Mirror:  # conjugates are copied first
             shared = other._storage is t._storage is not None and _share_memory(_shown(t), _shown(other), how)
             if how == "at all" if other is t else shared:
                 raise RuntimeError(
@@ -283,7 +288,13 @@ def _span(a):
     return (low, high) if high - low == a.nbytes and 0 not in a.strides else None
 
 
-def _overlaps(t: Tensor) -> bool:
+def check_places(t: Tensor) -> None:
+    """Raise PyTorch's error if several elements of ``t``, about to be written, share one place in memory."""
+    if has_shared_places(t):
+        raise RuntimeError(_WRITTEN_TWICE)
+
+
+def has_shared_places(t: Tensor) -> bool:
     """Do several elements share one place in memory? Only expanded tensors and windows do."""
     if t._array.__class__ is _ndarray:
         array = _shown(t)
@@ -354,12 +365,13 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
             return inplace(t, function, *args, **kwargs)
     try:
         check_writable(t, function not in ONE_VALUE)
-    except RuntimeError:
-        _check_operands(t, function, args, kwargs)
+    except RuntimeError as error:
+        if str(error) == _WRITTEN_TWICE or not all(isinstance(a, (Tensor, Number, tuple)) for a in args):
+            _check_operands(t, function, args, kwargs)
         raise
-    if t._storage is not None:
+    if t._storage is not None and function not in READS_FIRST:
         check_apart(t, args if function not in ONE_VALUE else [a for a in args if getattr(a, "ndim", 0)])
-    if not state.grad:
+    if not state.grad or _leaves_no_trace(t, args, kwargs):
         assign(t, _computed(function, t, t, args, kwargs))
         return t
     old = wrap(t._array)
@@ -374,11 +386,25 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     return t
 
 
+def _leaves_no_trace(t: Tensor, args, kwargs) -> bool:
+    """Is a write to ``t`` plainly nothing to record? A counter's is not."""
+    if mode.active or kwargs or t._node is not None or t._view is not None:
+        return False
+    return not [a for a in args if isinstance(a, Tensor) and (a._node is not None or a._view is not None)]
+
+
+_BY_KIND = ("Negation", "Subtraction", "expected dtype")  # how errors about kinds of numbers begin
+
+
 def _check_operands(t, function, args, kwargs) -> None:
-    """Raise what ``function`` says of operands that are no numbers: PyTorch looks at them before what is written."""
-    if not all(isinstance(a, (Tensor, Number, tuple)) for a in args):
+    """Raise what ``function`` says of the kinds of its operands: PyTorch looks at them before what is written."""
+    try:
         with mode.no_grad():
             function(wrap(t._array.copy()) if t._array.__class__ is _ndarray else t, *args, **kwargs)
+    except RuntimeError as error:  # or NotImplementedError, which is one
+        of_kernel = "not implemented for" in str(error)
+        if not of_kernel and (type(error) is not RuntimeError or str(error).startswith(_BY_KIND)):
+            raise
 
 
 def _computed(function, t, old, args, kwargs):
@@ -420,6 +446,8 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
         if mode.active:
             mode.carry(t, source)
     new = function(source, *args, **kwargs)
+    if not state.grad and new._view is not None:  # unseen by the graph, in which it stays what it was
+        new._view.recorded = t._view.recorded if t._view is not None else None
     if mode.active:
         mode.carry(new, t)
     if t._storage is None:
@@ -490,10 +518,10 @@ def put(t: Tensor, array) -> None:
             shown = array.astype(t._array.dtype, copy=False)
             np.copyto(view.memory(), turn(numpy_engine, shown, mirrored(view.path)))
             t._array = shown.copy()
-        elif t._array.flags.writeable or not t._array.size:
+        elif view is not None and has_shared_places(t):  # see ONE_VALUE
+            _put_shared(view, t._array, array)
+        elif array is not t._array:  # or they are there already
             np.copyto(t._array, array, casting="unsafe")
-        else:  # expanded: one value, see ONE_VALUE
-            np.copyto(view.base._array, write(namespace_of(array), view.base._array, view.path, array))
     else:
         if mode.active:
             check_levels(t._array, array)
@@ -517,6 +545,15 @@ def put(t: Tensor, array) -> None:
         view.recorded is None or view.base._node is None or (view.recorded is True and state.grad)
     ):
         view.seen = storage.version
+
+
+def _put_shared(view, old, new) -> None:
+    """Write ``new`` over ``old`` where elements share places: of those in one place the one that changes stays."""
+    base = view.base._array
+    positions = read(numpy_engine, np.arange(base.size).reshape(base.shape), view.path)
+    new = np.broadcast_to(new, old.shape)
+    changed = old != new
+    base[np.unravel_index(positions[changed], base.shape)] = new[changed]
 
 
 def check_levels(array, value) -> None:
@@ -574,7 +611,7 @@ def rebase(t: Tensor, node) -> None:
         t._node = node
     else:
         base, base_old = view.base, view.base._node
-        base._node = CopySlices(base, node, view.path, _overlaps(t))
+        base._node = CopySlices(base, node, view.path, has_shared_places(t))
         _keep_retaining(base, base_old)
         _regenerate(t)
     _keep_retaining(t, old)

@@ -155,7 +155,7 @@ def as_double(function, argument, position, value) -> float:
 
 def own(t):
     """A view of memory that nobody else has: to its user it is no view."""
-    t._view = t._storage = None
+    t._view = None
     return t
 
 
@@ -167,9 +167,10 @@ def refuse(kernel, wrong, *values):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(d)}'")
 
 
-def refuse_complex_gradient(name, input):
-    """PyTorch's error for a function of which it has no gradient in complex numbers."""
-    if input._array.dtype.kind in "cW" and input.requires_grad and state.grad:
+def refuse_complex_gradient(name, input, other=None):
+    """PyTorch's error for a function of ``input`` and ``other`` of which it has no gradient in complex numbers."""
+    wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
+    if input._array.dtype.kind in "cW" and wanted and state.grad:
         raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 

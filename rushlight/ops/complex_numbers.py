@@ -79,8 +79,8 @@ def view_as_complex_(xp, x):
 
 @op(
     node="PolarBackward0",
-    x=lambda xp, g, w: xp.real(g) * xp.cos(w) + xp.imag(g) * xp.sin(w),
-    w=lambda xp, g, x, w: x * (xp.imag(g) * xp.cos(w) - xp.real(g) * xp.sin(w)),
+    x=lambda xp, g, y: xp.real(g * xp.conj(xp.sign(y))),  # sizes below 0 are none, and count as their opposites
+    w=lambda xp, g, y: xp.real(g * xp.conj(y * 1j)),
 )
 def polar_(xp, x, w):
     return xp.make_complex(x * xp.cos(w), x * xp.sin(w))

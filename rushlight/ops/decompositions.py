@@ -16,7 +16,7 @@ from ..errors import LinAlgError, warn_once
 from ..tensor import Tensor
 from . import returns
 from .common import bool_dtype, no_gradient, refuse, type_word
-from .linalg import adjoint, column, row
+from .linalg import adjoint, check_batch_shapes, column, row
 from .public import public
 
 # -- building blocks of the rules ------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def _slogdet_x(xp, g, x, y):
     return _matrices(xp, g_log) * adjoint(xp, xp.inv_ex(x)[0])
 
 
-@op(node="LinalgSlogdetBackward0", x=_slogdet_x)
+@op(node="LinalgSlogdetBackward0", uses=(0,), x=_slogdet_x)
 def _slogdet(xp, x):
     return tuple(xp.slogdet(x))
 
@@ -520,7 +520,9 @@ def _cross(xp, x, w, *, axis=-1):
 @op(node="CdistBackward0", derive=True)
 def _cdist(xp, x, w, *, p=2.0):
     difference = xp.expand_dims(x, axis=-2) - xp.expand_dims(w, axis=-3)
-    return xp.vector_norm(difference, ord=p, axis=-1)
+    distance = xp.vector_norm(difference, ord=p, axis=-1)
+    # Where points meet, the gradient is 0, whatever comes.
+    return xp.where(xp.equal(distance, 0), xp.zeros_like(distance), distance) if p == 2 else distance
 
 
 @op(node="FlipBackward0", x=lambda xp, g, x, count: _powers_x(xp, g, x, count))
@@ -916,6 +918,9 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
         )
+    check_batch_shapes(x1._array.shape[:-2], x2._array.shape[:-2])
+    if not (x1._array.size and x2._array.size):
+        return xp.cdist(x1, xp.astype(x2, dtype=x1._array.dtype), p=p)
     refuse("cdist", lambda d: d.itemsize == 2, x1)
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")

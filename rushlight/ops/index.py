@@ -96,6 +96,7 @@ def getitem(self, index):
         return _slice(self, 0, index, whole=True)
     x, dims, indices = _basic(self, index)
     if indices:
+        _expect_something(x, dims, indices)
         return _index(x, dims, indices)
     return xp_.alias(x) if x is self else x
 
@@ -115,9 +116,11 @@ def setitem(self, index, value):
     elif indices:
         _index_put_(target, dims, indices, value)
     elif value._array.ndim or not target._array.ndim:
-        value = _without_leading_ones(value, target._array.ndim)
+        given, value = value._array.shape, _without_leading_ones(value, target._array.ndim)
         check_expands(value, target._array.shape)
-        same = value._array.shape == target._array.shape
+        same = given == target._array.shape
+        if not same and target._array.ndim and value._array.size == target._array.size == 1:  # strides never agree then
+            views.check_apart(target, (value,), "at all")
         target.copy_(value if same else value.expand(target._array.shape))  # expanded, it may be a part of the target
     else:
         target.fill_(value)
@@ -403,7 +406,7 @@ def _put_masked(target, value, *, dim, mask):
     return put_masked(target, value.reshape(()), mask.reshape((*mask._array.shape, *[1] * trailing)))
 
 
-views.ONE_VALUE.add(_put_masked)
+views.ONE_VALUE.update((_put, _put_masked))
 
 
 def _result_shape(x, dims, indices) -> tuple:
@@ -425,7 +428,19 @@ def _word(t) -> str:
 # -- functions of index tuples and masks -------------------------------------------------------------------------------
 
 
-@public(inplace="apart first")
+def _into_shared_places(plain):
+    """``index_put_`` without ``accumulate`` may write into places that elements share."""
+
+    def method(self, indices, values, accumulate=False):
+        if accumulate or not isinstance(values, Tensor) or not views.has_shared_places(self):
+            return plain(self, indices, values, accumulate)
+        self[tuple(slice(None) if i is None else i for i in indices)] = values
+        return self
+
+    return method
+
+
+@public(inplace="apart first", around=_into_shared_places)
 def index_put(input, indices, values, accumulate=False):
     """``input[indices] = values``, or ``+=`` counting repeated indices, as a copy.
 
@@ -495,7 +510,18 @@ def masked_select(input, mask):
     return masked_select_(input, mask)
 
 
-@public(inplace=True)
+def _from_what_it_writes(plain):
+    """``masked_scatter_`` may be given the memory that it writes."""
+
+    def method(self, mask, source):
+        if isinstance(source, Tensor) and isinstance(mask, Tensor) and (source is self or source._storage is not None):
+            source = _as_read(self, mask, source)
+        return plain(self, mask, source)
+
+    return method
+
+
+@public(inplace="reads first", around=_from_what_it_writes)
 def masked_scatter(input, mask, source):
     """``input`` with the elements of ``source``, in order, wherever ``mask`` is true."""
     check_tensor("masked_scatter", source, "source", 2)
@@ -510,6 +536,24 @@ def masked_scatter(input, mask, source):
     if namespace_of(mask._array).is_known(mask._array) and int(np.asarray(mask._array).sum()) > source._array.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return spread_masked(input, mask, source)
+
+
+def _as_read(t, mask, source):
+    """``source`` as PyTorch's loop reads it: if it is ``t``, elements have been written by then."""
+    a, b, marks = t._array, source._array, mask._array
+    if not (a.__class__ is b.__class__ is marks.__class__ is np.ndarray) or (mode.state.grad and source.requires_grad):
+        return source
+    apart = a.ctypes.data != b.ctypes.data or a.size != b.size or not (a.flags.c_contiguous and b.flags.c_contiguous)
+    if apart or marks.dtype.kind != "b":
+        return source
+    try:
+        marks = np.broadcast_to(marks, a.shape).reshape(-1)
+    except ValueError:  # which is refused later
+        return source
+    origin = np.where(marks, np.cumsum(marks) - 1, np.arange(a.size))  # what each place was read from
+    while not np.array_equal(origin, origin[origin]):
+        origin = origin[origin]
+    return wrap(b.reshape(-1)[origin].reshape(b.shape))
 
 
 def _broadcast(input, mask):

@@ -149,7 +149,8 @@ def add_outer(xp, x, a, b, *, beta=1, alpha=1):
 def _added(x, product, beta, alpha):
     """``beta * x + alpha * product``; with beta 0, x is not even looked at (it may hold nan)."""
     if product.dtype.kind in "biu":  # integer tensors keep their dtype whatever number scales them
-        beta, alpha = int(beta), int(alpha)
+        whole = bool if product.dtype.kind == "b" else int
+        beta, alpha = whole(beta), whole(alpha)
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else product + (x if beta == 1 else x * beta)
 
@@ -182,7 +183,8 @@ def matmul(input, other):
         check_tensor("matmul", other, "other", 2)
     x, w = input._array, other._array
     if x.dtype is not w.dtype or x.dtype.kind == "b":
-        _check_product_dtypes(x, w)
+        input = _of_one_dtype(input, other)
+        x = input._array
     m, n = x.ndim, w.ndim
     try:
         if m == 2 and n == 2:
@@ -218,8 +220,7 @@ def mm(input, mat2):
 @public
 def bmm(input, mat2):
     """The products of two batches of matrices, pair by pair."""
-    _check_batches(input, mat2)
-    return _bmm(input, mat2)
+    return _bmm(_batches(input, mat2), mat2)
 
 
 @public
@@ -271,14 +272,16 @@ def inner(input, other):
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a)} and {list(b)}"
         )
-    _check_same_dtype("inner", input, other)
+    _check_same_dtype(input, other)
     return _contract(input, other, (len(a) - 1,), (len(b) - 1,))
 
 
-def _check_same_dtype(function, a, b):
+def _check_same_dtype(a, b):
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"{function}: both tensors should have the same dtype, got {a.dtype} and {b.dtype}")
-    refuse(f"{function}_cpu", bool_dtype, a)
+        raise RuntimeError("both inputs should have same dtype")
+    vectors = a.ndim == b.ndim == 1
+    if vectors or (a._array.size and b._array.size):
+        refuse("dot" if vectors else "addmm_impl_cpu_", bool_dtype, a)
 
 
 @public(method=False)
@@ -301,7 +304,7 @@ def tensordot(a, b, dims=2):
                 f"contracted dimensions need to match, but first has size {shape_a[i]} in dim {i} "
                 f"and second has size {shape_b[j]} in dim {j}"
             )
-    _check_same_dtype("tensordot", a, b)
+    _check_same_dtype(a, b)
     return _contract(a, b, tuple(d % a.ndim for d in over_a), tuple(d % b.ndim for d in over_b))
 
 
@@ -415,15 +418,17 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
         wrap_dim(2, batch2.ndim)  # says that there is no such dimension
     if isinstance(batch1, Tensor) and batch1.ndim == 3:
         _check_expands(input, (*batch1._array.shape[:2], batch2._array.shape[2]))
-    _check_batches(batch1, batch2)
-    _check_added(input, batch2, (*batch1._array.shape[:2], batch2._array.shape[2]))
+    if not input.dtype == batch1.dtype == batch2.dtype and not state.casting:
+        given = ", batch1: ".join(map(c_name, (input._array, batch1._array)))
+        raise RuntimeError(f"Input dtypes must be the same, got: input {given}, batch2: {c_name(batch2._array)}")
+    batch1 = _batches(batch1, batch2)
     return _baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 @public(inplace=True, old=("beta", "alpha"))
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
-    _check_batches(batch1, batch2)
+    batch1 = _batches(batch1, batch2)
     _check_added(input, batch2, (batch1._array.shape[1], batch2._array.shape[2]))
     return xp.add_matmul_sum(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -461,6 +466,21 @@ def _word(array) -> str:
     return dtypes.of_numpy(array.dtype).char.removesuffix("Tensor")
 
 
+def _of_one_dtype(input, other):
+    """``input``, checked to be of the dtype that its product with ``other`` needs.
+
+    In batches where there is nothing to multiply any will do, and the result has the second's.
+    """
+    x, w = input._array, other._array
+    if x.dtype != w.dtype and x.ndim > 1 and w.ndim > 2 and not (x.size and w.size) and not state.casting:
+        if w.dtype.kind in "biu" and input._node is not None and state.grad:
+            raise RuntimeError(f"Autograd not support dtype: {_word(w)}")
+        return xp.astype(input, dtype=w.dtype)
+    if x.dtype != w.dtype or x.dtype.kind == "b":
+        _check_product_dtypes(x, w)
+    return input
+
+
 def _check_product_dtypes(x, w) -> None:
     if state.casting:
         return
@@ -470,7 +490,7 @@ def _check_product_dtypes(x, w) -> None:
         return
     if x.ndim == 1 and w.ndim == 1:
         raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {_word(x)} and {_word(w)}")
-    if x.ndim == 2 and w.ndim == 1:
+    if x.ndim > 1 and w.ndim == 1:
         _raise_addmv_dtypes(w, x, w)
     if w.ndim > 2:
         raise RuntimeError(f"expected scalar type {_word(x)} but found {_word(w)}")
@@ -528,14 +548,14 @@ def _explain_matmul(x, w) -> None:
         _check_lengths(x, w)
     elif x[-1] == w[-2 if len(w) > 1 else 0]:
         if len(x) > 2 and len(w) > 2:
-            _check_batch_shapes(x[:-2], w[:-2])
+            check_batch_shapes(x[:-2], w[:-2])
     elif len(w) == 1:
         rows = _size(x[:-1])
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x[-1]}), vec ({w[0]})") from None
     elif len(w) == 2:
         raise _no_product(_size(x[:-1]), x[-1], *w) from None
     else:
-        _check_batch_shapes(x[:-2], w[:-2])
+        check_batch_shapes(x[:-2], w[:-2])
         batch = _size(w[:-2])
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x[-1]}] "
@@ -559,7 +579,7 @@ def _no_product(rows, inner, other_inner, columns) -> RuntimeError:
     return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {other_inner}x{columns})")
 
 
-def _check_batch_shapes(a, b) -> None:
+def check_batch_shapes(a, b) -> None:
     ndim = max(len(a), len(b))
     for i in range(1, min(len(a), len(b)) + 1):
         if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
@@ -569,7 +589,8 @@ def _check_batch_shapes(a, b) -> None:
             ) from None
 
 
-def _check_batches(batch1, batch2) -> None:
+def _batches(batch1, batch2):
+    """``batch1``, checked to fit ``batch2``."""
     _expect_dim(batch1, 3, "batch1 must be a 3D tensor")
     _expect_dim(batch2, 3, "batch2 must be a 3D tensor")
     a, b = batch1._array, batch2._array
@@ -578,8 +599,7 @@ def _check_batches(batch1, batch2) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
             f"but got: [{b.shape[0]}, {b.shape[1]}]."
         )
-    if a.dtype != b.dtype or a.dtype.kind == "b":
-        _check_product_dtypes(a, b)
+    return _of_one_dtype(batch1, batch2)
 
 
 def _check_vectors(input, other) -> None:

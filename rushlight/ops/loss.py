@@ -9,7 +9,7 @@ import math
 
 from .. import dtypes
 from ..autograd.op import op
-from .common import dtype_of, no_gradient, refuse
+from .common import bool_dtype, dtype_of, no_gradient, refuse
 
 
 def _floats_only(kernel):
@@ -157,6 +157,11 @@ def binary_cross_entropy_with_logits(xp, x, t, weight, pos_weight, *, reduction)
 
 
 def _soft_margin_slope(xp, g, x, t, reduction):
+    if bool_dtype(dtype_of(t)):
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
     return spread_evenly(g, reduction, x.shape) * (-t * xp.sigmoid(-t * x))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from types import FunctionType
 
 from ..autograd import overriding, views
@@ -28,17 +29,19 @@ PUBLIC: dict = _Published()  # name -> function; what ``rushlight`` exports
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def public(_function=None, *, function=True, method=True, inplace=False, out=True, aliases=(), old=()):
+def public(_function=None, *, function=True, method=True, inplace=False, out=True, aliases=(), old=(), around=None):
     """Publish a function written with PyTorch's signature.
 
     function: as ``rushlight.name``.      method: as ``Tensor.name`` (the first parameter is the tensor).
     inplace: also as ``Tensor.name_``.    out: the function form takes ``out=``.
              "apart": and there no argument may share memory with what is written ("apart first": said before all else).
              "one value": it may be written twice into one place.
+             "reads first": arguments may share memory with what is written.
              "unrecorded": autograd does not look at it.
              "real": complex tensors are refused there.
     aliases: further names for all of these.
     old: names of numbers that are also taken by place.
+    around: makes ``Tensor.name_`` of what it would be.
     """
 
     def publish(f):
@@ -65,7 +68,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
             if method:
                 setattr(Tensor, name, as_method)
             if inplace:
-                setattr(Tensor, name + "_", _in_place(in_place, name, inplace))
+                setattr(Tensor, name + "_", _in_place(in_place, name, inplace, around))
         return called
 
     return publish if _function is None else publish(_function)
@@ -159,38 +162,46 @@ def _numpy_named(f, explain=None):
     return called
 
 
+_OUTSIDE = re.compile("out of (bounds|range)")  # found only where elements are written
 _WORSE = ("Dimension out of range", "too many indices")  # than memory that is shared
 
 
-def _in_place(f, name, how):
+def _in_place(f, name, how, around):
     if how == "one value":
         views.ONE_VALUE.add(f)
+    elif how == "reads first":
+        views.READS_FIRST.add(f)
     elif how == "unrecorded":
         views.UNRECORDED.add(f)
 
     def method(self, *args, **kwargs):
         try:
-            if check is not None:
-                check(self, args, kwargs)
-            return views.inplace(self, f, *args, **kwargs)
+            return written(self, *args, **kwargs)
         except Exception:
             refusals.explain(name + "_", f, args, kwargs)
             raise
 
+    def plain(self, *args, **kwargs):
+        if check is not None:
+            check(self, args, kwargs)
+        return views.inplace(self, f, *args, **kwargs)
+
     def check_apart(self, args, kwargs):
         if any(a is None for a in args):
             f(self, *args, **kwargs)  # says what was wanted
+        for a in args:
+            if isinstance(a, Tensor) and a._view is not None and a._view.seen != a._storage.version:
+                a._refresh()  # or it says why it cannot
         try:
             views.check_apart(self, (*args, *kwargs.values()), "at all")
+            if how == "apart":
+                views.check_places(self)
         except RuntimeError:
-            views.check_writable(self)
+            views.check_writable(self, values=how != "apart")
             try:
                 f(self, *args, **kwargs)  # may have worse to say of its arguments
-            except IndexError as error:
-                if how == "apart" or str(error).startswith(_WORSE):
-                    raise
-            except RuntimeError:
-                if how == "apart":
+            except (IndexError, RuntimeError) as error:
+                if str(error).startswith(_WORSE) or (how == "apart" and not _OUTSIDE.search(str(error))):
                     raise
             raise
 
@@ -199,7 +210,9 @@ def _in_place(f, name, how):
             raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
 
     check = {"apart": check_apart, "apart first": check_apart, "real": check_real}.get(how)
-    method.__name__ = method.__qualname__ = name + "_"
+    written = around(plain) if around is not None else plain
+    for function in (method, written):  # of both Python may speak
+        function.__name__ = function.__qualname__ = name + "_"
     method.__doc__ = f"In-place version of :meth:`{name}`."
     return method
 

@@ -19,7 +19,7 @@ from ..storage import check_layout, extent, memory_of
 from ..tensor import Mirror, Tensor
 from . import join
 from . import shape as shapes
-from .common import as_number
+from .common import as_number, refuse_complex_gradient
 from .data import fill_value
 from .dims import as_int, as_ints, is_int, numel, sizes, wrap_dim, wrap_dims
 from .public import PUBLIC, of_one_tuple, public
@@ -130,14 +130,14 @@ def tril_(xp, x, *, k=0):
     return xp.tril(x, k=k)
 
 
-@public(inplace=True)
+@public(inplace="one value")
 def triu(input, diagonal=0):
     """The upper triangle, zeros elsewhere."""
     _check_matrix(input, "triu")
     return triu_(input, k=as_int(diagonal, "diagonal"))
 
 
-@public(inplace=True)
+@public(inplace="one value")
 def tril(input, diagonal=0):
     """The lower triangle, zeros elsewhere."""
     _check_matrix(input, "tril")
@@ -602,13 +602,17 @@ _as_strided_scatter = _scatter(as_strided, strided, put_strided)
 @public(out=False)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """``input`` with ``src`` in place of ``input[start:end:step]`` along ``dim``; a copy."""
-    return _slice_scatter(input, src, dim, start, end, step)
+    result = _slice_scatter(input, src, dim, start, end, step)
+    refuse_complex_gradient("slice_scatter", input, src)
+    return result
 
 
 @public(out=False)
 def select_scatter(input, src, dim, index):
     """``input`` with ``src`` in place of ``input.select(dim, index)``; a copy."""
-    return _select_scatter(input, src, dim, index)
+    result = _select_scatter(input, src, dim, index)
+    refuse_complex_gradient("select_scatter", input, src)
+    return result
 
 
 @public(out=False)

@@ -127,6 +127,19 @@ def _matrix(along: Map, transposed: bool) -> np.ndarray:
 
 
 @_table
+def for_bytes(n, out, kind, *options):
+    """``kind`` with weights of 15 bits: as many digits as the largest of them leaves room for."""
+    index, weight = _TABLES[kind](n, out, *options)
+    weight = weight.copy()
+    for k, j in itertools.combinations(range(len(index)), 2):  # at a border one element may be there several times
+        again = index[j] == index[k]
+        weight[k] += np.where(again, weight[j], 0.0)
+        weight[j] = np.where(again, 0.0, weight[j])
+    unit = 2.0 ** -next((p for p in range(22) if np.floor(0.5 + weight.max() * 2.0 ** (p + 1)) >= 1 << 15), 22)
+    return index, np.copysign(np.floor(np.abs(weight) / unit + 0.5) * unit, weight)
+
+
+@_table
 def area(n, out):
     """The mean over the stretch of input that an output element covers: adaptive average pooling."""
     start, stop = stretches(n, out)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..autograd import views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op, variant
+from ..tensor import Tensor
 from .common import (
     as_number,
     binary,
@@ -52,28 +54,30 @@ def real_sign(xp, x):
     return xp.sign(x) if dtype_of(x) is not dtypes.bool_ else x
 
 
-def _bool_or_complex(d):
-    return d.is_complex or bool_dtype(d)
+def _refuse(name, x) -> None:
+    if is_complex(x):
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    refuse(f"{name}_vml_cpu", bool_dtype, x)
 
 
 @op(x=zero)
 def floor(xp, x):
     """Rounded down."""
-    refuse("floor_vml_cpu", _bool_or_complex, x)
+    _refuse("floor", x)
     return x if is_integral(x) else xp.floor(x)
 
 
 @op(x=zero)
 def ceil(xp, x):
     """Rounded up."""
-    refuse("ceil_vml_cpu", _bool_or_complex, x)
+    _refuse("ceil", x)
     return x if is_integral(x) else xp.ceil(x)
 
 
 @op(x=zero)
 def trunc(xp, x):
     """Rounded towards zero."""
-    refuse("trunc_vml_cpu", _bool_or_complex, x)
+    _refuse("trunc", x)
     return x if is_integral(x) else xp.trunc(x)
 
 
@@ -86,7 +90,7 @@ def frac(xp, x):
 
 @op(x=zero)
 def round_(xp, x, *, decimals=0):
-    refuse("round_vml_cpu", _bool_or_complex, x)
+    refuse("round_vml_cpu", lambda d: d.is_complex or bool_dtype(d), x)
     if decimals == 0:
         return x if is_integral(x) else xp.round(x)
     refuse("round_cpu", integral_dtype, x)
@@ -185,13 +189,18 @@ def _real(value):
 @public(inplace=True)
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """nan, inf and -inf replaced; by 0 and the dtype's largest and smallest numbers unless given."""
+    result = _with_numbers(input, nan, posinf, neginf)
+    refuse_complex_gradient("nan_to_num", input)
+    return result
+
+
+def _with_numbers(input, nan=0.0, posinf=None, neginf=None):
     nan, posinf, neginf = (
         None if v is None else _real(as_number("nan_to_num", name, i, v))
         for i, (name, v) in enumerate([("nan", nan), ("posinf", posinf), ("neginf", neginf)], 2)
     )
     if is_integral(input):
         return xp_.clone(input)
-    refuse_complex_gradient("nan_to_num", input)
     limits = dtypes.finfo(input.dtype)
     return nan_to_num_(
         input,
@@ -199,3 +208,20 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
         posinf=limits.max if posinf is None else posinf,
         neginf=limits.min if neginf is None else neginf,
     )
+
+
+def _in_place(name, plain, of_complex):
+    """``name``, in place: of integers nothing is written, wherever they lie, and complex numbers have gradients."""
+
+    def method(self, *args, **kwargs):
+        if is_integral(self):
+            self._counted().version += 1
+            return self
+        return views.inplace(self, of_complex, *args, **kwargs) if is_complex(self) else plain(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = plain.__doc__
+    setattr(Tensor, name, method)
+
+
+_in_place("nan_to_num_", Tensor.nan_to_num_, _with_numbers)  # type: ignore[attr-defined]

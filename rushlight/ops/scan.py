@@ -72,6 +72,8 @@ def _logcumsumexp_gradient(xp, g, x, y, axis):
 def _logcumsumexp(xp, x, *, axis):
     if x.dtype.kind != "c":
         return xp.cumlogsumexp(x, axis=axis)
+    if 0 in x.shape:
+        return xp.copy(x)
     top = xp.max(xp.real(x), axis=axis, keepdims=True)
     return xp.log(xp.cumsum(xp.exp(x - top), axis=axis)) + top
 
@@ -153,25 +155,36 @@ def logcumsumexp(input, dim):
     axis_of(tensor_argument(input, "logcumsumexp"), dim)
     if input._array.dtype.kind in "biu":
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{type_word(input)}'")
-    if not input._array.size:
-        return xp.clone(input)
     return along(xp.logcumsumexp, input, dim)
 
 
 @public
 def cummax(input, dim):
     """The largest element so far along ``dim``, and where it was."""
-    axis_of(tensor_argument(input, "cummax"), dim)
+    dim = _running_dim(tensor_argument(input, "cummax"), dim, "cummax")
     if input._array.ndim and input._array.size:
         check_ordered(input, "cummax", "cummax_cpu")
     refuse_complex_gradient("cummax", input)
     return returns.cummax(along(xp.cummax_and_index, input, dim))
 
 
+def _running_dim(input, dim, name) -> int:
+    """``dim``, checked; of a tensor without elements PyTorch takes any."""
+    try:
+        axis_of(input, dim)
+    except IndexError:
+        if not input._array.ndim:
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}") from None
+        if input._array.size:
+            raise
+        return 0
+    return dim
+
+
 @public
 def cummin(input, dim):
     """The smallest element so far along ``dim``, and where it was."""
-    axis_of(tensor_argument(input, "cummin"), dim)
+    dim = _running_dim(tensor_argument(input, "cummin"), dim, "cummin")
     if input._array.ndim and input._array.size:
         check_ordered(input, "cummin", "cummin_cpu")
     refuse_complex_gradient("cummin", input)

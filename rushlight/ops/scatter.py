@@ -9,7 +9,7 @@ from ..autograd.op import op, variant
 from ..engine import expect
 from ..engine.open_size import places
 from ..tensor import Tensor, wrap
-from .common import bool_dtype, check_tensor, complex_dtype, dtype_of, own, refuse, type_word
+from .common import bool_dtype, check_tensor, complex_dtype, dtype_of, own, refuse, refuse_complex_gradient, type_word
 from .data import fill_value
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
@@ -117,9 +117,12 @@ def add_slices(xp, x, index, *, axis, shape):
     return xp.index_add(xp.zeros(shape, dtype=x.dtype), x, index=_at(axis, index))
 
 
-@op(x=lambda xp, g: g, src=lambda xp, g, index, axis: xp.take_slices(g, index, axis=axis))
-def index_add_(xp, x, index, src, *, axis):
-    return xp.index_add(x, src, index=_at(axis, index))
+@op(
+    x=lambda xp, g: g,
+    src=lambda xp, g, index, axis, alpha: xp.take_slices(g if alpha == 1 else g * alpha, index, axis=axis),
+)
+def index_add_(xp, x, index, src, *, axis, alpha=1):
+    return xp.index_add(x, src if alpha == 1 else src * alpha, index=_at(axis, index))
 
 
 @op(
@@ -175,11 +178,11 @@ def _check_long(index, name):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
-def _checked(input, axis, index, message):
+def _checked(input, axis, index, message, what="input"):
     """Index and input of equal rank, with index within bounds and no larger than the input elsewhere."""
     have, want = index._array.shape, input._array.shape
     if max(len(have), 1) != max(len(want), 1) and index._array.size:
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
     if index._array.size:
         for d, (a, b) in enumerate(zip(have, want)):
             if a > b and d != axis:
@@ -213,9 +216,9 @@ def _prepared(input, dim, index, src, name):
     message = _TOO_LARGE
     if isinstance(src, Tensor):
         if src._array.dtype != input._array.dtype:
-            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
         message += f" and to be no larger size than src {list(src._array.shape)}"
-    _, index = _checked(input, axis, index, message)
+    _, index = _checked(input, axis, index, message, "self")
     if isinstance(src, Tensor) and index._array.size:
         _check_dimensions(index._array, src._array)
         src = _cut(src, index._array.shape, message, input, axis)
@@ -257,7 +260,7 @@ def _scattered(value, index, input):
 
 def _nothing_of(index, src, input):
     """An empty index and part of ``src``, with the dimensions of ``input``: nothing of it goes anywhere."""
-    shape = (0,) * input._array.ndim
+    shape = (0,) * max(input._array.ndim, 1)
     return index.reshape(shape), src.reshape(-1)[:0].reshape(shape)
 
 
@@ -316,6 +319,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     unordered = complex_dtype if reduce in ("amax", "amin") else bool_dtype if reduce == "mean" else None
     if unordered is not None and (index._array.size or reduce == "mean"):
         refuse(f"scatter_gather_tensor_cpu_reduce_{reduce}", unordered, input)
+    refuse_complex_gradient("scatter_reduce", input, src)
     return _reduced(input, index, src, axis, reduce, include_self, _NODES["ScatterReduceBackward0"])
 
 
@@ -331,8 +335,8 @@ _NODES = {node: _named(node) for node in ("ScatterReduceBackward0", "IndexReduce
 
 
 def _wants_gradient(input, src) -> bool:
-    """Is there a gradient for ``src``, even where nothing of it goes anywhere?"""
-    return isinstance(src, Tensor) and src._node is not None and bool(input._array.ndim)
+    """Is there a node to keep ``src``, even where nothing of it goes anywhere?"""
+    return isinstance(src, Tensor) and (src._node is not None or input._node is not None)
 
 
 def _reduced(input, index, src, axis, reduce, include_self, calls):
@@ -349,7 +353,7 @@ def _reduced(input, index, src, axis, reduce, include_self, calls):
         return calls["reduce"](input, index, src, axis=axis, how=reduce)
     if reduce == "sum":
         return calls["add"](input, index, src, axis=axis)
-    total = scatter_add_(input, index, src, axis=axis)
+    total = calls["add"](input, index, src, axis=axis)
     count = _count(input, index, src, axis, include_self)
     return (
         calls["mean"](total, count) if total._array.dtype.kind not in "iu" else total.div(count, rounding_mode="floor")
@@ -415,7 +419,7 @@ def index_select(input, dim, index):
     if not input._array.ndim and index._array.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)")
     size = input._array.shape[axis] if input._array.ndim else 1
-    if axis == 1:
+    if axis == 1 or (input._array.ndim > 1 and not input._array.size):
         check_bounds(index, size, axis, RuntimeError, False, f"INDICES element is out of DATA bounds, axis_dim={size}")
     check_bounds(index, size, axis, IndexError, False, _OUT_OF_RANGE)
     if not input._array.ndim:
@@ -439,9 +443,9 @@ def index_add(input, dim, index, source, *, alpha=1):
         check_bounds(index, input._array.shape[axis], axis)
     else:
         check_bounds(index, input._array.size, axis, IndexError, False, _OUT_OF_RANGE)
-    if alpha != 1:
-        source = source * alpha
-    return _vectors(index_add_, input, index, source, axis=axis)
+    if source._array.dtype.kind in "biu" and alpha != 1:
+        source, alpha = source * alpha, 1
+    return _vectors(index_add_, input, index, source, axis=axis, alpha=alpha)
 
 
 def _word(t) -> str:
@@ -516,7 +520,7 @@ def _check_copied(input, axis, index, source) -> None:
         )
 
 
-@public(inplace=True)
+@public(inplace="one value")
 def index_fill(input, dim, index, value):
     """``out[index[i]] = value`` along a dimension."""
     axis = wrap_dim(dim, input._array.ndim)
@@ -532,7 +536,7 @@ def index_fill(input, dim, index, value):
     if dtype_of(value).is_complex and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     size = input._array.shape[axis] if input._array.ndim else 1
-    if input._array.size or not size:
+    if input._array.size or 0 not in input._array.shape[:axis] + input._array.shape[axis + 1 :]:
         check_bounds(index, size, axis, IndexError if size else RuntimeError, True)
     elif not input._array.size:
         index = index.reshape(-1)[:0]  # there is nothing to fill
@@ -562,6 +566,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     if index._array.size:
         _check_reducible(input, reduce)
     check_bounds(index, input._array.shape[axis] if input._array.ndim else 1, axis, IndexError)
+    refuse_complex_gradient("index_reduce", input, source)
     if source._array.ndim:
         index = index.reshape([-1 if d == axis else 1 for d in range(source._array.ndim)]).expand(source._array.shape)
     return _reduced(input, index, source, axis, reduce, include_self, _NODES["IndexReduceBackward0"])
@@ -628,7 +633,7 @@ def put(input, index, source, accumulate=False):
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_word(index)}")
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
-            f"put_(): Expected self and source to have the same dtype, but got self.dtype = {_word(input)} and "
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_word(input)} and "
             f"source.dtype = {_word(source)}"
         )
     if source._array.size != index._array.size:

@@ -12,7 +12,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op, variant
 from ..tensor import Tensor
 from . import returns
-from .common import complex_dtype, refuse, refuse_complex_gradient
+from .common import complex_dtype, own, refuse, refuse_complex_gradient
 from .dims import wrap_dim
 from .public import PUBLIC, public
 from .reduce import (
@@ -100,14 +100,19 @@ def _nanmedian_and_index(xp, x, *, axis, keepdims=False):
 
 @op(node="MedianBackward0", x=even_gradient_of_all)
 def _median_of_all(xp, x):
-    x = xp.reshape(x, shape=(math.prod(x.shape),))
-    return picked(xp, x, _middle(xp, x, 0, False), 0, False)[0]
+    return _middle_of_all(xp, x, False)
 
 
 @op(node="NanmedianBackward0", x=even_gradient_of_all)
 def _nanmedian_of_all(xp, x):
+    return _middle_of_all(xp, x, True)
+
+
+def _middle_of_all(xp, x, without_nan):
     x = xp.reshape(x, shape=(math.prod(x.shape),))
-    return picked(xp, x, _middle(xp, x, 0, True), 0, False)[0]
+    if not x.shape[0]:
+        return xp.asarray(math.nan, dtype=x.dtype)
+    return picked(xp, x, _middle(xp, x, 0, without_nan), 0, False)[0]
 
 
 def _middle(xp, x, axis, skip_nan):
@@ -180,7 +185,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 def _check_sortable(input, dim, name, word):
     axis_of(tensor_argument(input, name), dim)
-    if input._array.dtype.kind == "c":
+    if input.dtype.is_complex:
         raise RuntimeError(f" {word} does not support complex dtypes on CPU")
 
 
@@ -202,6 +207,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         _check_kernel(input, "kthvalue")
     if not 1 <= k <= (1 if axis is None else input._array.shape[axis]):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis or 0}")
+    refuse_complex_gradient("kthvalue", input)
     return returns.kthvalue(_one_of(xp.kthvalue, input, axis, keepdim, k=int(k)))
 
 
@@ -219,7 +225,7 @@ def nanmedian(input, dim=None, keepdim=False):
 
 def _median(input, dim, keepdim, name, of_all, and_index):
     axis = None if dim is None else _ranked(input, dim, name)
-    if dim is None and not input._array.size:
+    if dim is None and not input._array.size and not input.dtype.is_floating_point:
         refuse_complex_gradient(name, input)
         return _of_nothing(input)
     _check_kernel(input, name)
@@ -232,8 +238,9 @@ def _median(input, dim, keepdim, name, of_all, and_index):
 def mode(input, dim=-1, keepdim=False):
     """The most frequent element along ``dim`` (the smallest of several) and the index of its last occurrence."""
     axis = _ranked(input, dim, "mode")
-    if axis is not None:  # one number is its own mode, complex ones too
+    if axis is not None and (input._array.size or not input.dtype.is_complex):  # one number is its own mode
         check_ordered(input, "mode", "mode_cpu")
+    refuse_complex_gradient("mode", input)
     return returns.mode(_one_of(xp.mode, input, axis, keepdim))
 
 
@@ -241,9 +248,10 @@ def _of_nothing(input):
     """The median of no elements: nan, or what a cast makes of it."""
     array = input._array
     if array.dtype.kind in "biu":
-        lowest = True if array.dtype.kind == "b" else np.iinfo(array.dtype).min
+        small = array.dtype.itemsize < 4  # by way of 32 bits
+        lowest = array.dtype.kind == "b" or (0 if small else np.iinfo(array.dtype).min)
         return PUBLIC["full"]((), lowest, dtype=input.dtype, device=input.device)
-    return PUBLIC["full"]((), math.nan, dtype=input.dtype) if array.dtype.kind == "c" else xp.mean(input)
+    return PUBLIC["full"]((), math.nan, dtype=input.dtype)
 
 
 def _one_of(function, input, axis, keepdim, **static):
@@ -294,7 +302,7 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
     if not keepdim:
         shape = [] if dim is None or not ndim else shape[:axis] + shape[axis + 1 :]
     lead = list(q._array.shape)
-    return xp.reshape(result, shape=tuple(lead + shape))
+    return own(xp.reshape(result, shape=tuple(lead + shape)))
 
 
 def _between(ordered, ranks, axis, interpolation):

@@ -89,10 +89,11 @@ def _var_mean(xp, x, *, axis=None, keepdims=False, correction=1):
 
 
 @op(
+    uses=(0,),
     x=lambda xp, g, x, y, axis, keepdims, correction, x_shape: (
         _deviation_gradient(xp, g[0], x, y[0], axis, keepdims, correction, x_shape)
         + _mean_gradient(xp, g[1], axis, keepdims, x_shape)
-    )
+    ),
 )
 def _std_mean(xp, x, *, axis=None, keepdims=False, correction=1):
     return _deviation(xp, x, axis, keepdims, correction)

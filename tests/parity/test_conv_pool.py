@@ -491,3 +491,20 @@ def test_initial_weights(layer):
     for (name, expected), (ours_name, ours) in zip(made[0].items(), made[1].items(), strict=True):
         assert name == ours_name
         np.testing.assert_array_equal(ours.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_pictures_of_bytes_are_resized_to_the_same_bytes(mode, antialias):
+    """Weights and sums of bytes are rounded as in PyTorch: no pixel differs, halfway cases included."""
+    rng = np.random.default_rng(0)
+    for trial in range(100):
+        channels, height, width, new_height = rng.integers(1, 9, 4)
+        new_width = rng.integers(2, 12)  # PyTorch's rows of one pixel are wrong where there are many channels
+        pixels = rng.integers(0, [4, 256][trial % 2], (2, channels, height, width)).astype(np.uint8)
+        options = {"mode": mode, "antialias": antialias, "align_corners": trial % 3 == 0}
+        ours, theirs = [
+            library.nn.functional.interpolate(library.from_numpy(pixels), (new_height, new_width), **options).numpy()
+            for library in (rushlight, torch)
+        ]
+        np.testing.assert_array_equal(ours, theirs, f"{pixels.shape} to {(new_height, new_width)}, {options}")

@@ -381,7 +381,6 @@ CASES = [
 
 # The same exception in other words: PyTorch's speak of something inside that failed later on.
 OTHER_WORDS = {
-    ("nn.Unfold(3)", "m(r(2, 2))"): "Expected 3D or 4D (batch mode) tensor",
     ("nn.LocalResponseNorm(2)", "m(r(2, 3))"): "Expected 3D or higher dimensionality input (got 2 dimensions)",
     "nn.LSTM(3, 4, num_layers=2, dropout='x')": "dropout should be a number in range [0, 1]",
     ("nn.MultiheadAttention(8, 2)", "m(r(5, 2, 8), r(5, 3, 8), r(5, 3, 8))"): "the same batch size, but got 2 and 3",

@@ -38,7 +38,10 @@ def scaled_dot_product_attention(
     torch.Size([1, 2, 3, 4])
     """
     check_tensor("scaled_dot_product_attention", query, "query")
-    _check_attention(query, key, value, attn_mask, dropout_p)
+    _check_operands(query, key, value, dropout_p)
+    if 0 in (*query._array.shape[:-1], *key._array.shape[:-1], *value._array.shape):
+        return _of_nothing(query, key, value)
+    _check_attention(query, key, value, attn_mask)
     fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     if not (_KERNELS["flash"] and _KERNELS["math"]):
         fused = _allowed(fused)
@@ -48,8 +51,6 @@ def scaled_dot_product_attention(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = _repeated_heads(query, key, value)
-    if 0 in value._array.shape[:-2] and 0 not in query._array.shape[:-2]:
-        return query.new_zeros((*query._array.shape[:-1], value._array.shape[-1]))
     for other in (key, value):
         _check_broadcast(query._array.shape[:-2], other._array.shape[:-2])
     if attn_mask is not None:
@@ -62,6 +63,12 @@ def scaled_dot_product_attention(
         noise = dropout(query.new_ones((*shape, query.shape[-2], key.shape[-2])), dropout_p)
     call = xp.attention if fused else _composition(query, key)
     return call(query, key, value, attn_mask, noise, scale=float(scale), causal=bool(is_causal))
+
+
+def _of_nothing(query, key, value):
+    """Attention without a query, key or value: zeros, on which everything has a gradient of zeros."""
+    zeros = query.new_zeros((*query._array.shape[:-1], value._array.shape[-1]))
+    return zeros + (query.sum() + key.sum() + value.sum()) * 0
 
 
 def _composition(query, key):
@@ -113,7 +120,7 @@ def _repeated_heads(query, key, value):
     )
 
 
-def _check_attention(query, key, value, attn_mask, dropout_p) -> None:
+def _check_operands(query, key, value, dropout_p) -> None:
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -127,6 +134,10 @@ def _check_attention(query, key, value, attn_mask, dropout_p) -> None:
         )
     if dropout_p > 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+
+
+def _check_attention(query, key, value, attn_mask) -> None:
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
     for name, a, b in (("query", q[-1], k[-1]), ("value", v[-2], k[-2])):
         if a != b:
             raise RuntimeError(

@@ -13,7 +13,7 @@ from ...ops.conv import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from ...ops.dims import as_ints, is_int
+from ...ops.dims import as_ints, is_int, wrap_dim
 from ...ops.pool import offsets_of
 
 __all__ = [
@@ -32,7 +32,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     kernel, dilation, padding, stride = _blocks(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise (IndexError if len(shape) < 3 else RuntimeError)(
+        for dim in (1, 2):  # which says that there is no such dimension, unless one before it is empty
+            if shape[1:dim] != (0,):
+                wrap_dim(dim, len(shape))
+        raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
             f"but got: {list(shape)}"
         )

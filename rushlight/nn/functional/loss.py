@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ... import dtypes
 from ...autograd.mode import in_single_precision, state
 from ...autograd.op import check_broadcast, variant
 from ...autograd.op import differentiable as xp
 from ...errors import warn_user
-from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse
+from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse, refuse_complex_gradient, type_word
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from .distance import cosine_similarity_rows, pairwise_distance
@@ -100,10 +102,13 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if weight is not None:
         _check_weight(weight, input)
         return _reduce(xp.huber_loss(input, target, delta=delta, reduction="none") * weight, reduction)
-    if target.dtype is not input.dtype:
-        _check_holds(input, target)
-    if not_floating_dtype(PUBLIC["result_type"](input, target)):
-        refuse("huber_cpu", not_floating_dtype, input)
+    common = PUBLIC["result_type"](input, target)
+    if not PUBLIC["can_cast"](common, input.dtype):
+        raise RuntimeError(
+            f"result type {type_word(common)} can't be cast to the desired output type {_type_word(input)}"
+        )
+    if not_floating_dtype(common):
+        raise NotImplementedError(f"\"huber_cpu\" not implemented for '{type_word(common)}'")
     return _held(xp.huber_loss(input, target, delta=delta, reduction=reduction), input)
 
 
@@ -199,6 +204,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
             "cannot have requires_grad True."
         )
     reduction = reduction_of(reduction, size_average, reduce)
+    refuse_complex_gradient("soft_margin_loss", input)
     return _held(xp.soft_margin_loss(input, target, reduction=reduction), input)
 
 
@@ -275,21 +281,22 @@ def cross_entropy(
     reduction = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    axis = 0 if input.ndim == 1 else 1
+    shape = input._array.shape
+    axis = 0 if len(shape) == 1 else 1
     if state.casting is not None:  # it keeps the whole of this in float32
         input, weight = state.casting.raise_(input, weight)
-    if input.shape == target.shape:
+    if shape == target._array.shape:
         return _cross_entropy_of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, axis)
     scores = PUBLIC["log_softmax"](input, axis)
     weight = _spatial_weight(input, weight)
     target = _checked_classes(input, target, weight, ignore_index)
     _check_scores(scores)
-    function = xp.nll_loss if input.ndim <= 2 else _nll_2d
+    function = xp.nll_loss if len(shape) <= 2 else _nll_2d
     loss = function(scores, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
         return loss
     smooth = _smoothing(scores, target, weight, ignore_index, reduction, axis)
-    return (1 - label_smoothing) * loss + smooth * (label_smoothing / input.shape[axis])
+    return (1 - label_smoothing) * loss + smooth * (label_smoothing / shape[axis])
 
 
 def linear_cross_entropy(
@@ -370,7 +377,7 @@ def _cross_entropy_of_probabilities(input, target, weight, ignore_index, reducti
     if reduction == "none":
         return -each.sum(axis)
     total = -each.sum()
-    return total if reduction == "sum" else _divide_number(total, max(input.numel(), 1) // classes)
+    return total if reduction == "sum" else _divide_number(total, input.numel() // max(classes, 1))
 
 
 _divide_number = variant(xp.divide, "DivBackward1")
@@ -380,9 +387,12 @@ def _along(axis, ndim):
     return [-1 if d == axis else 1 for d in range(ndim)]
 
 
+_UNSIGNED = {1: np.uint8, 8: np.uint64}  # as which negative numbers are larger than any class
+
+
 def _checked_classes(input, target, weight, ignore_index):
     """``target`` if it can be the class indices of ``input``."""
-    shape, wanted = tuple(input.shape), tuple(target.shape)
+    shape, wanted = tuple(input._array.shape), tuple(target._array.shape)
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(shape) > 1 and (not wanted or shape[0] != wanted[0]):
@@ -400,12 +410,10 @@ def _checked_classes(input, target, weight, ignore_index):
     _check_class_weight(weight, classes, "")
     _check_weight_dtype(weight, input)
     values = known_values(target, lambda i: ((i >= 0) & (i < classes)) | (i == ignore_index))
-    if values is not None and values.size:
-        low, high = values.min(), values.max()
-        if low < 0 or high >= classes:
-            wrong = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
-            if wrong.size:
-                raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
+    if values is not None and values.size and values.view(_UNSIGNED[values.itemsize]).max() >= classes:
+        wrong = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
+        if wrong.size:
+            raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
     return target
 
 
@@ -548,6 +556,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * PUBLIC["ones_like"](input)
+    elif var.dtype.is_complex:
+        raise NotImplementedError(f"\"lt_cpu\" not implemented for '{_type_word(var)}'")
     elif (values := known_values(var, lambda v: v >= 0)) is not None and (values < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:

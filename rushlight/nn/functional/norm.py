@@ -34,10 +34,21 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if eps < 0 or (training and eps == 0):
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
+    if not input.numel() and not input.dtype.is_floating_point:
+        return input.clone()
     _check_channels(input, running_mean, running_var, weight, bias, training)
+    if not input._array.size:
+        return _of_nothing(input, weight, bias)
     if not training:
         return _ops_by(input, weight, bias, running_mean, running_var, eps)
     return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)[0]
+
+
+def _of_nothing(input, weight, bias):
+    """What PyTorch makes of a batch without elements: the parameters are in the graph, and get zeros."""
+    y = input.clone()
+    y = y if weight is None else y * weight[0]
+    return y if bias is None else y + bias[0]
 
 
 def _values_per_channel(input) -> int:
@@ -150,6 +161,8 @@ def instance_norm(
             raise RuntimeError(f"{name} should contain {n * input.shape[1]} elements not {n * t.numel()}")
         if t is not None and t.ndim > 1:
             raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
+    if not input.numel() and not input.dtype.is_floating_point:
+        return input.clone()
     refuse("batch_norm", lambda d: not d.is_floating_point, input)
     _check_dtypes(input, weight, bias)
     _check_both(running_mean, running_var)
@@ -226,6 +239,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     size = input.shape[0] * input.shape[1] // num_groups * math.prod(input.shape[2:])
     if size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+    refuse("GroupNormKernelImpl", lambda d: not d.is_floating_point, input)
     return _ops.group_norm_stats(input, num_groups, weight, bias, eps)[0]
 
 
@@ -245,7 +259,6 @@ def _check_groups(input, groups, weight, bias):
                 f"shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
     _check_dtypes(input, weight, bias)
-    refuse("GroupNormKernelImpl", lambda d: not d.is_floating_point, input)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
@@ -303,6 +316,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
         y, *rest = native_group_norm(input.reshape(N, C, HxW), weight, bias, N, C, HxW, group, eps)
         return y.reshape(input.shape), *rest
     _check_groups(input, group, weight, bias)
+    refuse("GroupNormKernelImpl", lambda d: not d.is_floating_point, input)
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != C:
             raise RuntimeError(

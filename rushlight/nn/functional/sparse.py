@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ... import dtypes
-from ...autograd.mode import no_grad
+from ...autograd.mode import is_grad_enabled, no_grad
 from ...autograd.op import differentiable as xp
 from ...errors import warn_user
-from ...ops.common import check_tensor, known_values
+from ...ops.common import check_tensor, known_values, refuse_complex_gradient
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 
@@ -29,7 +29,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if padding_idx is not None:
         assert -weight.shape[0] <= padding_idx < weight.shape[0], "Padding_idx must be within num_embeddings"
         padding_idx %= weight.shape[0]
-    if not weight.ndim and weight.requires_grad:
+    if not weight.ndim and weight.requires_grad and is_grad_enabled():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -39,6 +39,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     values = known_values(input, lambda i: (i >= 0) & (i < weight.shape[0]))
     if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
+    refuse_complex_gradient("embedding", weight)
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     if sparse:

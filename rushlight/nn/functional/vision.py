@@ -178,10 +178,11 @@ def _resized(input, maps, node, mode):
         return _resampler(node)(input, maps=maps)
     if dtype.name != "uint8" or len(maps) != 2:
         raise NotImplementedError(f"\"upsample_{mode}{len(maps)}d\" not implemented for '{type_word(dtype)}'")
-    # Bytes are rounded after each direction, as in PyTorch and Pillow.
-    for each in ((None, maps[1]), (maps[0], None)):
-        wide = xp.resample(xp.astype(input, dtype="float32"), maps=each)
-        input = xp.astype(xp.floor(wide + 0.5).clamp(0, 255), dtype="uint8")
+    # Bytes are rounded after each direction, as in PyTorch and Pillow, and so are their weights.
+    high, wide = [m and Map("for_bytes", m.n, m.out, (m.kind, *m.options)) for m in maps]
+    for each in ((None, wide), (high, None)):
+        sums = xp.resample(xp.astype(input, dtype="float32"), maps=each)
+        input = xp.astype(xp.floor(sums + 0.5).clamp(0, 255), dtype="uint8")
     return input
 
 
