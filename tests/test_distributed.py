@@ -236,6 +236,80 @@ for turn in range(2):
         assert lines[3] == lines[7] == "[2, 1] [6.0]"
 
 
+def test_groups_that_only_some_processes_make(tmp_path):
+    """``split_group``, of parts of parts too, and members' own groups: later groups have the same names everywhere."""
+    body = """
+join(timeout=datetime.timedelta(seconds=77))
+def total(group):
+    x = torch.tensor([10.0 ** rank])
+    dist.all_reduce(x, group=group)
+    return [int(x), group.rank(), group.group_desc, group.timeout.seconds]
+def refused(*args, **named):
+    try:
+        dist.split_group(*args, **named)
+    except Exception as error:
+        return type(error).__name__
+options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+options.config.min_ctas = 4
+pair = dist.split_group(split_ranks=[[1, 0]], pg_options=options)
+if rank < 2:
+    alone = dist.split_group(pair, [[0], [1]], datetime.timedelta(seconds=5), group_desc="alone", backend="gloo")
+    local = dist.new_group([0, 1], use_local_synchronization=True)
+    print(total(pair), total(alone), total(local))
+else:
+    print(pair)
+parts = dist.split_group(split_ranks=[[2, 0], [1]])
+print(total(parts), dist.get_process_group_ranks(parts))
+late = dist.new_group()
+dist.monitored_barrier(late)
+print(late.group_name, len({g.group_name for g in (late, parts, dist.group.WORLD)}))
+print(refused(split_ranks=[[0, 1], [1]]), refused(split_ranks=[[0, 3]]), refused(split_ranks=[[]]), refused(),
+      refused(split_ranks=[[0]], timeout=3), refused(split_ranks=[[0]], backend="cuda:nccl"), refused(-100, [[0]]))
+"""
+    first, second, third = world(tmp_path, 3, body)
+    named = "[11, {0}, 'default_pg:split:1', 77] [{1}, 0, 'alone', 5] [11, {0}, 'undefined', 1800]"
+    parts = "[%s, %s, 'default_pg:split:2', 77] %s"
+    last = ["1 3", "ValueError ValueError ValueError ValueError TypeError ValueError ValueError"]
+    assert first.splitlines() == [named.format(0, 1), parts % (101, 0, [0, 2]), *last]
+    assert second.splitlines() == [named.format(1, 10), parts % (10, 0, [1]), *last]
+    assert third.splitlines() == ["None", parts % (101, 1, [0, 2]), *last]
+
+
+def test_options_of_backends():
+    with pytest.warns(UserWarning, match="the argument `timeout` counts"):
+        options = dist.ProcessGroupNCCL.Options()
+        options._timeout = SECOND
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, pg_options=options)
+    try:
+        assert dist.group.WORLD.timeout == dist.default_pg_timeout and options.backend == "nccl"
+        assert dist.ProcessGroupGloo.Options("gloo", SECOND)._timeout == SECOND
+        with pytest.raises(NotImplementedError, match="new_group"):
+            dist.ProcessGroupGloo(dist.HashStore(), 0, 1)
+        with pytest.raises(TypeError, match="split_group"):
+            dist.shrink_group([0])
+        model = rushlight.nn.Linear(2, 2)
+        with pytest.raises(NotImplementedError, match="autocast"):
+            rushlight.nn.parallel.DistributedDataParallel(model, mixed_precision=object())
+    finally:
+        dist.destroy_process_group()
+
+
+def test_delayed_gradients_that_come_too_late_are_an_error():
+    """PyTorch would leave such a gradient to each process as it is."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        first, last = rushlight.nn.Linear(3, 3), rushlight.nn.Linear(3, 3)
+        model = rushlight.nn.parallel.DistributedDataParallel(
+            rushlight.nn.Sequential(first, last),
+            delay_all_reduce_named_params=[("0.weight", first.weight)],
+            param_to_hook_all_reduce=last.weight,
+        )
+        with pytest.raises(RuntimeError, match=r"'0.weight' came after that of param_to_hook_all_reduce"):
+            model(rushlight.ones(2, 3)).sum().backward()
+    finally:
+        dist.destroy_process_group()
+
+
 def test_a_killed_process_is_an_error(tmp_path):
     body = """
 join()

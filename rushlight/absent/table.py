@@ -430,8 +430,7 @@ PARTS = {
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
         _LATER,
-        classes="ProcessGroupGloo ProcessGroupNCCL Reducer Logger BuiltinCommHookType AllreduceOptions",
-        functions="split_group shrink_group",
+        classes="Reducer Logger BuiltinCommHookType AllreduceOptions",
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),

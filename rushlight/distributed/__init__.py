@@ -12,6 +12,7 @@ from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
 from .objects import *
+from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
 from .reduce_op import ReduceOp, _make_nccl_premul_sum
 from .rendezvous import register_rendezvous_handler, rendezvous
@@ -26,6 +27,7 @@ _NOT_SHOWN = {
     "enum",
     "errors",
     "objects",
+    "options",
     "os",
     "point_to_point",
     "store",

@@ -7,6 +7,7 @@ from ..compat import missing as _missing
 from .collectives import *
 from .collectives import _coalescing_manager
 from .objects import *
+from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
 from .reduce_op import ReduceOp, _make_nccl_premul_sum
 from .store import *

@@ -14,6 +14,7 @@ from ..autograd.mode import state as mode_state
 from ..errors import ValuesNeeded, warn_user
 from . import rendezvous as _rendezvous
 from .errors import DistBackendError
+from .options import DEFAULT_TIMEOUT
 from .store import PrefixStore, Store
 from .work import Lane
 
@@ -23,10 +24,10 @@ __all__ = [
     "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
     "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-    "new_group", "new_subgroups", "new_subgroups_by_enumeration", "supports_complex",
+    "new_group", "new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group", "supports_complex",
 ]  # fmt: skip
 
-default_pg_timeout = datetime.timedelta(minutes=30)
+default_pg_timeout = DEFAULT_TIMEOUT
 _DEVICES = {"nccl": "cuda:nccl", "undefined": "cpu:gloo,cuda:nccl"}  # other backends serve both
 _NOT_JOINED = "Default process group has not been initialized, please make sure to call init_process_group."
 
@@ -66,8 +67,9 @@ class ProcessGroup:
 
     unguarded = True  # by compile: what changes in it is what is under way
 
-    def __init__(self, ranks: list[int], me: int, backend: str, timeout: datetime.timedelta, number: int, description):
-        self.ranks, self.number, self.timeout = ranks, number, timeout
+    def __init__(self, ranks: list[int], me: int, backend: str, timeout: datetime.timedelta, number, description):
+        self.ranks, self.number, self.timeout = ranks, number, timeout  # the number may be a name
+        self.bound_device_id: Any = None
         self._config = BackendConfig(backend)
         self._backend = backend
         self._rank = ranks.index(me) if me in ranks else -1
@@ -88,10 +90,6 @@ class ProcessGroup:
     def group_name(self) -> str:
         return str(self.number)
 
-    @property
-    def bound_device_id(self):
-        return None
-
     def ring(self, platform: str = "cpu"):
         """One device of each member, for arrays of that platform."""
         if platform not in self._rings:
@@ -103,8 +101,10 @@ class ProcessGroup:
     def seconds(self) -> float:
         return self.timeout.total_seconds()
 
-    def _set_default_timeout(self, timeout: datetime.timedelta) -> None:
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
         self.timeout = timeout
+
+    _set_default_timeout = set_timeout
 
     def __reduce__(self):
         raise TypeError("a ProcessGroup cannot be pickled")
@@ -162,18 +162,23 @@ def init_process_group(
     group_name: str = "",
     pg_options=None,
     device_id=None,
-    **_,
+    _ranks: list[int] | None = None,
 ) -> None:
-    """Join the world that ``init_method`` (by default the launcher's environment) or ``store`` describes."""
+    """Join the world that ``init_method`` (by default the launcher's environment) or ``store`` describes.
+
+    ``group_name``, ``_ranks`` and ``pg_options`` (see ``ProcessGroupNCCL.Options``) are taken and change nothing: they
+    tune what JAX's runtime does by itself. ``device_id`` is remembered, and decides the backend if none is named.
+    """
     if _world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    if timeout is not None and not isinstance(timeout, datetime.timedelta):
-        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
-    backend = Backend("undefined" if backend is None else backend)
+    timeout = _checked_timeout(timeout, pg_options, default_pg_timeout)
+    device_id = _checked_device(device_id)
+    if backend is None:
+        backend = "undefined" if device_id is None else get_default_backend_for_device(device_id)
+    backend = Backend(backend)
     BackendConfig(backend)
-    timeout = timeout or default_pg_timeout
     if store is not None:
         if world_size <= 0:
             raise AssertionError("world_size must be positive if using store")
@@ -187,6 +192,7 @@ def init_process_group(
         _connect(store, rank, world_size, timeout)
     _world.store, _world.made, _world.counts, _world.failed = store, 1, {}, False
     _world.default = ProcessGroup(list(range(world_size)), rank, backend, timeout, 0, "default_pg")
+    _world.default.bound_device_id = device_id
     _world.groups = [_world.default]
 
 
@@ -290,10 +296,13 @@ def new_group(
 ):
     """A group of some of the world's processes. All processes call it, members or not, in the same order.
 
-    A process's rank in the group is its place among ``ranks``: as they are given, unless ``sort_ranks``.
+    A process's rank in the group is its place among ``ranks``: as they are given, unless ``sort_ranks``. With
+    ``use_local_synchronization`` only members have to call it. ``pg_options`` are taken and change nothing.
     """
     world = the(None)
     refuse_in_trace("new_group")
+    timeout = _checked_timeout(timeout, pg_options, default_pg_timeout)
+    device_id = _checked_device(device_id)
     ranks = list(world.ranks) if ranks is None else [int(r) for r in ranks]
     if sort_ranks:
         ranks.sort()
@@ -304,16 +313,110 @@ def new_group(
             raise ValueError(
                 f"Rank {r} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
             )
-    number = _world.made
-    _world.made += 1
-    made = ProcessGroup(
-        ranks, world.rank(), Backend(backend or world._backend), timeout or default_pg_timeout, number,
-        group_desc or "undefined",
-    )  # fmt: skip
-    if made.rank() < 0:
+    if use_local_synchronization:
+        number: int | str = f"{ranks}:{_turn(str(ranks))}"  # others do not count it
+    else:
+        number = _world.made
+        _world.made += 1
+    if world.rank() not in ranks:
         return GroupMember.NON_GROUP_MEMBER
+    return _made(ranks, backend or world._backend, timeout, number, group_desc or "undefined", device_id)
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list | None = None,
+    timeout: datetime.timedelta | None = None,
+    pg_options=None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """Divide a group: its members all call it, with the same lists of their numbers in it. None for who is in no list.
+
+    Timeout, backend and device are the parent's if none are given; ``pg_options`` are taken and change nothing.
+    Differs from PyTorch: every backend's groups can be divided, and the world need not have a device of its own.
+    """
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    if parent_pg == GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified: parent_pg is of other processes")
+    parent = the(parent_pg)
+    refuse_in_trace("split_group")
+    lists = _checked_split(split_ranks, parent)
+    asked = BackendConfig(backend).device_backend_map if backend else {}
+    for kind, name in asked.items():
+        if parent._config.device_backend_map.get(kind) != name:
+            raise ValueError(
+                f"split_group: backend {backend} has {name} for {kind}, but the parent's is {parent._config}; a part "
+                "of a group has its backends, or some of them"
+            )
+    timeout = _checked_timeout(timeout, pg_options, parent.timeout)
+    turn = _turn(f"{parent.group_name}:split")  # processes that are not in the parent do not count this one
+    mine = next((ranks for ranks in lists if parent.rank() in ranks), None)
+    if mine is None:
+        return None
+    members, number = [parent.ranks[r] for r in mine], f"{parent.group_name}:split:{turn}:{mine[0]}"
+    description = group_desc or f"{parent.group_desc}:split:{turn}"
+    return _made(members, backend or parent._backend, timeout, number, description, parent.bound_device_id)
+
+
+def shrink_group(ranks_to_exclude, group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options=None):
+    """PyTorch's error for gloo: what is under way in a group cannot be given up for a smaller one."""
+    raise TypeError(
+        f"Process group backend for '{the(group).group_name}' does not support shrinking operations: use new_group or "
+        "split_group with the ranks that stay; if one failed, start the world anew (rushlight launch --max-restarts)"
+    )
+
+
+def _made(ranks: list[int], backend: str, timeout, number, description: str, device_id) -> ProcessGroup:
+    made = ProcessGroup(ranks, the(None).rank(), Backend(backend), timeout, number, description)
+    made.bound_device_id = device_id
     _world.groups.append(made)
     return made
+
+
+def _turn(what: str) -> int:
+    """How often this was done: for names of groups that only some processes make."""
+    _world.counts[what] = turn = _world.counts.get(what, 0) + 1
+    return turn
+
+
+def _checked_split(split_ranks, parent: ProcessGroup) -> list[list[int]]:
+    seen: set[int] = set()
+    lists = [sorted(int(r) for r in ranks) for ranks in split_ranks]
+    for ranks in lists:
+        if not ranks:
+            raise ValueError("split_ranks: a list of ranks is empty")
+        for r in ranks:
+            if not 0 <= r < parent.size():
+                raise ValueError(f"split_ranks: {r} is not a rank of the parent, which has {parent.size()} processes")
+            if r in seen:
+                raise ValueError(f"split_ranks: rank {r} is there twice; a process is in one part only")
+            seen.add(r)
+    return lists
+
+
+def _checked_timeout(timeout, pg_options, otherwise: datetime.timedelta) -> datetime.timedelta:
+    """The time that collectives may take. As in PyTorch, that of ``pg_options`` does not count."""
+    if timeout is not None and not isinstance(timeout, datetime.timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    timeout = timeout or otherwise
+    wanted = getattr(pg_options, "_timeout", timeout)
+    if wanted not in (timeout, default_pg_timeout):
+        warn_user(f"pg_options has a timeout of {wanted}, but the argument `timeout` counts, which is {timeout}")
+    return timeout
+
+
+def _checked_device(device_id):
+    """The device that this process says it works on: none, or an accelerator's."""
+    if device_id is None:
+        return None
+    from ..device import device
+
+    found = device("cuda", device_id) if isinstance(device_id, int) else device(device_id)
+    if found.type == "cpu" or found.index is None:
+        raise ValueError("init_process_group device_id parameter must be an accelerator with an index")
+    return found
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):

@@ -65,6 +65,11 @@ def test_data_parallel(tmp_path, size):
     compare(tmp_path, "data_parallel.py", size, at_least=41, lines=same)
 
 
+def test_options_of_groups_and_of_data_parallel_modules(tmp_path):
+    """What can be said to ``init_process_group``, ``new_group`` and ``DistributedDataParallel``."""
+    compare(tmp_path, "options.py", 2, at_least=40, lines=same)
+
+
 def test_pipelines(tmp_path):
     """A stage in each of three processes: losses, outputs and gradients of both schedules."""
     compare(tmp_path, "pipelines.py", 3, at_least=81, lines=same)

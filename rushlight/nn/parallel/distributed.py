@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 
 from ... import distributed as dist
+from ... import dtypes
 from ...autograd.mode import is_grad_enabled, no_grad
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
+from ...engine import SPREAD
+from ...errors import warn_user
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from ..module import Module
-from .reducer import Reducer
+from .delayed import Delayed
+from .reducer import FIRST, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
 
+@dataclass
+class _MixedPrecision:
+    """What ``mixed_precision`` takes, which is refused."""
+
+    param_dtype: dtypes.dtype | None = None
+    reduce_dtype: dtypes.dtype | None = None
+    buffer_dtype: dtypes.dtype | None = None
+
+
 class DistributedDataParallel(Module, Joinable):
-    """Wraps ``module``; after ``backward()`` every process has the mean of all processes' gradients."""
+    """Wraps ``module``; after ``backward()`` every process has the mean of all processes' gradients.
+
+    ``batched_grad_copy`` is taken and changes nothing: it saves a GPU's launches. ``mixed_precision`` is not built.
+    """
 
     reducer: Reducer
     modules_buffers: list[Tensor]
@@ -40,20 +57,38 @@ class DistributedDataParallel(Module, Joinable):
         param_to_hook_all_reduce=None,
         mixed_precision=None,
         device_mesh=None,
-        **_,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ):
         super().__init__()
         self._join_config = _JoinConfig()
-        self.process_group = dist.distributed_c10d._get_default_group() if process_group is None else process_group
+        if bool(delay_all_reduce_named_params is None) != bool(param_to_hook_all_reduce is None):
+            raise ValueError(
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time."
+            )
+        if mixed_precision is not None:
+            raise NotImplementedError(
+                "mixed_precision of DistributedDataParallel is not built; use torch.autocast around forward, or "
+                "fully_shard with a MixedPrecisionPolicy"
+            )
+        self.process_group, self.device_mesh = _group_of(process_group, device_mesh), device_mesh
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
                 "gradient."
             )
-        if mixed_precision is not None or device_mesh is not None or delay_all_reduce_named_params is not None:
+        if SPREAD.array is not None and any(p._array.__class__ is SPREAD.array for p in module.parameters()):
             raise NotImplementedError(
-                "mixed_precision, device_mesh and delay_all_reduce_named_params of DistributedDataParallel are not "
-                "built yet; use autocast for mixed precision"
+                "DistributedDataParallel of a module with DTensors is not built; use fully_shard over a mesh whose "
+                "other dimension has cut them"
+            )
+        if check_reduction:
+            warn_user(
+                "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using "
+                "it.",
+                FutureWarning,
             )
         places = {p.device for p in module.parameters()}
         if device_ids and {place.type for place in places} == {"cpu"}:
@@ -66,24 +101,29 @@ class DistributedDataParallel(Module, Joinable):
         self.device_ids, self.output_device = device_ids, output_device
         self.device = next(iter(places))
         self.device_type, self.is_multi_device_module = self.device.type, len(places) > 1
-        self.broadcast_buffers = broadcast_buffers is not False
+        at_init = self._choose_buffers(broadcast_buffers, forward_sync_buffers)
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
-        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        caps = _caps(bucket_cap_mb, bucket_cap_mb_list)
+        self.bucket_bytes_cap = caps[-1]
+        self.skip_all_reduce_unused_params, self.batched_grad_copy = skip_all_reduce_unused_params, batched_grad_copy
+        delayed = list(delay_all_reduce_named_params or ())
+        ignored = {*getattr(module, "_ddp_params_and_buffers_to_ignore", ()), *[name for name, _ in delayed]}
         self.parameters_to_ignore = ignored
         named = [(n, p) for n, p in module.named_parameters() if n not in ignored]
-        self._check_shapes([p for _, p in named])
         buffers = [b for n, b in module.named_buffers() if n not in ignored]
         self.__dict__["modules_buffers"] = buffers
         if init_sync:
-            self._sync([*[p for _, p in named], *buffers])
+            self._check_shapes([p for _, p in named])
+            self._sync([*[p for _, p in named], *[p for _, p in delayed], *(buffers if at_init else ())])
         self.__dict__["reducer"] = Reducer(
-            [p for _, p in named if p.requires_grad], self.process_group, cap=self.bucket_bytes_cap,
+            [p for _, p in named if p.requires_grad], self.process_group, caps=caps, listed=bool(bucket_cap_mb_list),
             find_unused=find_unused_parameters and not static_graph, as_views=gradient_as_bucket_view,
-            static_graph=static_graph,
+            static_graph=static_graph, alike=skip_all_reduce_unused_params,
         )  # fmt: skip
+        if delayed:
+            self.reducer.delayed = Delayed(delayed, param_to_hook_all_reduce, self.reducer)
 
     def forward(self, *inputs, **kwargs):
         exchanges = is_grad_enabled() and self.require_backward_grad_sync
@@ -133,6 +173,29 @@ class DistributedDataParallel(Module, Joinable):
     def join_process_group(self):
         return self.process_group
 
+    def will_sync_module_buffers(self) -> bool:
+        """Does the next forward pass begin with process 0's buffers?"""
+        return self.require_forward_param_sync and self.broadcast_buffers and len(self.modules_buffers) > 0
+
+    def _choose_buffers(self, broadcast_buffers: bool | None, forward_sync_buffers: bool | None) -> bool:
+        """Whether buffers become process 0's in each forward pass; the result says whether they do so now."""
+        if broadcast_buffers is not None and forward_sync_buffers is not None:
+            warn_user(
+                "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated "
+                "and its value is ignored when `forward_sync_buffers` is provided.",
+                FutureWarning,
+            )
+            broadcast_buffers = None
+        elif broadcast_buffers is not None:
+            warn_user(
+                "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead, with which buffers are made "
+                "equal when the module is wrapped, also if it is False.",
+                FutureWarning,
+            )
+        wanted = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.broadcast_buffers = self.forward_sync_buffers = wanted is not False
+        return broadcast_buffers is not False
+
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.static_graph = True
         self.reducer.find_unused = False
@@ -161,7 +224,7 @@ class DistributedDataParallel(Module, Joinable):
         return bool(flag.item())
 
     def _sync_buffers(self, joined: bool = False) -> None:
-        if not (self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers):
+        if not self.will_sync_module_buffers():
             return
         self._sync(self._buffers_now(), self._last_at_work(joined) if self._join_config.enable else 0)
 
@@ -233,6 +296,27 @@ class _Follow(JoinHook):
         source = ddp._last_at_work(joined=not is_last_joiner)
         ddp._sync([*ddp.module.parameters(), *ddp._buffers_now()], source)
         ddp.reducer.divide_by, ddp.reducer.by_initial_size = dist.get_world_size(ddp.process_group), True
+
+
+def _group_of(process_group, device_mesh):
+    """The processes whose gradients are averaged."""
+    if process_group is not None and device_mesh is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if device_mesh is None:
+        return dist.distributed_c10d._get_default_group() if process_group is None else process_group
+    if device_mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
+    return device_mesh.get_group(mesh_dim=0)
+
+
+def _caps(one: float | None, several: list | None) -> list[int]:
+    """How many bytes the buckets have, in their order; the last of these is for all that follow."""
+    if several:
+        if any(size < 0 for size in several):
+            raise TypeError(f"bucket_cap_mb_list: sizes of buckets cannot be negative, but got {several}")
+        return [int(size * (1 << 20)) for size in several]
+    cap = int((25 if one is None else one) * (1 << 20))
+    return [FIRST if one is None else cap, cap]
 
 
 def _tensors(output) -> list[Tensor]:

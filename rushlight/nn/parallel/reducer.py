@@ -1,11 +1,12 @@
 """The reducer of ``DistributedDataParallel``: gradients in buckets, each on its way as soon as it is full.
 
-Buckets are cut and filled in PyTorch's order, because gloo's sums depend on where an array is cut: first as the
-parameters stand in the module, from the second backward on in the order in which their gradients came.
+Buckets are cut and filled as PyTorch does it, because gloo's sums depend on where an array is cut: first one for all,
+or as the parameters stand in the module; from the second backward on in the order in which their gradients came.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -160,18 +161,19 @@ class _Pass:
 class Reducer:
     """Collects gradients as backward brings them, and averages them over a group."""
 
-    def __init__(self, parameters, group, *, cap: int, find_unused: bool, as_views: bool, static_graph: bool):
-        self.parameters, self.group, self.cap = parameters, group, cap
+    def __init__(self, parameters, group, *, caps: list[int], listed, find_unused, as_views, static_graph, alike):
+        self.parameters, self.group, self.caps = parameters, group, caps
         self.find_unused, self.as_views, self.static_graph = find_unused, as_views, static_graph
+        self.alike = alike  # do all processes leave the same parameters unused? Then nobody asks
         self.hook: Any = None
+        self.delayed: Any = None
         self.divide_by = dist.get_world_size(group)
         self.by_initial_size = True  # in ``join``: or by as many as still have inputs
         self.joining = False
         self.under_way: _Pass | None = None
         self._rebuilt = False
-        limits = [FIRST if cap == 25 << 20 else cap, cap]
-        buckets = list(reversed(_assigned(parameters, limits)))
-        self._build(buckets)
+        limits = caps if find_unused or listed else [sys.maxsize]  # one bucket, if it is cut anew after the first pass
+        self._build(list(reversed(_assigned(parameters, limits))))
         self._handles = [p.register_post_accumulate_grad_hook(self.ready) for p in parameters]
 
     def _build(self, buckets: list[list[Tensor]]) -> None:
@@ -182,10 +184,12 @@ class Reducer:
     def prepare(self, outputs: list[Tensor]) -> None:
         """Before a backward pass that exchanges; ``outputs`` tell which parameters will have no gradient."""
         self.check_finished()
-        if state.rings and (self.hook is not None or self.find_unused or self.as_views or not self._rebuilt):
+        if state.rings and (
+            self.hook is not None or self.find_unused or self.as_views or self.delayed or not self._rebuilt
+        ):
             raise ValuesNeeded(
-                "DistributedDataParallel with a communication hook, find_unused_parameters, gradient_as_bucket_view "
-                "or processes that join is not compiled."
+                "DistributedDataParallel with a communication hook, find_unused_parameters, gradient_as_bucket_view, "
+                "delayed parameters or processes that join is not compiled."
             )
         for bucket in self.buckets:
             bucket.begin()
@@ -233,7 +237,9 @@ class Reducer:
         now.left -= 1
         # Buckets leave in one order in all processes, whatever order their gradients came in.
         while now.next < len(self.buckets) and not self.buckets[now.next].left:
-            self._launch(self.buckets[now.next])
+            bucket = self.buckets[now.next]
+            if not (self.alike and now.unused.issuperset(bucket.places)):
+                self._launch(bucket)
             now.next += 1
 
     def _launch(self, bucket: GradBucket) -> None:
@@ -259,6 +265,9 @@ class Reducer:
             return  # the next forward says which are missing
         skip = self._unused_everywhere(now) if now.unused or self.find_unused else set()
         for bucket in self.buckets:
+            if bucket.future is None:  # nothing in it was used, here or anywhere
+                bucket.begin()
+                continue
             found = bucket.future.wait()
             if self.hook is None and bucket.packed is None:
                 bucket.give_sum(bucket.future.result()[0], skip, self.as_views)
@@ -269,6 +278,8 @@ class Reducer:
         self._rebuild(now.arrived)
 
     def _unused_everywhere(self, now: _Pass) -> set:
+        if self.alike:
+            return now.unused
         used = wrap(np.array([0 if p in now.unused else 1 for p in self.parameters], np.int32))
         dist.all_reduce(used, group=self.group)
         return {p for p, n in zip(self.parameters, used.tolist()) if not n}
@@ -284,7 +295,7 @@ class Reducer:
         order = wrap(np.array([numbers[p] for p in arrived], np.int64))
         dist.broadcast(order, group=self.group, group_src=0)
         parameters = [self.parameters[i] for i in order.tolist()]
-        self._build(_assigned(parameters, [FIRST if self.cap == 25 << 20 else self.cap, self.cap], sort=False))
+        self._build(_assigned(parameters, self.caps, sort=False))
 
     def check_finished(self) -> None:
         if self.under_way is not None:
