@@ -460,9 +460,9 @@ def householder_product(A, tau):
 @_function
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The ``ord``-norm of all elements or over ``dim``."""
-    from .ops.reduce import check_norm_not_empty, count_of
+    from .ops.reduce import check_norm_not_empty, count_of, norm_input
 
-    x = _norm_input("linalg.vector_norm", x, dtype)
+    x = norm_input("linalg.vector_norm", x, dtype)
     axis = (
         tuple(range(x.ndim)) if dim is None or (not isinstance(dim, int) and not len(dim)) else wrap_dims(dim, x.ndim)
     )
@@ -476,7 +476,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
 @_function
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices in two dimensions: ``"fro"``, ``"nuc"``, ±1, ±2 or ±inf."""
-    A = _norm_input("linalg.matrix_norm", A, dtype)
+    from .ops.reduce import norm_input
+
+    A = norm_input("linalg.matrix_norm", A, dtype)
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
@@ -527,12 +529,6 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if isinstance(ord, str):
         return matrix_norm(A, ord, dims or (-2, -1), keepdim, dtype=dtype)  # which says why not
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
-
-
-def _norm_input(name, A, dtype):
-    if A._array.dtype.kind in "biu" and (dtype is None or not (dtype.is_floating_point or dtype.is_complex)):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {_word(A)}")
-    return A if dtype is None else xp.astype(A, dtype=dtype.numpy)
 
 
 @_function

@@ -347,7 +347,9 @@ class Tensor:
             return True
         # A view requires grad with its base, even if it was made before that did, or without gradients.
         view = self._view
-        if view is None or view.recorded is None or view.base is None or self._array.dtype.kind in "biu":
+        if view is None or view.recorded is None or view.base is None:
+            return False
+        if self._array.dtype.kind in "biu" and view.base._array.dtype.kind not in "biu":
             return False
         return view.base._node is not None or view.owner._node is not None
 
@@ -367,8 +369,10 @@ class Tensor:
         from .autograd.tape import AccumulateGrad, Nowhere
 
         if not self.is_leaf:
-            if requires_grad:
+            if requires_grad and self._array.dtype.kind not in "biu":
                 return self
+            if requires_grad:
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                 "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."

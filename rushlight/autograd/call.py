@@ -30,7 +30,7 @@ from .promotion import (
     decide,
     rounded,
 )
-from .record import link_view, record, record_several
+from .record import has_gradient, link_view, record, record_several
 
 if TYPE_CHECKING:
     from .op import Op
@@ -185,7 +185,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             needs
             and differentiable_op
             and state.grad
-            and ((out.dtype is common and not odd) or out.dtype.kind not in "biu" or _is_written(args[0], out, common))
+            and ((out.dtype is common and not (odd or as_given)) or has_gradient(o, args[0], out.dtype))
         ):
             t._node = record(plans[needs], args, nodes, xp, out, auxiliary, static, compute)
         elif mode.active and state.inference and t._storage is None:
@@ -193,15 +193,6 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         return t
 
     return call
-
-
-def _is_written(t, out, dtype) -> bool:
-    """Is ``t``, of an integer ``dtype``, written in place? Then that is recorded; no other integers have gradients."""
-    if out.dtype is not dtype:
-        return False
-    if t._storage is None or t._storage.views is None:  # see ``views.inplace``
-        raise RuntimeError(f"Autograd not support dtype: {dtypes.of_numpy(dtype).char.removesuffix('Tensor')}")
-    return True
 
 
 def _checked(check, arrays, promote) -> None:

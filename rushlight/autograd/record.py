@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 
+from .. import dtypes
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Mirror, Tensor, View, wrap
@@ -86,6 +87,8 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
         for i, t in enumerate(tensors):
             link_view(o, args[0], t, static, index=i)
     if needs and o.rules and state.grad and outs:
+        if all(a.dtype.kind in "biu" for a in outs) and not has_gradient(o, args[0], outs[0].dtype):
+            return tensors
         node = record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
         made = []
         for i, t in enumerate(tensors):
@@ -98,6 +101,21 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
                     node.watch(t._counted(), i)
         node.details.outputs = tuple(made)
     return tensors
+
+
+def has_gradient(o, t, dtype) -> bool:
+    """May what ``o`` makes of ``t`` have a gradient? Integers must not; that ``t`` is written in place is recorded."""
+    if dtype.kind not in "biu":
+        return True
+    if t._storage is not None and t._storage.views is not None:  # see ``views.inplace``
+        return True
+    if o.name == "astype" or o.node == "NotImplemented":
+        return False
+    raise no_gradient_of(dtype)
+
+
+def no_gradient_of(dtype) -> RuntimeError:
+    return RuntimeError(f"Autograd not support dtype: {dtypes.of_numpy(dtype).char.removesuffix('Tensor')}")
 
 
 def link_view(o, base, t, static, index=None):
@@ -119,7 +137,7 @@ def link_view(o, base, t, static, index=None):
     recorded = True if state.grad else "inference" if state.inference else "no_grad"
     root = base if view is None or view.recorded is None else view.base
     if not state.grad:
-        if root._node is not None and array.dtype.kind not in "biu":
+        if root._node is not None:
             t._node = Nowhere()
     elif root is not base and view.recorded is not True:
         recorded = view.recorded  # a view of a view that was made without gradients

@@ -150,7 +150,9 @@ def single(o: Op, plans: Plans, general):
             x._refresh(recorded)
         a, node = x._array, x._node
         dtype = a.dtype
-        if a.__class__ is not _ndarray or (dtype is not _F32 and dtype is not _F64 and not is_view):
+        if a.__class__ is not _ndarray or (
+            dtype is not _F32 and dtype is not _F64 and (not is_view or (node is not None and dtype.kind in "biu"))
+        ):
             return general(x, **static)
         try:
             out = compute(a, **static) if static else compute(a)

@@ -27,7 +27,7 @@ from ..engine.open_size import example, has_open
 from ..tensor import Mirror, Storage, Tensor, wrap
 from . import mode
 from .mode import state
-from .record import mirrored, physical
+from .record import mirrored, no_gradient_of, physical
 from .tape import AccumulateGrad, Node, Nowhere, Output
 
 _ndarray = np.ndarray
@@ -192,6 +192,8 @@ class AsStridedBackward0(Node):
         self.path, self.base_shape = t._view.path, base._array.shape
 
     def apply(self, xp, g, graph, keep):
+        if self.edges[0] is None:  # it was detached in place
+            return (None,)
         zeros = self.xp.zeros(self.base_shape, dtype=self.edges[0].dtype)
         return (write(xp, wrap(zeros) if graph else zeros, self.path, g, recorded=graph),)
 
@@ -200,7 +202,7 @@ def _regenerate(t: Tensor) -> None:
     """Make a view's node again, from its base as it is now."""
     view = t._view
     turned = view.__class__ is Mirror  # which no strides can express
-    if view.base._node is not None and not turned and all(op.write is not None for op, _, _ in view.path):
+    if not turned and (view.base._node is None or all(op.write is not None for op, _, _ in view.path)):
         t._node, view.node = AsStridedBackward0(view.base, t), view.base._node
         return
     outer, state.grad = state.grad, True
@@ -428,6 +430,8 @@ def _keep_old_values(old: Tensor) -> None:
     made = old._storage.views
     old._storage.views = None
     if old._array.__class__ is _ndarray and (made or sys.getrefcount(old) > 3):
+        if old._node is not None and old._array.dtype.kind in "biu":  # PyTorch's copy would be recorded
+            raise no_gradient_of(old._array.dtype)
         old._array = old._array.copy()
         for t in made:
             t._array = read(namespace_of(old._array), old._array, t._view.path)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.mode import state
 from ..autograd.op import check_broadcast
+from ..autograd.op import differentiable as xp
 from ..engine import expect
 from ..errors import type_name
 from ..tensor import Tensor
@@ -157,6 +158,17 @@ def own(t):
     """A view of memory that nobody else has: to its user it is no view."""
     t._view = None
     return t
+
+
+def number_of(t, shape=()):
+    """What has one element, and nobody else has, as a 0-dim tensor; in the graph it stays what it is.
+
+    So a node that keeps its output notices when it is written in place.
+    """
+    result = own(xp.reshape(t, shape=shape))
+    if result._node is not None:
+        result._node = t._node
+    return result
 
 
 def refuse(kernel, wrong, *values):

@@ -218,7 +218,19 @@ def square(input):
     return pow(input, 2)
 
 
-@public(inplace=True)
+def _in_double(plain):
+    def float_power_(self, exponent):
+        wide = "ComplexDouble" if dtype_of(self).is_complex or dtype_of(exponent).is_complex else "Double"
+        if (have := self.dtype.char.removesuffix("Tensor")) != wide:
+            raise RuntimeError(
+                f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {wide}"
+            )
+        return plain(self, exponent)
+
+    return float_power_
+
+
+@public(inplace=True, around=_in_double)
 def float_power(input, exponent):
     """``input ** exponent`` in double precision."""
     wide = dtypes.complex128 if dtype_of(input).is_complex or dtype_of(exponent).is_complex else dtypes.float64

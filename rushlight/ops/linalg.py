@@ -414,8 +414,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
 @public(inplace=True, old=("beta", "alpha"))
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, matrix by matrix."""
-    if isinstance(batch2, Tensor) and batch2.ndim < 3:
-        wrap_dim(2, batch2.ndim)  # says that there is no such dimension
+    _check_sizes((batch1, 0), (batch1, 1), (batch2, 2))
     if isinstance(batch1, Tensor) and batch1.ndim == 3:
         _check_expands(input, (*batch1._array.shape[:2], batch2._array.shape[2]))
     if not input.dtype == batch1.dtype == batch2.dtype and not state.casting:
@@ -428,6 +427,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
 @public(inplace=True, old=("beta", "alpha"))
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch."""
+    _check_sizes((batch1, 1), (batch2, 2))
     batch1 = _batches(batch1, batch2)
     _check_added(input, batch2, (batch1._array.shape[1], batch2._array.shape[2]))
     return xp.add_matmul_sum(input, batch1, batch2, beta=beta, alpha=alpha)
@@ -466,12 +466,24 @@ def _word(array) -> str:
     return dtypes.of_numpy(array.dtype).char.removesuffix("Tensor")
 
 
+def _check_sizes(*asked) -> None:
+    """Raise PyTorch's error for the first tensor that has not the dimension whose size is asked for."""
+    for t, dim in asked:
+        if isinstance(t, Tensor) and t.ndim <= dim:
+            if not t.ndim:
+                raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+            wrap_dim(dim, t.ndim)
+
+
 def _of_one_dtype(input, other):
     """``input``, checked to be of the dtype that its product with ``other`` needs.
 
-    In batches where there is nothing to multiply any will do, and the result has the second's.
+    In batches where there is nothing to multiply any will do, and the result has the second's; but one matrix with a
+    gradient is multiplied with all of a batch at once.
     """
     x, w = input._array, other._array
+    if x.dtype != w.dtype and x.ndim == 2 and w.ndim > 2 and input._node is not None and not state.casting:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(w)} != {c_name(x)}")
     if x.dtype != w.dtype and x.ndim > 1 and w.ndim > 2 and not (x.size and w.size) and not state.casting:
         if w.dtype.kind in "biu" and input._node is not None and state.grad:
             raise RuntimeError(f"Autograd not support dtype: {_word(w)}")

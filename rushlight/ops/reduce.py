@@ -148,6 +148,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
         return sum_(input, dim, keepdim, dtype=dtype)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         return sum_(cast(input, dtype), dim, keepdim, dtype=dtype)
+    if dtype is not None and dtype.is_complex:
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{dtype.char.removesuffix('Tensor')}'")
     return xp.nansum(cast(input, dtype), axis=axes_of(input, dim), keepdims=keepdim)
 
 
@@ -174,6 +176,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
             f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input)}"
         )
     axis = axes_of(input, dim)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype.char.removesuffix('Tensor')}"
+        )
     present = xp.sum(xp.logical_not(xp.isnan(input.detach())), axis=axis, keepdims=keepdim)
     return xp.divide(nansum(input, dim, keepdim, dtype=dtype), present)
 
@@ -669,20 +676,32 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
         return rushlight.linalg.matrix_norm(cast(input, dtype), "nuc", axes, keepdim)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"only valid p-norm, 'fro' or 'nuc' are supported. Got {p}")
-    if input._array.dtype.kind in "biu":
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(input)}"
-        )
-    if dtype is not None and dtypes.promote_types(input.dtype, dtype) is not dtype:
-        raise RuntimeError(
-            f"linalg.vector_norm: the dtype of the input ({type_word(input)}) should be convertible without narrowing "
-            f"to the specified dtype ({dtype.char.removesuffix('Tensor')})"
-        )
+    input = norm_input("linalg.vector_norm", input, dtype)
     order = 2 if p is None or p == "fro" else p
     axis = axes_of(input, dim)
     if order < 0 or math.isinf(order):
         check_norm_not_empty(input, axis, order)
-    return xp.vector_norm(cast(input, dtype), ord=order, axis=axis, keepdims=keepdim)
+    return xp.vector_norm(input, ord=order, axis=axis, keepdims=keepdim)
+
+
+def norm_input(name, input, dtype):
+    """``input`` as ``dtype`` (None: as it is), in which its norm may be taken."""
+    if input._array.dtype.kind in "biu":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(input)}")
+    if dtype is None:
+        return input
+    word = dtype.char.removesuffix("Tensor")
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {word}")
+    if dtype.is_complex != input.is_complex():
+        kind = "complex" if input.is_complex() else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {word}")
+    if dtypes.promote_types(input.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({type_word(input)}) should be convertible without narrowing to the "
+            f"specified dtype ({word})"
+        )
+    return cast(input, dtype)
 
 
 def check_norm_not_empty(input, axis, order):

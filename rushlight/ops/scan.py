@@ -9,7 +9,7 @@ from ..autograd.op import differentiable as xp
 from ..autograd.op import op
 from ..tensor import Tensor
 from . import returns
-from .common import own, refuse_complex_gradient
+from .common import number_of, refuse_complex_gradient
 from .dims import wrap_dims
 from .public import PUBLIC, public
 from .reduce import accumulation_dtype, axis_of, cast, check_ordered, sum_, tensor_argument, type_word
@@ -109,14 +109,16 @@ def along(function, input, dim, **static):
         return function(input, axis=axis, **static)
     result = function(xp.reshape(input, shape=(1,)), axis=0, **static)
     if isinstance(result, tuple):
-        return tuple(own(xp.reshape(r, shape=())) for r in result)
-    return own(xp.reshape(result, shape=()))
+        return tuple(number_of(r) for r in result)
+    return number_of(result)
 
 
 @public(inplace=True)
 def cumsum(input, dim, *, dtype=None):
     """The running sum along ``dim``."""
     axis_of(tensor_argument(input, "cumsum"), dim)
+    if dtype is dtypes.bool_ and input._array.size and input._array.ndim:
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     return along(xp.cumsum, input, dim, dtype=total)
 
@@ -125,6 +127,8 @@ def cumsum(input, dim, *, dtype=None):
 def cumprod(input, dim, *, dtype=None):
     """The running product along ``dim``."""
     axis_of(tensor_argument(input, "cumprod"), dim)
+    if dtype is dtypes.bool_ and input._array.size and input._array.ndim:
+        raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     input, total = cast(input, dtype), accumulation_dtype(input, dtype)
     return along(xp.cumprod, input, dim, dtype=total)
 

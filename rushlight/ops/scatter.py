@@ -9,7 +9,16 @@ from ..autograd.op import op, variant
 from ..engine import expect
 from ..engine.open_size import places
 from ..tensor import Tensor, wrap
-from .common import bool_dtype, check_tensor, complex_dtype, dtype_of, own, refuse, refuse_complex_gradient, type_word
+from .common import (
+    bool_dtype,
+    check_tensor,
+    complex_dtype,
+    dtype_of,
+    number_of,
+    refuse,
+    refuse_complex_gradient,
+    type_word,
+)
 from .data import fill_value
 from .dims import numel, wrap_dim
 from .public import PUBLIC, public
@@ -163,9 +172,9 @@ def gather(input, dim, index, *, sparse_grad=False):
     if not input._array.ndim and index._array.ndim > 1 and index._array.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if not input._array.ndim:
-        return own(gather(input.reshape(1), 0, index.reshape(-1)).reshape(index._array.shape))
+        return number_of(gather(input.reshape(1), 0, index.reshape(-1)), index._array.shape)
     if not index._array.ndim:
-        return own(gather(input, 0, index.reshape(1)).reshape(()))
+        return number_of(gather(input, 0, index.reshape(1)))
     input, index = _checked(input, axis, index, "Size does not match at dimension {} expected index {} to be no larger "
                             "than self {} apart from dimension {}")  # fmt: skip
     if not index._array.size:  # only its shape counts
@@ -273,7 +282,7 @@ def _vectors(call, input, index, src, **static):
     if input._array.ndim:
         return call(input, index, src, **static)
     index, src = index.reshape(-1), src.reshape(-1) if isinstance(src, Tensor) and src._array.ndim else src
-    return own(call(input.reshape(1), index, src, **static).reshape(()))
+    return number_of(call(input.reshape(1), index, src, **static))
 
 
 @public(inplace="apart")
@@ -345,8 +354,8 @@ def _reduced(input, index, src, axis, reduce, include_self, calls):
     if not index._array.size:
         index, src = _nothing_of(index, src, input)
     if not input._array.ndim:
-        one = _reduced(input.reshape(1), index.reshape(-1), src.reshape(-1), 0, reduce, include_self, calls)
-        return own(one.reshape(()))
+        index, src = index.reshape(-1), src.reshape(-1)
+        return number_of(_reduced(input.reshape(1), index, src, 0, reduce, include_self, calls))
     if not include_self:
         input = _scatter_value(input, index, _identity(reduce, input._array.dtype), axis=axis)
     if reduce in ("prod", "amax", "amin"):
@@ -423,7 +432,7 @@ def index_select(input, dim, index):
         check_bounds(index, size, axis, RuntimeError, False, f"INDICES element is out of DATA bounds, axis_dim={size}")
     check_bounds(index, size, axis, IndexError, False, _OUT_OF_RANGE)
     if not input._array.ndim:
-        return own(take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0).reshape(()))
+        return number_of(take_slices(input.reshape(1), index.reshape(-1)[:1], axis=0))
     return take_slices(input, index.reshape(-1), axis=axis)
 
 

@@ -358,7 +358,7 @@ DOCUMENTED = [
     (r"scatter_reduce\(.*'prod'", r"backward RuntimeError: 'The size of tensor a", "names"),  # of a larger source
     (r"vander\(", r"backward RuntimeError: 'one of the variables", "names"),
     (r"huber_loss\(", r"backward RuntimeError: 'Found dtype", "names"),
-    (r"complex64|1j", r"backward RuntimeError: 'Expected isFloatingType\(grad", "names"),
+    (r"complex64|1j|cfloat\(|polar\(|complex\(", r"backward RuntimeError: 'Expected isFloatingType\(grad", "names"),
     # Gradients that are wrong there
     (r"scatter_reduce\(.*'prod'", "grad", "grad"),  # of a larger source, in one dimension more
     (r"uint8(.|\n)*soft_margin_loss\(", "grad", "grad"),  # minus the target is 255
@@ -370,7 +370,6 @@ DOCUMENTED = [
     (r"no_grad|split|unbind|chunk", r"error RuntimeError: .(A view was created|Output \d of \w+ is a view)", "error"),
     (r"\.data\.mul_\(", r"error RuntimeError: 'unsupported operation: some elements of the input", "names|backward"),
     (r"\* 1j|torch\.complex\(", r"error NotImplementedError: .*ComplexHalf", "names"),  # what only moves elements
-    (r"batch_norm\(", r"error RuntimeError: .mean\(\): could not infer", "error NotImplementedError: .*batch_norm"),
     (r"isclose\(", r"error RuntimeError: .A view was created in no_grad", "names"),  # which looks at values only
     # What PyTorch answers
     (
@@ -442,7 +441,7 @@ def nearer(program: Program) -> bool:
     return len(theirs) == len(ours) == len(truth) and all(_is_nearer(*row, unit) for row in rows)
 
 
-def shaky(program: Program, trials: int = 8) -> bool:
+def shaky(program: Program, trials: int = 32) -> bool:
     """Does PyTorch's own result change as much when its inputs do in their last digits?"""
     unit = next((unit for name, unit in UNITS.items() if name in program.text()), None)
     unit = unit or (2**-23 if re.search("float32|complex64", program.text()) else 2**-52)

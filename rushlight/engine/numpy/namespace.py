@@ -6,6 +6,7 @@ A name that NumPy and JAX share with one meaning needs no entry here or in ``xla
 from __future__ import annotations
 
 import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
+import math
 import sys
 
 import ml_dtypes
@@ -29,6 +30,7 @@ from ..special import (
     zeta,
 )
 from . import layouts
+from .fused import fused as _fused
 from .kernels import activations, losses, norms, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
@@ -438,11 +440,17 @@ def sign(x):
     return np.sign(x)
 
 
+def reciprocal(x):
+    y = np.reciprocal(x)
+    return y if x.dtype.kind != "c" else np.where(x == 0, x.dtype.type(_POLE), y)
+
+
 def rsqrt(x):
-    return np.reciprocal(np.sqrt(x))
+    return reciprocal(np.sqrt(x))
 
 
-_INVERSES = {0.5: np.sqrt, -1: np.reciprocal, -0.5: rsqrt}
+_POLE = complex(math.inf, math.nan)
+_INVERSES = {0.5: np.sqrt, -1: reciprocal, -0.5: rsqrt}
 
 
 def power(x, w):
@@ -453,10 +461,18 @@ def power(x, w):
             return np.multiply(np.multiply(x, x), x)
         if w in _INVERSES and x.dtype.kind in "fc":
             return _INVERSES[w](x)
-        return np.power(x, w)
+        return np.power(x, w) if x.dtype.kind != "c" else _complex_power(x, w)
     if getattr(x, "dtype", None) is not None and np.asarray(x).dtype.kind in "iu":
         return _integer_power(x, w)
-    return np.power(x, w)
+    return _complex_power(x, w) if np.iscomplexobj(x) or np.iscomplexobj(w) else np.power(x, w)
+
+
+def _complex_power(x, w):
+    """At a base of 0 what PyTorch's exponential of a logarithm gives: 0 to the power of 0 is 1 for numbers only."""
+    y = np.power(x, w)
+    zero = np.equal(x, 0)
+    y = np.where(zero & (np.real(w) < 0), y.dtype.type(_POLE), y)
+    return np.where(zero & np.equal(w, 0), y.dtype.type(math.nan * 1j), y) if w.__class__ is np.ndarray else y
 
 
 def _integer_power(x, w):
@@ -569,7 +585,16 @@ sinc = _quiet(np.sinc)
 
 @_quiet
 def cross(x, w, axis=-1):
-    return np.ascontiguousarray(np.cross(x, w, axis=axis))
+    """As PyTorch's, which rounds the second product, and the first only with the difference of both."""
+    if x.dtype.kind != "f" or x.dtype.itemsize == 2:
+        return np.ascontiguousarray(np.cross(x, w, axis=axis))
+    x, w = [np.moveaxis(t, axis, 0) for t in (x, w)]
+    y = np.empty(np.broadcast_shapes(x.shape, w.shape), x.dtype)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        second = x[k] * w[j]
+        one = _fused(x[j], w[k], -second)
+        y[i] = np.where(np.isfinite(one), one, x[j] * w[k] - second)
+    return np.ascontiguousarray(np.moveaxis(y, 0, axis))
 
 
 @_quiet

@@ -16,6 +16,7 @@ import numpy as np
 from ..native import library
 from . import box_muller
 from .box_muller import BLOCK as _BLOCK
+from .fused import fused
 
 _FEW = 1024  # numbers that Python's math goes through one by one
 
@@ -43,34 +44,11 @@ def uniform(generator, n: int, dtype, low: float, high: float) -> np.ndarray:
     low, high = compute.type(low), compute.type(high)
     values = uniform01(generator, n, compute)
     if low != 0 or high != 1:
-        values = _fused(values, high - low, low)
+        values = fused(values, high - low, low)
     if dtype.itemsize == 2:  # rounding may reach ``high``, which is excluded
         values = values.astype(dtype)
         values[values == dtype.type(high)] = low
     return values
-
-
-def _fused(x, scale, shift) -> np.ndarray:
-    """x * scale + shift, rounded once as processors' fused instruction does; NumPy has none."""
-    if x.dtype == np.float32:  # float64 holds the product exactly
-        return (x.astype(np.float64) * np.float64(scale) + np.float64(shift)).astype(np.float32)
-    product, lost = _exact_product(x, scale)
-    total = product + shift
-    back = total - product
-    return total + ((product - (total - back)) + (shift - back) + lost)
-
-
-def _exact_product(x, y):
-    """x * y as a float64 and what its rounding lost (Dekker, 1971)."""
-    product = x * y
-    (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
-    return product, x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
-
-
-def _halves(x):
-    shifted = x * (2.0**27 + 1)
-    high = shifted - (shifted - x)
-    return high, x - high
 
 
 @whole
@@ -99,7 +77,7 @@ def _blocks(u, out, mean, std) -> None:
     radius = np.sqrt(-2 * exactly(np.log, 1 - u[:, 0]))
     angle = u[:, 1] * (2 * math.pi)
     for i, wave in enumerate((np.cos, np.sin)):
-        out[:, i] = _fused(radius * exactly(wave, angle), std, mean)
+        out[:, i] = fused(radius * exactly(wave, angle), std, mean)
 
 
 def exactly(function, x):

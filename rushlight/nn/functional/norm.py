@@ -9,6 +9,7 @@ from ...autograd import mode
 from ...autograd.mode import state, without_grad
 from ...autograd.op import differentiable as xp
 from ...autograd.views import check_writable, put
+from ...layout import channels_last, channels_last_3d
 from ...ops import norm as _ops
 from ...ops.common import check_tensor, refuse, type_word
 from ...ops.kinds import checked
@@ -27,18 +28,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     In training the running ones, where given, move by ``momentum`` towards the batch's.
     """
-    if input.ndim < 2 and not input.numel():
-        return input.clone()
-    if training and _values_per_channel(input) == 1:
+    if training and input._array.size and _values_per_channel(input) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if eps < 0 or (training and eps == 0):
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
-    if not input.numel() and not input.dtype.is_floating_point:
-        return input.clone()
-    _check_channels(input, running_mean, running_var, weight, bias, training)
     if not input._array.size:
         return _of_nothing(input, weight, bias)
+    _check_channels(input, running_mean, running_var, weight, bias, training)
     if not training:
         return _ops_by(input, weight, bias, running_mean, running_var, eps)
     return _batch_norm_training(input, weight, bias, running_mean, running_var, momentum, eps)[0]
@@ -97,12 +94,7 @@ def _write(running_mean, running_var, mean, variance, momentum, scale):
 
 
 def _check_channels(input, running_mean, running_var, weight, bias, training):
-    if input.ndim < 2:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
-            "but got 1)"
-        )
-    channels = input._array.shape[1]
+    channels = input._array.shape[1] if input.ndim > 1 else 0
     named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, t in named:
         if t is None:
@@ -114,9 +106,26 @@ def _check_channels(input, running_mean, running_var, weight, bias, training):
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
         elif t.ndim != 1 and name.startswith("running"):
             raise RuntimeError(f"{name} must have one dimension, for the channels, but has the shape {list(t.shape)}")
+    if (
+        training
+        and input._array.dtype.kind in "biu"
+        and not (_in_one_piece(input) or [t for _, t in named if t is not None])
+    ):
+        input.mean()  # has the error: PyTorch takes statistics of what lies anyhow by this way
+    if input.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
+            "but got 1)"
+        )
     if input._array.dtype.kind != "f":  # or of half precision
         refuse("batch_norm", lambda d: not d.is_floating_point, input)
     _check_dtypes(input, weight, bias, running_mean, running_var)
+
+
+def _in_one_piece(input) -> bool:
+    """Does it lie in plain order, or channels last?"""
+    last = {4: channels_last, 5: channels_last_3d}.get(input.ndim)
+    return input.is_contiguous() or (last is not None and input.is_contiguous(memory_format=last))
 
 
 def _check_dtypes(input, *parameters):
