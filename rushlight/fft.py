@@ -192,13 +192,19 @@ def _shifted(input, dim, by):
 
 
 def _one(input, n, dim):
-    axis = wrap_dim(dim, input.ndim)
+    axis = _axis(input, dim)
     _check_points(input._array.shape[axis] if n is None else n)
     return input, (axis,), (n,)
 
 
+def _axis(input, dim) -> int:
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, input.ndim)
+
+
 def _half(input, n, dim):
-    axis = wrap_dim(dim, input.ndim)
+    axis = _axis(input, dim)
     n = 2 * (input._array.shape[axis] - 1) if n is None else n
     _check_points(n)
     return input, (axis,), (n,)
@@ -250,7 +256,11 @@ def _from_real(name, input, axes, sizes, norm, inverse):
     if not axes:
         raise RuntimeError(f"{name} must transform at least one axis")
     x = _sized(promoted(input), axes, sizes)
-    return xp.fft_r2c(x, axes=axes, scale=_scale(x, axes, norm, inverse), inverse=inverse)
+    scale = _scale(x, axes, norm, inverse)
+    if inverse and len(axes) > 1:  # the half first, as PyTorch does: so the others lie innermost
+        half = xp.fft_r2c(x, axes=axes[-1:], scale=scale, inverse=True)
+        return xp.fft_c2c(half, axes=axes[:-1], inverse=True)
+    return xp.fft_r2c(x, axes=axes, scale=scale, inverse=inverse)
 
 
 def _to_real(input, axes, sizes, norm, inverse):

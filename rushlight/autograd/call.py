@@ -48,7 +48,7 @@ def caller(o: Op, node=None, operator=False, short=True):
     plans = Plans(o, node or o.node)
     general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
-    if o.variadic or o.aux is not None or o.residuals or o.name in layouts.COLUMNS or not short:
+    if o.variadic or o.aux is not None or o.residuals or o.name in layouts.OWN or not short:
         return general
     short_cut = {1: shortcuts.single, 2: None if o.static else shortcuts.pair, 3: shortcuts.trio}.get(len(o.arrays))
     return general if short_cut is None else short_cut(o, plans, general)
@@ -66,7 +66,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
     keep, check, residuals, position = o.keep, o.check, o.residuals, o.position
     simple = not (o.static or residuals or o.aux is not None)
     scalars = _PLAIN_SCALARS - {type(None)} if operator else _PLAIN_SCALARS
-    columns = name in layouts.COLUMNS
+    own_order = name in layouts.OWN
     as_given = is_view or o.lowered is not None
     indexed = promote is None and check is None and not operator  # indices or a mask beside the rest are nothing odd
 
@@ -163,8 +163,8 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
             with xp.explained():  # of memory that ran out
                 raise
 
-        if columns and xp is numpy_engine:
-            out = layouts.by_columns(out, name, static)
+        if own_order and xp is numpy_engine:
+            out = layouts.of_its_own(out, name, static, given)
         if out.__class__ is tuple:
             if layouts.watched and layout is not None and xp is numpy_engine:
                 out = tuple([layout(a, given) if a.shape == out[0].shape else a for a in out])

@@ -88,7 +88,7 @@ def _frames_x(xp, g, step, x_shape):
 @op(node="AsStridedBackward0", exact=True, x=_frames_x)
 def _frames(xp, x, *, size, step):
     """Windows of the last axis: ``size`` elements each, ``step`` apart."""
-    return x[..., _places(size, step, 1 + (x.shape[-1] - size) // step)]
+    return xp.take(x, _places(size, step, 1 + (x.shape[-1] - size) // step), axis=-1)
 
 
 @op(node="UnfoldBackwardBackward0", x=lambda xp, g, step, x_shape: xp.frames(g, size=x_shape[-1], step=step))

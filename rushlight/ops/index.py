@@ -687,7 +687,7 @@ def unravel_index(indices, shape):
     for n in reversed(shape):
         found.append(indices % n)
         indices = indices.div(n, rounding_mode="floor")
-    return tuple(reversed(found))
+    return PUBLIC["stack"](found[::-1], -1).unbind(-1) if found else ()  # in one piece of memory, as PyTorch's
 
 
 def _unsafe_masked_index(input, mask, indices, fill):

@@ -487,7 +487,9 @@ def _of_one_dtype(input, other):
     if x.dtype != w.dtype and x.ndim > 1 and w.ndim > 2 and not (x.size and w.size) and not state.casting:
         if w.dtype.kind in "biu" and input._node is not None and state.grad:
             raise RuntimeError(f"Autograd not support dtype: {_word(w)}")
-        return xp.astype(input, dtype=w.dtype)
+        same = xp.astype(input, dtype=w.dtype)
+        same._storage = input._counted()  # what is kept is the input: a write to it is noticed
+        return same
     if x.dtype != w.dtype or x.dtype.kind == "b":
         _check_product_dtypes(x, w)
     return input

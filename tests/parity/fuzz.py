@@ -381,7 +381,7 @@ DOCUMENTED = [
     # The graph
     (
         r"no_grad\(\): .*\.(t|squeeze|unsqueeze|transpose|swapaxes)_\(",
-        "grad|names|backward RuntimeError: '(Function|invalid gradient|output with shape)",
+        "grad|names|backward RuntimeError: '(Function|invalid gradient|output with shape|The size of tensor a)",
         "grad|names",
     ),
     (

@@ -27,6 +27,17 @@ FORMS = {
     "strided": "torch.empty_strided(shape, (math.prod(shape[1:]), 1, shape[1] * shape[3], shape[1])).fill_(0.5)",
 }
 SHAPES = [(2, 3, 4, 5), (2, 1, 4, 5), (2, 3, 1, 1), (1, 3, 4, 4), (1, 1, 1, 1), (2, 4, 2, 1)]
+FOURIER = [  # of no dimension of size 1, which PyTorch sorts in among the others by chance
+    "torch.fft.fft(x, dim=0)",
+    "torch.fft.ifft(x, dim=-1)",
+    "torch.fft.fftn(x, dim=(2, 0))",
+    "torch.fft.rfft(x, dim=1)",
+    "torch.fft.rfftn(x, dim=(2, 1)).real",
+    "torch.fft.irfft(x, dim=2)",
+    "torch.fft.irfftn(x, dim=(3, 0, 2))",
+    "torch.fft.hfftn(x, dim=(0, 3))",
+    "torch.fft.ihfftn(x, dim=(0, 3)).imag",
+]
 UNARY = [
     "x + 1",
     "x.neg()",
@@ -272,6 +283,7 @@ KEPT_GRADIENTS = {
     "F.pixel_unshuffle(F.pad(x, (0, x.shape[3] % 2, 0, x.shape[2] % 2)), 2)": "the same",
     "F.kl_div(x, y, reduction='none')": "computed as other operators here",
     "x.lerp(y, x)": "two gradients of x meet in another order",
+    **dict.fromkeys(FOURIER, "the real part of complex numbers in PyTorch, as a view of them"),
 }
 GIVEN = {
     "expanded": "torch.ones(()).expand(y.shape)",
@@ -284,6 +296,8 @@ def rows(shapes):
     for shape in shapes:
         for name in FORMS:
             for text in (*UNARY, *BROADCAST):
+                yield text, shape, name, None
+            for text in FOURIER if min(shape) > 1 else ():
                 yield text, shape, name, None
             if shape[1] == 3 and min(shape[2:]) > 1:
                 for text in CHANNELS:

@@ -68,8 +68,8 @@ def _laid(name, constants, args, result, arrays):
     if not hasattr(o, "promote") or o.view:
         return result
     out, auxiliary = result
-    if name in layouts.COLUMNS:
-        out = layouts.by_columns(out, name, args[-1])
+    if name in layouts.OWN:
+        out = layouts.of_its_own(out, name, args[-1], args[len(constants)])
     rule = layouts.rule_of(o, o.node)
     parts: list[Meta] = []
     _scan(out, parts)

@@ -171,7 +171,35 @@ def laid(out, strides):
     return made
 
 
-def by_columns(out, name, static):
+def of_its_own(out, name, static, operands):
+    """The result of an operator that is named in ``OWN``."""
+    if name in COLUMNS:
+        return _by_columns(out, name, static)
+    half = name == "fft_c2r" or static.get("onesided", False)
+    return laid(out, transformed(out.shape, operands[0], static["axes"], half))
+
+
+def transformed(shape, x, axes, half) -> tuple[int, ...]:
+    """The strides of a Fourier transform of ``x``: ``axes`` are innermost, the one that is halved before all.
+
+    Otherwise dimensions keep the order in which they lie in ``x``.
+    """
+    order = _transformed_order(strides_of(x), tuple(axes), half)
+    if order is None:
+        return dense_strides(shape, range(len(shape)))
+    watch()
+    return dense_strides(shape, order)
+
+
+@functools.lru_cache(1024)
+def _transformed_order(strides, axes, half):
+    axes = [a % len(strides) for a in axes]
+    last = axes[-1] if half else None
+    order = sorted(range(len(strides)), key=lambda d: (d == last, d in axes, -strides[d]))
+    return None if order == list(range(len(strides))) else order
+
+
+def _by_columns(out, name, static):
     """Matrices as LAPACK leaves them; those that come transposed out of it lie by rows."""
     watch()
     argument, value = _TURNED.get(name, (None, None))
@@ -272,6 +300,7 @@ COLUMNS = {
     "eigh": (1,),
     "eig": (1,),
 }
+OWN = {*COLUMNS, "fft_c2c", "fft_r2c", "fft_c2r"}  # whose results lie in an order of their own
 _TURNED = {"solve_ex": ("left", False), "lu_solve": ("left", False)}
 
 

@@ -598,24 +598,37 @@ def cross(x, w, axis=-1):
 
 
 @_quiet
+def _transformed(name, x, axes, size, dtype, norm):
+    """A Fourier transform, computed where it is to lie; its last axis has ``size`` elements (None: as many as x)."""
+    shape, last = x.shape, axes[-1] % x.ndim
+    if size is not None:
+        shape = (*shape[:last], size, *shape[last + 1 :])
+    out = np.empty(math.prod(shape), dtype)
+    strides = layouts.transformed(shape, x, axes, size is not None)
+    out = np.ndarray(shape, dtype, out, 0, [step * out.itemsize for step in strides])
+    if len(axes) == 1:
+        return getattr(np.fft, name)(x, size if name == "irfft" else None, axis=last, norm=norm, out=out)
+    sizes = [*(shape[a] for a in axes[:-1]), size] if name == "irfft" else None
+    return getattr(np.fft, name + "n")(x, sizes, axes=axes, norm=norm, out=out)
+
+
 def fftn(x, axes, norm=None):
-    return np.fft.fftn(x, axes=axes, norm=norm)
+    return _transformed("fft", x, axes, None, _COMPLEX[x.dtype], norm)
 
 
-@_quiet
 def ifftn(x, axes, norm=None):
-    return np.fft.ifftn(x, axes=axes, norm=norm)
+    return _transformed("ifft", x, axes, None, _COMPLEX[x.dtype], norm)
 
 
-@_quiet
 def rfftn(x, axes, norm=None):
-    return np.fft.rfftn(x, axes=axes, norm=norm)
+    return _transformed("rfft", x, axes, x.shape[axes[-1]] // 2 + 1, _COMPLEX[x.dtype], norm)
 
 
-@_quiet
 def irfftn(x, s, axes, norm=None):
-    return np.fft.irfftn(x, s=s, axes=axes, norm=norm)
+    return _transformed("irfft", x, axes, s[-1], x.real.dtype, norm)
 
+
+_COMPLEX = {np.dtype(d): np.result_type(d, np.complex64) for d in "fdFD"}
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 _native.install(BODIES, BACKWARD)
