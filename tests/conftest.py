@@ -28,7 +28,7 @@ def _reproducible():
 @pytest.fixture
 def by_xla(monkeypatch):
     """What is compiled is a program of XLA's, however small it is."""
-    monkeypatch.setattr("rushlight.compiler.steps.MOST", 0)
+    monkeypatch.setattr("rushlight.compiler.score.MOST", 0)
 
 
 @pytest.fixture(params=["played", "xla"])

@@ -17,7 +17,10 @@ from rushlight.engine.xla.kernels import native
 from rushlight.engine.xla.kernels.random import random_words
 from rushlight.nn import functional as F
 
-pytestmark = pytest.mark.skipif(eager.library is None, reason=f"the kernels in C are not there: {eager.reason}")
+pytestmark = [
+    pytest.mark.skipif(eager.library is None, reason=f"the kernels in C are not there: {eager.reason}"),
+    pytest.mark.usefixtures("by_xla"),
+]
 
 
 def numbers(*shape, seed=0):

@@ -19,7 +19,8 @@ if library is None:
 import jax.numpy as jnp  # noqa: E402
 
 from rushlight.compiler.played import Played  # noqa: E402
-from rushlight.compiler.steps import NotPlayed, Score, Value  # noqa: E402
+from rushlight.compiler.score import NotPlayed, Score, Value  # noqa: E402
+from rushlight.compiler.steps import RULES  # noqa: E402
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-3, 30.0, -30.0, np.inf, -np.inf, np.nan]
 
@@ -30,7 +31,7 @@ def played(function, *arrays):
     inputs = [Value(v.aval.shape, v.aval.dtype, memory=i) for i, v in enumerate(closed.jaxpr.invars, 1)]
     places = [Value(v.shape, v.dtype, memory=len(inputs) + i) for i, v in enumerate(closed.out_avals, 1)]
     made = [np.empty(v.shape, v.dtype) for v in closed.out_avals]
-    play = Score(closed, inputs).played(places, flag=False)
+    play = Score(closed, inputs, RULES).played(places, flag=False, fresh=len(inputs) + 1)
     assert play(*(np.ones_like(a) for a in arrays), *made) is True
     assert play(*arrays, *made) is True  # it keeps nothing of the call before
     return made
@@ -157,7 +158,7 @@ def test_what_is_added_to_a_constant_is_added_anew_every_time():
 
 def test_steps_that_are_known_are_not_made_twice():
     closed = jax.make_jaxpr(lambda x: (jnp.exp(x) + 1) * (jnp.exp(x) + 1) + jnp.exp(jnp.float32(2)))(some(3))
-    score = Score(closed, [Value((3,), np.float32, memory=1)])
+    score = Score(closed, [Value((3,), np.float32, memory=1)], RULES)
     assert sorted(step.kernel[0] for step in score._steps) == [".add", ".add", ".exp", ".exp", ".mul"]
 
 
@@ -174,7 +175,7 @@ def test_what_is_not_played():
 
 def test_arrays_that_do_not_fit_are_refused_before_anything_is_written():
     closed = jax.make_jaxpr(lambda x: x + 1)(some(2, 3))
-    play = Score(closed, [Value((2, 3), np.float32, 1)]).played([Value((2, 3), np.float32, 2)], flag=False)
+    play = Score(closed, [Value((2, 3), np.float32, 1)], RULES).played([Value((2, 3), np.float32, 2)], False, 2)
     x, made = some(2, 3), np.zeros((2, 3), np.float32)
     fixed = made.copy()
     fixed.flags.writeable = False
@@ -370,3 +371,180 @@ def test_programs_are_freed():
         warnings.simplefilter("error")
         del made
         gc.collect()
+
+
+# -- programs with kernels ---------------------------------------------------------------------------------------------
+
+OPTIMIZERS = {
+    "SGD": dict(lr=0.05),
+    "SGD, momentum": dict(lr=0.05, momentum=0.9, weight_decay=0.01),
+    "Adam": dict(lr=1e-3),
+    "AdamW": dict(lr=1e-3),
+    "RMSprop": dict(lr=1e-3),
+    "Adadelta": dict(lr=0.5),
+}
+
+
+def classifier(name, more=lambda model, loss: None):
+    """(model, optimizer, a training step) of a network whose products, updates and norm are kernels'."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(96, 160), nn.LayerNorm(160), nn.GELU(), nn.Linear(160, 64), nn.ReLU(), nn.Linear(64, 10)
+    )
+    optimizer = getattr(torch.optim, name.partition(",")[0])(model.parameters(), **OPTIMIZERS[name])
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss, more(model, loss)
+
+    return model, optimizer, step
+
+
+def batch():
+    torch.manual_seed(1)
+    return torch.randn(32, 96), torch.randint(0, 10, (32,))
+
+
+def assert_equal_state(a, b):
+    for p, q in zip(a.parameters(), b.parameters(), strict=True):
+        assert torch.allclose(p, q, rtol=1e-4, atol=1e-6)
+        assert torch.allclose(p.grad, q.grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_kernels_are_played(name):
+    (eager, first, step), (model, second, traced) = classifier(name), classifier(name)
+    compiled = torch.compile(traced)
+    x, y = batch()
+    for i in range(6):
+        if i == 4:
+            for group in (*first.param_groups, *second.param_groups):
+                group["lr"] *= 0.5
+        assert torch.allclose(step(x, y)[0], compiled(x, y)[0], rtol=1e-5)
+    assert isinstance(program(compiled), Played)
+    assert_equal_state(eager, model)
+    assert {step.kernel[0] for step in kernels_of(traced, x, y)} >= {"product", "layer_norm", "gelu_slope"}
+
+
+def kernels_of(function, *arrays):
+    """The steps of a function's trace that are calls of kernels: found by playing it once more."""
+    seen = []
+    call = Score.call
+    try:
+        Score.call = lambda self, *args: (call(self, *args), seen.append(self._steps[-1]))[0]
+        again = torch.compile(function)
+        for _ in range(3):
+            again(*arrays)
+    finally:
+        Score.call = call
+    return seen
+
+
+def test_weights_are_updated_where_they_are():
+    model, _, step = classifier("Adam")
+    compiled, (x, y) = torch.compile(step), batch()
+    for _ in range(3):
+        compiled(x, y)
+    memory = model[0].weight.detach().numpy()
+    before, version = memory.copy(), model[0].weight._version
+    compiled(x, y)
+    assert np.shares_memory(memory, model[0].weight.detach().numpy())
+    assert not np.array_equal(before, memory) and model[0].weight._version == version + 1
+
+
+def test_gradients_that_somebody_has_are_not_written_over():
+    model, _, step = classifier("SGD")
+    compiled, (x, y) = torch.compile(step), batch()
+    for _ in range(3):
+        compiled(x, y)
+    mine = model[0].weight.grad
+    kept = mine.clone()
+    compiled(x, y)
+    assert torch.equal(mine, kept) and not torch.equal(mine, model[0].weight.grad)
+
+
+def test_a_refused_target_changes_nothing():
+    """The check comes after what could be computed before it, and before anything is written."""
+    model, _, step = classifier("Adam")
+    compiled, (x, y) = torch.compile(step), batch()
+    for _ in range(4):
+        compiled(x, y)
+    assert isinstance(program(compiled), Played)
+    weights = [p.clone() for p in model.parameters()]
+    with pytest.raises(IndexError):
+        compiled(x, y + 100)
+    assert all(torch.equal(p, w) for p, w in zip(model.parameters(), weights))
+    loss = compiled(x, y)[0]
+    assert torch.isfinite(loss)
+
+
+def test_gradients_of_before_stay_where_a_step_is_refused():
+    model, optimizer, _ = classifier("SGD")
+
+    def step(x, y):
+        loss = nn.functional.cross_entropy(model(x), y)  # refuses before gradients are reset
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled, (x, y) = torch.compile(step), batch()
+    for _ in range(4):
+        compiled(x, y)
+    assert isinstance(program(compiled), Played)
+    before = [p.grad.clone() for p in model.parameters()]
+    with pytest.raises(IndexError):
+        compiled(x, y + 100)
+    assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), before))
+
+
+def test_new_weights_that_are_read_again():
+    """An average of new weights: the kernel's results are not only where they belong."""
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        average = torch.zeros(160, 96)
+
+        def follow(model, loss, average=average):
+            with torch.no_grad():
+                average.mul_(0.9).add_(model[0].weight, alpha=0.1)
+            return model[0].weight.sum()
+
+        model, _, step = classifier("SGD, momentum", follow)
+        step, (x, y) = wrap(step), batch()
+        totals = [step(x, y)[1].item() for _ in range(6)]
+        results.append((model, average, totals))
+    (eager, first, sums), (model, second, found) = results
+    assert_equal_state(eager, model)
+    assert torch.allclose(first, second, rtol=1e-4, atol=1e-6) and np.allclose(sums, found, rtol=1e-3)
+
+
+def test_gradients_that_add_up():
+    results = []
+    for wrap in (lambda f: f, torch.compile):
+        model, optimizer, _ = classifier("SGD")
+
+        def step(x, y, model=model):
+            nn.functional.cross_entropy(model(x), y).backward()
+
+        step, (x, y) = wrap(step), batch()
+        for i in range(9):
+            step(x, y)
+            if i % 3 == 2:
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=False)
+        step(x, y)
+        results.append(model)
+    assert_equal_state(*results)
+
+
+def test_places_are_shared_one_after_the_other():
+    closed = jax.make_jaxpr(lambda x: jnp.exp(jnp.tanh(jnp.exp(jnp.tanh(x)))).sum())(some(64, 64))
+    score = Score(closed, [Value((64, 64), np.float32, memory=1)], RULES)
+    play = score.played([Value((), np.float32, 2)], False, 2)
+    made = np.empty((), np.float32)
+    x = some(64, 64)
+    assert play(x, made)
+    np.testing.assert_allclose(made, np.exp(np.tanh(np.exp(np.tanh(x)))).sum(), rtol=1e-5)

@@ -53,7 +53,7 @@ class Played(Executable):
         inputs.append(Value(avals[-1].shape, np.float32))  # random words, which are not used
         self._new: list = []  # (shape, dtype) of what each call makes: results, gradients, what backward needs
         targets = self._targets(closed.out_avals, inputs, memory)
-        self.play = play_of(closed, inputs, targets, flag=learned.checked)
+        self.play = play_of(closed, inputs, targets, flag=learned.checked, fresh=memory + 1)
         self._written, self._state = set(learned.written), [slot.tensor for slot in slots]
         self._followed = [slot for i, slot in enumerate(slots, arguments) if i in places and slot.leaf is not None]
         self._gradients: list[Any] = [None] * len(learned.new_grads)  # those that this program has made

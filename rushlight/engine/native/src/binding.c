@@ -241,7 +241,7 @@ static int add_kernel(PyObject *module, const rl_kernel *single, const rl_kernel
     if (!e)
         return -1;
     e->kernel[0] = single, e->kernel[1] = twice;
-    e->method.ml_name = single->name;
+    e->method.ml_name = single->name, e->method.ml_doc = single->takes;
     e->method.ml_meth = (PyCFunction)(void (*)(void))call_kernel;
     e->method.ml_flags = METH_FASTCALL;
     PyObject *self = PyCapsule_New(e, NULL, NULL);

@@ -1,11 +1,17 @@
 /* Small programs: a list of calls of kernels, played one after the other without a way back through Python.
 
-   player(room, steps, offsets, integers, numbers, given, flag) makes one. ``room`` is memory of its own, for constants and
-   what comes between. ``steps`` has a tuple for each call: the kernel's name, whether it is of doubles, how many arrays,
-   integers and numbers it has, and whether it belongs to those that are played every time, or to those that put the
-   results in their places. ``offsets`` has two numbers for each array: which memory it is in, 0 for ``room`` or that of an
-   argument, counted from 1, and how far in. ``given`` has two numbers for each argument: its size in bytes, and whether it
-   is written. ``flag``: where in ``room`` it says whether results may be put in their places, or -1.
+   player(room, steps, offsets, integers, numbers, laid, given, flag) makes one. ``room`` is memory of its own, for
+   constants and what comes between. ``steps`` has a tuple for each call:
+
+       the kernel's name, whether it is of doubles, how many arrays, integers and numbers it has,
+       whether it belongs to the first ones, which say if the others are played at all,
+       whether it is told how its arrays lie, how many lists of arrays it has, and whether its numbers are an array.
+
+   ``offsets`` has two numbers for each array: which memory it is in, 0 for ``room``, that of an argument, counted from 1,
+   or -1 if there is none, and how far in. ``integers`` are those of all steps, each followed by the lengths of its lists.
+   ``laid`` has for each array of a step that is told so the number of elements and of dimensions, sizes and strides.
+   ``given`` has two numbers for each argument: its size in bytes, and whether it is written. ``flag``: where in ``room``
+   it says whether more than the first steps are played, or -1.
 
    The function that is made takes the arrays and returns that flag. Between its first and its last write to an argument
    nothing can come: it holds the interpreter all the time. */
@@ -28,10 +34,12 @@ typedef struct {
 
 typedef struct {
     PyMethodDef method;
-    Py_buffer room, offsets, integers, numbers, given;
+    Py_buffer room, offsets, integers, numbers, laid, given;
     step *steps;
-    long count, placing; /* steps, and the first of those that put results in their places */
+    long count, asking; /* steps, and the first ones of them */
     void **arrays;
+    long *sizes;
+    const ptrdiff_t **shapes, **strides;
     operand *operands; /* those that are in an argument's memory */
     long operand_count, argument_count;
     Py_buffer *buffers;
@@ -41,10 +49,11 @@ typedef struct {
 static void discard(PyObject *capsule)
 {
     player *p = PyCapsule_GetPointer(capsule, NULL);
-    Py_buffer *const held[] = {&p->room, &p->offsets, &p->integers, &p->numbers, &p->given};
+    Py_buffer *const held[] = {&p->room, &p->offsets, &p->integers, &p->numbers, &p->laid, &p->given};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         PyBuffer_Release(held[i]);
-    free(p->steps), free(p->arrays), free(p->operands), free(p->buffers), free(p);
+    free(p->steps), free(p->arrays), free(p->sizes), free(p->shapes), free(p->strides);
+    free(p->operands), free(p->buffers), free(p);
 }
 
 static int run(const player *p, long from, long to)
@@ -80,10 +89,10 @@ static PyObject *play(PyObject *self, PyObject *const *args, Py_ssize_t count)
             const operand *o = &p->operands[i];
             *o->at = (char *)p->buffers[o->memory - 1].buf + o->offset;
         }
-        status = run(p, 0, p->placing);
+        status = run(p, 0, p->asking);
         placed = status == RL_OK && (p->flag < 0 || ((const char *)p->room.buf)[p->flag]);
         if (placed)
-            status = run(p, p->placing, p->count);
+            status = run(p, p->asking, p->count);
     }
     for (long i = 0; i < (taken < p->argument_count ? taken : p->argument_count); i++)
         PyBuffer_Release(&p->buffers[i]);
@@ -99,14 +108,37 @@ static PyObject *play(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyBool_FromLong(placed);
 }
 
-/* Fill in one step; 0 if there is no such kernel. ``at`` are its arrays, integers and numbers. */
-static int describe(player *p, long which, PyObject *description, const long **offset, void ***array,
-                    const long **integer, const double **number)
+/* Where the next of each is to be found, or put. */
+typedef struct {
+    const long *offset, *integer, *laid;
+    const double *number;
+    long array;
+} cursor;
+
+static void find(player *p, cursor *at, void **array)
+{
+    long memory = *at->offset++, offset = *at->offset++;
+    if (memory == 0)
+        *array = (char *)p->room.buf + offset;
+    else if (memory > 0)
+        p->operands[p->operand_count++] = (operand){array, memory, offset};
+}
+
+static void lay(player *p, cursor *at, long array)
+{
+    long size = *at->laid++, rank = *at->laid++;
+    p->sizes[array] = size, p->shapes[array] = at->laid, p->strides[array] = at->laid + rank;
+    at->laid += 2 * rank;
+}
+
+/* Fill in one step; 0 if there is no such kernel. */
+static int describe(player *p, long which, PyObject *description, cursor *at)
 {
     const char *name;
-    long arrays, integers, numbers;
-    int is_double, places;
-    if (!PyArg_ParseTuple(description, "splllp", &name, &is_double, &arrays, &integers, &numbers, &places))
+    long arrays, integers, numbers, lists;
+    int is_double, asks, is_told, has_numbers;
+    if (!PyArg_ParseTuple(description, "splllpplp", &name, &is_double, &arrays, &integers, &numbers, &asks, &is_told,
+                          &lists, &has_numbers))
         return 0;
     const rl_kernel *kernel = rl_find(name, strlen(name), is_double);
     if (!kernel) {
@@ -115,15 +147,17 @@ static int describe(player *p, long which, PyObject *description, const long **o
     }
     step *s = &p->steps[which];
     s->run = kernel->run;
-    s->call = (rl_call){.array = *array, .integer = *integer, .number = *number};
-    p->placing += !places;
-    for (long i = 0; i < arrays; i++, *offset += 2, ++*array) {
-        if ((*offset)[0] == 0)
-            **array = (char *)p->room.buf + (*offset)[1];
-        else
-            p->operands[p->operand_count++] = (operand){*array, (*offset)[0], (*offset)[1]};
+    s->call = (rl_call){p->arrays + at->array, p->sizes + at->array, p->shapes + at->array, p->strides + at->array,
+                        at->integer, at->number, at->integer + integers};
+    p->asking += asks;
+    for (long i = 0; i < arrays; i++, at->array++) {
+        find(p, at, &p->arrays[at->array]);
+        if (is_told)
+            lay(p, at, at->array);
     }
-    *integer += integers, *number += numbers;
+    if (has_numbers)
+        find(p, at, (void **)&s->call.number);
+    at->integer += integers + lists, at->number += numbers;
     return 1;
 }
 
@@ -134,17 +168,18 @@ static int fill(player *p, PyObject *steps)
     p->argument_count = (long)(p->given.len / (2 * sizeof(long)));
     p->steps = calloc((size_t)p->count + 1, sizeof *p->steps);
     p->arrays = calloc((size_t)all + 1, sizeof *p->arrays);
+    p->sizes = calloc((size_t)all + 1, sizeof *p->sizes);
+    p->shapes = calloc((size_t)all + 1, sizeof *p->shapes);
+    p->strides = calloc((size_t)all + 1, sizeof *p->strides);
     p->operands = calloc((size_t)all + 1, sizeof *p->operands);
     p->buffers = calloc((size_t)p->argument_count + 1, sizeof *p->buffers);
-    if (!p->steps || !p->arrays || !p->operands || !p->buffers) {
+    if (!p->steps || !p->arrays || !p->sizes || !p->shapes || !p->strides || !p->operands || !p->buffers) {
         PyErr_NoMemory();
         return 0;
     }
-    const long *offset = p->offsets.buf, *integer = p->integers.buf;
-    const double *number = p->numbers.buf;
-    void **array = p->arrays;
+    cursor at = {p->offsets.buf, p->integers.buf, p->laid.buf, p->numbers.buf, 0};
     for (long i = 0; i < p->count; i++)
-        if (!describe(p, i, PyTuple_GetItem(steps, i), &offset, &array, &integer, &number))
+        if (!describe(p, i, PyTuple_GetItem(steps, i), &at))
             return 0;
     return 1;
 }
@@ -159,8 +194,8 @@ static PyObject *make(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     }
     PyObject *made = NULL;
-    if (PyArg_ParseTuple(args, "w*O!y*y*y*y*l", &p->room, &PyTuple_Type, &steps, &p->offsets, &p->integers, &p->numbers,
-                         &p->given, &p->flag) &&
+    if (PyArg_ParseTuple(args, "w*O!y*y*y*y*y*l", &p->room, &PyTuple_Type, &steps, &p->offsets, &p->integers,
+                         &p->numbers, &p->laid, &p->given, &p->flag) &&
         fill(p, steps)) {
         p->method.ml_name = "play";
         p->method.ml_meth = (PyCFunction)(void (*)(void))play;

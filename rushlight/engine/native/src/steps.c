@@ -4,7 +4,7 @@
 
        rank, the sizes of the loop, the strides in bytes of each operand in turn, and what else the step wants (rest).
 
-   The last operand is written. Nothing is empty, and no sizes are looked at here: compiler/player.py vouches for them.
+   The last operand is written. Nothing is empty, and no sizes are looked at here: compiler/score.py vouches for them.
    Steps on reals are those of the family's dtype; the others say theirs: i int32, q int64, b bool. */
 #include "approximations.h"
 #include "kernels.h"
@@ -157,8 +157,17 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
     UNARY(copy##name, T, T, x)                                                                                         \
     ROW(select##name)                                                                                                  \
     {                                                                                                                  \
-        for (long i = 0; i < n; i++)                                                                                   \
-            AT(T, 3) = AT(uint8_t, 0) ? AT(T, 2) : AT(T, 1);                                                           \
+        const uint8_t *which = (const uint8_t *)p[0];                                                                  \
+        const T *a = (const T *)p[1], *b = (const T *)p[2];                                                            \
+        T *made = (T *)p[3];                                                                                           \
+        int plain = step[0] == 1 && step[3] == sizeof(T);                                                              \
+        if (plain && step[1] == sizeof(T) && step[2] == sizeof(T))                                                     \
+            RL_SIMD for (long i = 0; i < n; i++) made[i] = which[i] ? b[i] : a[i];                                     \
+        else if (plain && step[1] == sizeof(T) && step[2] == 0)                                                        \
+            RL_SIMD for (long i = 0; i < n; i++) made[i] = which[i] ? *b : a[i];                                       \
+        else                                                                                                           \
+            for (long i = 0; i < n; i++)                                                                               \
+                AT(T, 3) = AT(uint8_t, 0) ? AT(T, 2) : AT(T, 1);                                                       \
     }                                                                                                                  \
     STEP(select##name, 4)                                                                                              \
     ROW(gather##name)                                                                                                  \

@@ -15,7 +15,7 @@ from ...native import library
 from ..devices import for_this_cpu
 
 _TARGET = "rushlight_kernel"
-_ABSENT, _WRITTEN_OVER = -1, 1  # see native/src/ffi.c
+ABSENT, WRITTEN_OVER = -1, 1  # see native/src/ffi.c
 
 
 class Place:
@@ -102,12 +102,12 @@ class _Taken:
 
     def add(self, a) -> None:
         if a is None:
-            self.layouts.append(_ABSENT)
+            self.layouts.append(ABSENT)
             return
         over, array = isinstance(a, Over), a.array if isinstance(a, (Laid, Over)) else a
         order = getattr(a, "order", None)
         dimensions = enumerate(order or range(len(array.shape)))
-        self.layouts.append(sum(d << 4 * i + 4 for i, d in dimensions) | over * _WRITTEN_OVER)
+        self.layouts.append(sum(d << 4 * i + 4 for i, d in dimensions) | over * WRITTEN_OVER)
         if over:
             self.aliases[len(self.arrays)] = len(self.results)
         if not isinstance(a, Place):

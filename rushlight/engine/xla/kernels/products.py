@@ -11,6 +11,7 @@ from ...numpy.kernels.products import FEW, WORTH
 from . import native
 
 _TURNED = (1, 0)
+_LONG = 1 << 12  # products that are added up: XLA adds them one by one, and loses digits
 
 
 def matmul(x, w):
@@ -56,13 +57,10 @@ def sum_of_rows(g):
 
 def _worth(x, w) -> bool:
     """Shapes that do not fit are left to JAX, which says so."""
-    return (
-        native.serves(x, w)  # first: sizes of a program that runs elsewhere may be open
-        and x.shape[-1] == w.shape[-2]
-        and x.size * w.shape[-1] > WORTH
-        and x.shape[-2] >= FEW
-        and w.shape[-1] >= FEW
-    )
+    if not native.serves(x, w) or x.shape[-1] != w.shape[-2]:  # in this order: sizes may be open otherwise
+        return False
+    few = min(x.shape[-2], w.shape[-1]) < FEW
+    return x.shape[-1] >= _LONG or (x.size * w.shape[-1] > WORTH and not few)
 
 
 def _product(x, w, bias=None):

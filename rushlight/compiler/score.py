@@ -1,0 +1,449 @@
+"""The score of a small program: what it does as a list of steps in C (``engine/native/src/player.c``).
+
+A step is a loop over operands that lie in memory anyhow (``src/steps.c``), or a call of a kernel. A slice, a transposed
+or broadcast array is the same memory seen in another way, and costs no step. Which steps a primitive of JAX's becomes
+stands in ``steps.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ..engine.native import library
+
+LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q", "bool": "b"}
+MOST = 32 * 1024  # elements to be computed by loops: what takes longer is worth XLA's start, and its threads
+_BESIDE = 64  # multiplications that a kernel does while a loop computes an element: loops may take as long as kernels
+_LONGEST = 1 << 28  # multiplications: some milliseconds, in which no other thread has the interpreter
+_DIMENSIONS = 8  # as in steps.c
+_SLOW = {"pow": 20, "erf": 10, "erfc": 10, "log1p": 10, "log": 5, "sin": 10, "cos": 10}  # times as long as others
+_ALIGNED = 64
+
+
+class NotPlayed(Exception):
+    """The program has something that no step does."""
+
+
+class Value:
+    """An array of a program: where its elements are. ``made`` are the steps that write it, all of its memory's."""
+
+    __slots__ = ("dtype", "made", "memory", "offset", "shape", "strides")
+
+    def __init__(self, shape, dtype, memory=0, offset=0, strides=None, made=None):
+        self.shape, self.dtype, self.memory, self.offset = tuple(shape), np.dtype(dtype), memory, offset
+        self.made: list[Step] = [] if made is None else made
+        self.strides = dense_strides(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
+
+    def seen(self, shape, strides, offset=0) -> Value:
+        """The same memory in another way."""
+        return Value(shape, self.dtype, self.memory, self.offset + offset, strides, self.made)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_dense(self) -> bool:
+        return all(
+            s == d or n == 1
+            for s, d, n in zip(self.strides, dense_strides(self.shape, self.dtype.itemsize), self.shape)
+        )
+
+    def key(self):
+        return self.memory, self.offset, self.strides
+
+
+class Step:
+    """One call: a kernel, its operands, None for one that is absent, and what else it is told.
+
+    A loop (``lists`` is None) writes the last operand, and is told in ``integers`` how operands lie. A kernel is told
+    of each operand's sizes and strides, and of how many there are in each of its lists; ``numbers`` may be a value.
+    ``over``: pairs of what a kernel writes over, and the copy of it that it is given; ``copies`` are the steps that
+    make these.
+    """
+
+    __slots__ = ("copies", "integers", "kernel", "lists", "numbers", "operands", "over")
+
+    def __init__(self, kernel, operands, integers, numbers=(), lists=None, over=(), copies=()):
+        self.kernel, self.operands, self.integers, self.numbers = kernel, operands, integers, numbers
+        self.lists, self.over, self.copies = lists, over, copies
+
+    @property
+    def values(self) -> list[Value]:
+        """All that it reads and writes."""
+        return [v for v in (*self.operands, self.numbers) if isinstance(v, Value)]
+
+
+def dense_strides(shape, itemsize, order=None) -> tuple:
+    """Strides of an array without gaps, whose dimensions lie in ``order``, the outermost first."""
+    strides, size = [0] * len(shape), itemsize
+    for d in reversed(order or range(len(shape))):
+        strides[d] = size
+        size *= shape[d]
+    return tuple(strides)
+
+
+class Score:
+    """The steps of a jaxpr, as they are found by ``rules``, {primitive: (score, equation, operands) -> value(s)}."""
+
+    def __init__(self, closed, inputs: list[Value], rules: dict[str, Any]):
+        self._rules = rules
+        self._steps: list[Step] = []
+        self._known: dict = {}  # steps that were made, by what they do
+        self._room, self._constants = 0, []
+        self._starts: list[int] = []  # where in the room each array begins
+        self._work = self._multiplications = 0
+        self._inputs = inputs
+        self._outputs = self.follow(closed.jaxpr, closed.consts, inputs)
+
+    # -- from equations to steps -------------------------------------------------------------------------------------
+
+    def follow(self, jaxpr, constants, inputs) -> list[Value]:
+        known: dict[Any, Value] = dict(zip(jaxpr.invars, inputs))
+        known.update(zip(jaxpr.constvars, map(self.constant, constants)))
+
+        def value(v) -> Value:
+            return known[v] if v.__class__.__name__ != "Literal" else self.constant(np.asarray(v.val, v.aval.dtype))
+
+        for equation in jaxpr.eqns:
+            rule = self._rules.get(equation.primitive.name)
+            if rule is None or any(0 in v.aval.shape for v in (*equation.invars, *equation.outvars)):
+                raise NotPlayed(equation.primitive.name)
+            made = rule(self, equation, *map(value, equation.invars))
+            for v, x in zip(equation.outvars, made if isinstance(made, list) else [made]):
+                if x.shape != v.aval.shape or x.dtype != v.aval.dtype:
+                    raise NotPlayed(equation.primitive.name)
+                known[v] = x
+        return [value(v) for v in jaxpr.outvars]
+
+    def constant(self, array) -> Value:
+        array = np.asarray(array)
+        key = (array.shape, array.dtype, array.tobytes())
+        if key not in self._known:
+            v = self._known[key] = self.new(array.shape, array.dtype)
+            letter_of(v)
+            self._constants.append((v, array))
+        return self._known[key]
+
+    def new(self, shape, dtype, order=None) -> Value:
+        """Room for an array, with its dimensions in memory in ``order``, the outermost first."""
+        v = Value(shape, dtype, 0, self._room, dense_strides(shape, np.dtype(dtype).itemsize, order))
+        self._starts.append(self._room)
+        self._room += -(-v.size * v.dtype.itemsize // _ALIGNED) * _ALIGNED
+        return v
+
+    def map(self, name: str, *operands: Value, shape=None, dtype=None, letter=None, rest=(), numbers=()) -> Value:
+        """A new array, each element of which ``name`` makes of one of each operand."""
+        shape = shape if shape is not None else np.broadcast_shapes(*(v.shape for v in operands))
+        dtype = np.dtype(dtype or operands[-1].dtype)
+        letter = letter if letter is not None else letter_of(operands[-1])
+        key = (name, letter, dtype, shape, *(v.key() for v in operands), rest, numbers)
+        if key not in self._known:
+            made = self.new(shape, dtype)
+            self.step(name, letter, [*operands, made], shape, rest, numbers)
+            self._known[key] = made
+        return self._known[key]
+
+    def step(self, name: str, letter: str, operands: list[Value], shape, rest=(), numbers=()) -> None:
+        """One step, that writes to the last of the operands."""
+        shape, strides = _collapsed(shape, [_stretched(v, shape) for v in operands])
+        self._work += math.prod(shape) * _SLOW.get(name, 1) * (math.prod(rest[::2]) if name.startswith("reduce") else 1)
+        if len(shape) > _DIMENSIONS:
+            raise NotPlayed("it has too many dimensions")
+        kernel = "." + name + ("" if letter in "fd" else "_" + letter), letter == "d"
+        integers = (len(shape), *shape, *(s for each in strides for s in each), *rest)
+        made = Step(kernel, operands, integers, numbers)
+        operands[-1].made.append(made)
+        self._steps.append(made)
+
+    def call(self, kernel, operands, integers, numbers, lists, made: list[Value], over, multiplications) -> None:
+        """A call of a kernel that writes to ``made``, which are among the operands; ``over`` as in Step."""
+        self._multiplications += multiplications
+        if self._multiplications > _LONGEST:
+            raise NotPlayed("it takes too long")
+        before, first = self._work, len(self._steps)
+        for source, copy in over:
+            self.copied(source, copy)
+        copies = self._steps[first:]
+        self._work = before  # mostly they are not needed
+        is_double = any(v.dtype == np.float64 for v in made)
+        step = Step((kernel, is_double), operands, integers, numbers, lists, over, copies)
+        for v in made:
+            v.made.append(step)
+        self._steps.append(step)
+
+    def laid(self, v: Value, order) -> Value:
+        """``v`` with its dimensions in memory in ``order``, the outermost first."""
+        strides = dense_strides(v.shape, v.dtype.itemsize, order)
+        if all(a == b or n == 1 for a, b, n in zip(v.strides, strides, v.shape)):
+            return v
+        made = self.new(v.shape, v.dtype, order)
+        self.copied(v, made)
+        return made
+
+    def dense(self, v: Value) -> Value:
+        return v if v.is_dense else self.map("copy", v, shape=v.shape)
+
+    def kept(self, v: Value) -> Value:
+        return self.map("copy", v, shape=v.shape) if v.memory else v
+
+    def copied(self, v: Value, into: Value) -> None:
+        self.step("copy", letter_of(v), [v, into], v.shape)
+
+    def reduced(self, name: str, v: Value, axes, dtype=None, letter=None) -> Value:
+        """``v`` without the dimensions ``axes``."""
+        axes = [d % len(v.shape) for d in axes]
+        kept = [d for d in range(len(v.shape)) if d not in axes]
+        shape, (strides,) = _collapsed([v.shape[d] for d in axes], [[v.strides[d] for d in axes]])
+        if len(shape) > 2:
+            return self.reduced(name, self.map("copy", v, shape=v.shape), axes, dtype, letter)
+        (n, s), (m, t) = [*zip(shape[::-1], strides[::-1]), (1, 0)][:2]
+        outer = v.seen([v.shape[d] for d in kept], [v.strides[d] for d in kept])
+        return self.map(name, outer, shape=outer.shape, dtype=dtype, letter=letter, rest=(n, s, m, t))
+
+    def product(self, a: Value, b: Value, contracted, batch) -> Value:
+        """The sum over ``contracted`` dimensions of products; ``batch`` dimensions of both go along."""
+        (a_k, b_k), (a_b, b_b) = contracted, batch
+        a_m = [d for d in range(len(a.shape)) if d not in (*a_k, *a_b)]
+        b_n = [d for d in range(len(b.shape)) if d not in (*b_k, *b_b)]
+        sizes = [[a.shape[d] for d in dims] for dims in (a_b, a_m, a_k)]
+        over, m, k = sizes
+        n = [b.shape[d] for d in b_n]
+        self._work += math.prod(over) * math.prod(m) * math.prod(n) * math.prod(k) // 4
+        made = self.new((*over, *m, *n), a.dtype)
+        a = a if _is_one(a, a_m) and _is_one(a, a_k) else self.map("copy", a, shape=a.shape)
+        b = b if _is_one(b, b_n) and _is_one(b, b_k) else self.map("copy", b, shape=b.shape)
+        if not all((_is_one(a, a_m), _is_one(a, a_k), _is_one(b, b_n), _is_one(b, b_k))):
+            raise NotPlayed("dimensions of a product that lie apart")
+        size = a.dtype.itemsize
+        rest = (
+            math.prod(m), math.prod(n), math.prod(k), _stride(a, a_m), _stride(a, a_k), _stride(b, b_k),
+            _stride(b, b_n), math.prod(n) * size, size,
+        )  # fmt: skip
+        operands = [
+            a.seen(over, [a.strides[d] for d in a_b]), b.seen(over, [b.strides[d] for d in b_b]),
+            made.seen(over, made.strides[: len(over)]),
+        ]  # fmt: skip
+        self.step("dot", letter_of(made), operands, over, rest)
+        return made
+
+    # -- from steps to a function ------------------------------------------------------------------------------------
+
+    def played(self, targets: list[Value | None], flag: bool, fresh: int):
+        """See ``play_of``; memories from ``fresh`` on are new."""
+        if self._work > MOST + self._multiplications // _BESIDE:
+            raise NotPlayed("it is too large")
+        outputs = self._outputs[:-1] if flag else self._outputs
+        # What is an input itself is kept before others are written, for they may be the same memory.
+        wanted = [(self.kept(v), to) for v, to in zip(outputs, targets) if to is not None]
+        truth = [self.dense(self._outputs[-1])] if flag else []
+        computed = self._needed([v for v, _ in wanted] + truth)
+        once, always = self._constant_ones(computed)
+        asked = {id(step) for step in self._needed(truth)}
+        moves = self._made_in_place(always, wanted, fresh)
+        last = self._written_over(always, wanted, moves)
+        first = len(self._steps)
+        for v, to in wanted:
+            if moves.get(self._start(v)) != to.memory:
+                self.copied(v, to)
+        left = {id(step) for s in last for step in (s, *s.copies)}
+        asking = [step for step in always if id(step) in asked]
+        telling = [step for step in always if id(step) not in asked and id(step) not in left]
+        telling += [*self._steps[first:], *last]
+        places = _Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once)
+        places.share([*asking, *telling])
+        room = np.zeros(places.size + 2 * _ALIGNED, np.uint8)
+        room = room[-room.ctypes.data % _ALIGNED :]
+        for v, array in self._constants:
+            _, start = places.of(v)
+            room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+        _player(room, places, [], once, [], -1)()
+        given = self._given([to for to in targets if to is not None])
+        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1)
+
+    def _start(self, v: Value) -> int:
+        """Where the array in the room begins that ``v`` is, or is a part of; -1 for an argument's memory."""
+        return -1 if v.memory else self._starts[bisect_right(self._starts, v.offset) - 1]
+
+    def _made_in_place(self, steps, wanted, fresh) -> dict[int, int]:
+        """{where an array begins: the new memory that it is made in}, of results that nobody else has as theirs."""
+        changing = {id(step) for step in steps}
+        moves: dict[int, int] = {}
+        for v, to in wanted:
+            start = self._start(v)
+            whole = start >= 0 and v.offset == start and v.is_dense and v.made and start not in moves
+            if to.memory >= fresh and whole and all(id(step) in changing for step in v.made):
+                moves[start] = to.memory
+        return moves
+
+    def _written_over(self, steps, wanted, moves) -> list[Step]:
+        """Kernels that are called last, for what they write over is where it belongs; ``moves`` is told so."""
+        starts = [self._start(v) for v, _ in wanted]
+        belongs = {start: to.memory for start, (_, to) in zip(starts, wanted) if starts.count(start) == 1}
+        written = {to.memory for _, to in wanted}
+        found = []
+        for step in steps:
+            own = {self._start(made): source for source, made in step.over}
+            others = [v for v in step.values if self._start(v) not in own]
+            users = [v for s in steps if s is not step and s not in step.copies for v in s.values]
+            if (
+                own
+                and all(s.memory == belongs.get(start) and not s.offset and s.is_dense for start, s in own.items())
+                and not any(v.memory in written or step in v.made for v in others)
+                and not any(self._start(v) in own for v in users)
+            ):
+                moves.update((start, source.memory) for start, source in own.items())
+                found.append(step)
+        return found
+
+    def _needed(self, values) -> list[Step]:
+        """The steps that these values are made of."""
+        needed = {id(step) for v in values for step in v.made}
+        for step in reversed(self._steps):
+            if id(step) in needed:
+                needed.update(id(s) for v in step.values for s in v.made)
+        return [step for step in self._steps if id(step) in needed]
+
+    def _constant_ones(self, steps) -> tuple[list, list]:
+        """Steps that depend on constants alone, which need not be made again; and the others.
+
+        An array that others write to as well, such as what is added to, is made anew every time.
+        """
+        changing: set[int] = set()
+        before = -1
+        while before != len(changing):
+            before = len(changing)
+            for step in steps:
+                if any(v.memory or any(id(s) in changing for s in v.made) for v in step.values):
+                    changing.add(id(step))
+        return [s for s in steps if id(s) not in changing], [s for s in steps if id(s) in changing]
+
+    def _given(self, targets) -> list[tuple[int, int]]:
+        """(bytes, is it written) of every memory that the function takes."""
+        found: dict[int, tuple[int, int]] = {}
+        for v in self._inputs:
+            end = v.offset + v.size * v.dtype.itemsize
+            found[v.memory] = max(end, found.get(v.memory, (0, 0))[0]), 0
+        found.update({to.memory: (to.size * to.dtype.itemsize, 1) for to in targets})
+        return [found[memory] for memory in sorted(found) if memory]
+
+
+class _Places:
+    """Where arrays are in the end: in new memory, or in the room, which they share one after the other."""
+
+    def __init__(self, starts, end, moves, kept, once):
+        self._starts, self._moves = starts, moves
+        self._sizes = dict(zip(starts, (b - a for a, b in zip(starts, [*starts[1:], end]))))
+        self._kept = {self._start(v) for v in (*kept, *(v for step in once for v in step.values))}
+        self._new: dict[int, int] = {}
+        self.size = 0
+        for start in sorted(self._kept):  # what is there from call to call
+            self._new[start] = self._take([], self._sizes[start])
+
+    def of(self, v: Value) -> tuple[int, int]:
+        """(memory, offset) of a value."""
+        if v.memory:
+            return v.memory, v.offset
+        start = self._start(v)
+        if start in self._moves:
+            return self._moves[start], v.offset - start
+        return 0, self._new[start] + v.offset - start
+
+    def share(self, steps: list[Step]) -> None:
+        """Give each array that these steps use its place; one that is used no more leaves its place to others."""
+        uses = [[self._start(v) for v in step.values if not v.memory] for step in steps]
+        last = {start: i for i, starts in enumerate(uses) for start in starts}
+        free: list[tuple[int, int]] = []  # (size, offset)
+        for i, starts in enumerate(uses):
+            for start in starts:
+                if start not in self._new and start not in self._moves:
+                    self._new[start] = self._take(free, self._sizes[start])
+            gone = {start for start in starts if last[start] == i} - self._kept - set(self._moves)
+            free += [(self._sizes[start], self._new[start]) for start in gone]
+
+    def _take(self, free: list[tuple[int, int]], size: int) -> int:
+        """A place of that size: a part of the smallest free one that will do, or a new one."""
+        found = min((each for each in free if each[0] >= size), default=None)
+        if found is None:
+            self.size += size
+            return self.size - size
+        free.remove(found)
+        if found[0] > size:
+            free.append((found[0] - size, found[1] + size))
+        return found[1]
+
+    def _start(self, v: Value) -> int:
+        return self._starts[bisect_right(self._starts, v.offset) - 1]
+
+
+def _player(room, places: _Places, asking, telling, given, flag):
+    steps = [*asking, *telling]
+    described, offsets, integers, numbers, laid = [], [], [], [], []
+    for i, step in enumerate(steps):
+        computed = isinstance(step.numbers, Value)
+        operands = [*step.operands, step.numbers] if computed else step.operands
+        counts = len(step.operands), len(step.integers), 0 if computed else len(step.numbers)
+        told = step.lists is not None, len(step.lists or ()), computed
+        described.append((*step.kernel, *counts, i < len(asking), *told))
+        offsets += [x for v in operands for x in (places.of(v) if v is not None else (-1, 0))]
+        integers += [*step.integers, *(step.lists or ())]
+        numbers += [] if computed else step.numbers
+        if step.lists is not None:
+            laid += [x for v in step.operands for x in _laid(v)]
+    return library.player(
+        room, tuple(described), np.array(offsets, np.int64), np.array(integers, np.int64),
+        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag,
+    )  # fmt: skip
+
+
+def _laid(v: Value | None) -> tuple:
+    """Its number of elements and of dimensions, sizes and strides; what is there once serves for all along it."""
+    if v is None:
+        return 0, 0
+    last = len(v.shape) - 1
+    strides = [0 if n == 1 and d < last else s for d, (n, s) in enumerate(zip(v.shape, v.strides))]
+    return v.size, len(v.shape), *v.shape, *strides
+
+
+def letter_of(v: Value) -> str:
+    letter = LETTERS.get(v.dtype.name)
+    if letter is None:
+        raise NotPlayed(v.dtype.name)
+    return letter
+
+
+def _stretched(v: Value, shape) -> list[int]:
+    """The strides of ``v`` for a loop over ``shape``: what is there once serves for all along a dimension."""
+    missing = len(shape) - len(v.shape)
+    return [0] * missing + [0 if n == 1 else s for n, s in zip(v.shape, v.strides)]
+
+
+def _collapsed(shape, strides) -> tuple[tuple, list]:
+    """The same loop in as few dimensions as possible, at least one."""
+    sizes: list[int] = []
+    found: list[list[int]] = [[] for _ in strides]
+    for d, n in enumerate(shape):
+        if n == 1:
+            continue
+        if sizes and all(f[-1] == s[d] * n for f, s in zip(found, strides)):
+            sizes[-1] *= n
+            for f, s in zip(found, strides):
+                f[-1] = s[d]
+        else:
+            sizes.append(n)
+            for f, s in zip(found, strides):
+                f.append(s[d])
+    return (tuple(sizes), found) if sizes else ((1,), [[0] for _ in strides])
+
+
+def _is_one(v: Value, dims) -> bool:
+    """Can these dimensions be gone through as if they were one?"""
+    return len(_collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[0]) == 1
+
+
+def _stride(v: Value, dims) -> int:
+    return _collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[1][0][0]
