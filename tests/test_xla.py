@@ -28,6 +28,15 @@ def test_views_share_their_base():
     assert part.as_strided((2, 2), (1, 2)).tolist() == [[4.0, 6.0], [5.0, 7.0]]
 
 
+def test_windows_of_nothing():
+    x = torch.ones(2, 3, device="xla", requires_grad=True)
+    assert x.unfold(1, 0, 1).shape == (2, 4, 0) and x[:0].unfold(0, 0, 1).shape == (1, 3, 0)
+    (x.unfold(1, 2, 1).sum() + x.unfold(1, 0, 1).sum() + x[:0].unfold(0, 0, 1).sum()).backward()
+    assert x.grad.tolist() == [[1.0, 2.0, 1.0]] * 2
+    nowhere, nothing = torch.zeros(2, 0, dtype=torch.long, device="xla"), torch.zeros(0, 5, device="xla")
+    assert nn.functional.embedding(nowhere, nothing).shape == (2, 0, 5)
+
+
 def test_written_views_have_gradients():
     x = torch.ones(3, device="xla", requires_grad=True)
     y = x * 2

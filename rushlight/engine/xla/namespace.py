@@ -122,7 +122,14 @@ def expanded(x, shape):
 def windows(x, axis, size, step):
     """All windows of ``size`` along ``axis``, ``step`` apart, as a last axis."""
     index = np.arange(0, x.shape[axis] - size + 1, step)[:, None] + np.arange(size)
-    return jnp.moveaxis(jnp.take(x, index, axis=axis), axis + 1, -1)
+    return jnp.moveaxis(take(x, index, axis=axis), axis + 1, -1)
+
+
+def take(x, index, axis):
+    if x.shape[axis]:
+        return jnp.take(x, index, axis=axis)
+    axis %= x.ndim  # of an empty axis JAX returns x itself
+    return jnp.zeros((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]), dtype=x.dtype)
 
 
 def strided(x, shape, strides, offset):
