@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from . import config, dtypes
-from .autograd import anomaly
+from .autograd import anomaly, overriding
 from .errors import warn_user
 from .layout import contiguous_format
+from .ops import refusals
 from .ops.public import PUBLIC, public
 from .tensor import Tensor
 
@@ -69,7 +70,16 @@ for _name, _method in (
     _method.__name__ = _method.__qualname__ = _name
     setattr(Tensor, _name, _method)
 
-PUBLIC.update({name: getattr(Tensor, name) for name in _METHODS.split()})
+
+def _as_function(method):
+    """A method as a function, which says of wrong arguments what functions say."""
+    plain = getattr(method, "of", None)
+    if plain is None:
+        return method
+    return overriding.asking(method, lambda name, _, args, kwargs: refusals.explain_function(name, plain, args, kwargs))
+
+
+PUBLIC.update({name: _as_function(getattr(Tensor, name)) for name in _METHODS.split()})
 
 
 # -- copies of views -------------------------------------------------------------------------------------------------

@@ -257,9 +257,12 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = wrap_dim(dim, input._array.ndim)
     length = input._array.shape[axis]
-    where = next(w for w in (indices_or_sections, sections, indices) if w is not None)
-    if where.__class__ is bool:
-        raise TypeError("tensor_split(): argument 'indices_or_sections' must be int, tuple of ints or Tensor, not bool")
+    where = next((w for w in (indices_or_sections, sections, indices) if w is not None), None)
+    if where is None or where.__class__ is bool:
+        raise TypeError(
+            "tensor_split(): argument 'indices_or_sections' must be int, tuple of ints or Tensor, not "
+            f"{type(where).__name__}"
+        )
     if isinstance(where, Tensor):
         if where.dtype is not dtypes.int64:
             raise RuntimeError(
@@ -280,7 +283,9 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
 def _along(name, dims_needed, dim):
     def split_along(input, indices_or_sections=None, *, sections=None, indices=None):
         ndim = input._array.ndim
-        where = next(w for w in (indices_or_sections, sections, indices) if w is not None)
+        where = next((w for w in (indices_or_sections, sections, indices) if w is not None), None)
+        if where is None:
+            raise TypeError(f"{name}() missing 1 required positional argument: 'sections'")
         if ndim < dims_needed:
             raise RuntimeError(
                 f"torch.{name} requires a tensor with at least {dims_needed} dimension, but got a tensor with {ndim} "

@@ -10,6 +10,7 @@ import inspect
 
 import numpy as np
 
+from .. import dtypes
 from ..autograd.overriding import PLAIN
 from ..engine.open_size import is_open
 from ..errors import type_name
@@ -209,6 +210,7 @@ _FITS = {
     "bool": lambda value: isinstance(value, (bool, np.bool_)),
     "float": lambda value: _is_number(value) and not isinstance(value, (complex, np.complexfloating)),
     "str": lambda value: isinstance(value, str),
+    "torch.dtype": lambda value: isinstance(value, dtypes.dtype),
     "tuple of ints": _are_ints,
     "int or ints": lambda value: _is_whole(value) or is_open(value) or _are_ints(value),
     "int or Tensor": lambda value: _is_whole(value) or is_open(value) or _is_tensor(value),

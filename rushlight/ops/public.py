@@ -214,6 +214,7 @@ def _in_place(f, name, how, around):
     for function in (method, written):  # of both Python may speak
         function.__name__ = function.__qualname__ = name + "_"
     method.__doc__ = f"In-place version of :meth:`{name}`."
+    method.of = f  # which knows the names of its arguments
     return method
 
 

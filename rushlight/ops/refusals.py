@@ -28,6 +28,16 @@ _BINARY = """bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwi
     greater greater_equal gt le less less_equal lt multiply ne not_equal remainder true_divide xlogy"""
 _BOUNDS = ("Tensor min = None, Tensor max = None", "Number min = None, Number max = None")
 _ROUNDED = ("Tensor other, *, str rounding_mode", "Number other, *, str rounding_mode")
+_ALONG, _AS = "int dim, bool keepdim = False", "*, torch.dtype dtype = None"
+_SORTED, _TIMES = "int dim = -1, bool descending = False", "int dim = None, *, int output_size = None"
+_SPREAD = (
+    "tuple of ints dim, bool unbiased = True, bool keepdim = False",
+    "tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
+    "bool unbiased = True",
+)
+_MOVED = ("int source, int destination", "tuple of ints source, tuple of ints destination")
+_BETWEEN = 'int dim = None, bool keepdim = False, *, str interpolation = "linear"'
+_WRITTEN = ("Tensor src", "Tensor src, *, str reduce", "Number value", "Number value, *, str reduce")
 _SEVERAL = {
     **dict.fromkeys(_BINARY.split(), ("Tensor other", "Number other")),
     **dict.fromkeys(("pow", "float_power"), ("Tensor exponent", "Number exponent")),
@@ -40,6 +50,26 @@ _SEVERAL = {
     "lerp": ("Tensor end, Tensor weight", "Tensor end, Number weight"),
     "masked_fill": ("Tensor mask, Tensor value", "Tensor mask, Number value"),
     "index_fill": ("int dim, Tensor index, Tensor value", "int dim, Tensor index, Number value"),
+    **dict.fromkeys(("all", "any"), ("", "tuple of ints dim = None, bool keepdim = False", _ALONG)),
+    **dict.fromkeys(("max", "min"), ("", "Tensor other", _ALONG)),
+    **dict.fromkeys(("mean", "sum"), (_AS, f"tuple of ints dim, bool keepdim = False, {_AS}")),
+    "prod": (_AS, f"{_ALONG}, {_AS}"),
+    **dict.fromkeys(("sort", "argsort"), (f"*, bool stable, {_SORTED}", _SORTED)),
+    **dict.fromkeys(("std", "var"), _SPREAD),
+    "count_nonzero": ("int dim = None", "tuple of ints dim"),
+    **dict.fromkeys(("dsplit", "hsplit", "vsplit"), ("int sections", "tuple of ints indices")),
+    "tensor_split": (
+        "tuple of ints indices, int dim = 0",
+        "Tensor tensor_indices_or_sections, int dim = 0",
+        "int sections, int dim = 0",
+    ),
+    **dict.fromkeys(("moveaxis", "movedim"), _MOVED),
+    **dict.fromkeys(("quantile", "nanquantile"), (f"Tensor q, {_BETWEEN}", f"float q, {_BETWEEN}")),
+    "narrow": ("int dim, Tensor start, int length", "int dim, int start, int length"),
+    "repeat_interleave": (f"Tensor repeats, {_TIMES}", f"int repeats, {_TIMES}"),
+    "scatter": tuple(f"int dim, Tensor index, {what}" for what in _WRITTEN),
+    "squeeze": ("", "int dim", "tuple of ints dim"),
+    "where": ("Tensor condition, Tensor other", "Tensor condition, Number other"),
 }
 
 
@@ -132,17 +162,27 @@ def _check(name, parameter, kind, value, place, by_position) -> None:
 
 def _refuse_combination(name, signatures, args, kwargs) -> None:
     """Raise if the arguments fit none of several signatures, which the message lists."""
-    taken = [[item.split(" = ")[0].split() for item in text.replace("*, ", "").split(", ")] for text in signatures]
+    taken = [[item.split(" = ")[0].rpartition(" ")[::2] for item in _items(text)] for text in signatures]
+    required = [{item.rpartition(" ")[2] for item in _items(text) if "=" not in item} for text in signatures]
     if any(_fit(parameters, text.count("="), args, kwargs) for parameters, text in zip(taken, signatures)):
         return
+    long_enough = [parameters for parameters in taken if args and len(parameters) >= len(args)]
+    if len(long_enough) == 1 and not kwargs:  # no other can be meant
+        for place, ((kind, parameter), value) in enumerate(zip(long_enough[0], args)):
+            if kind != "tuple of ints" or not (value is None or kinds.fits("int", value)):
+                _check(name, parameter, kind, value, place, True)
     lines = [
         f"{name}() received an invalid combination of arguments - got ({_types(args, kwargs)}), but expected one of:"
     ]
-    for parameters, text in zip(taken, signatures):
+    for parameters, needed, text in zip(taken, required, signatures):
         lines.append(f" * ({text})")
-        if len(args) + len(kwargs) == len(parameters):
-            lines.append(f"      didn't match because some of the {_misfit(parameters, args, kwargs)}")
+        if len(args) + len(kwargs) == len(parameters) + ("*" in text):  # which PyTorch counts, too
+            lines.append(f"      didn't match because some of the {_misfit(parameters, needed, args, kwargs)}")
     raise TypeError("\n".join(lines) + "\n") from None
+
+
+def _items(text) -> list[str]:
+    return text.replace("*, ", "").split(", ")
 
 
 def _fit(parameters, optional, args, kwargs) -> bool:
@@ -156,7 +196,7 @@ def _fit(parameters, optional, args, kwargs) -> bool:
 
 
 def _fits(kind, parameter, value) -> bool:
-    return kinds.fits("Number or Tensor" if parameter == "other" and kind == "Tensor" else kind, value)
+    return bool(kind) and kinds.fits("Number or Tensor" if parameter == "other" and kind == "Tensor" else kind, value)
 
 
 def _types(args, kwargs) -> str:
@@ -164,13 +204,13 @@ def _types(args, kwargs) -> str:
     return ", ".join([*map(type_name, args), *named]) + (", " if named and not args else "")
 
 
-def _misfit(parameters, args, kwargs) -> str:
-    """What of the arguments does not fit, by the names of their types alone."""
+def _misfit(parameters, required, args, kwargs) -> str:
+    """What of the arguments does not fit, by the names of their types alone; PyTorch knows those of no default."""
     wanted = {parameter: kind for kind, parameter in parameters}
     wrong = [name for name in kwargs if name not in wanted]
     if wrong:
         return "keywords were incorrect: " + ", ".join(wrong)
-    places = [(type_name(value), type_name(value) == kind) for (kind, _), value in zip(parameters, args)]
+    places = [(type_name(v), type_name(v) == kind and p in required) for (kind, p), v in zip(parameters, args)]
     places += [(f"{name}={type_name(v)}", type_name(v) == wanted[name]) for name, v in kwargs.items()]
     shown = ", ".join(text if fits else f"!{text}!" for text, fits in places)
     return f"arguments have invalid types: ({shown}{', ' if kwargs and not args else ''})"

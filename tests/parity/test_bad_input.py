@@ -20,7 +20,7 @@ def test_bad_input_ends_as_in_pytorch():
 
 # Wrong arguments, given to every method that writes in place. PyTorch's parser has its word before the method looks.
 CALLS = [(("a",), {}), ((), {}), (tuple(range(9)), {}), ((), {"foo": 1}), ((1, "a"), {}), ((None, "a"), {})]
-AT_LEAST, AT_MOST_OTHER = 654, 14  # of 844 TypeErrors: as many texts agree, and so many are no TypeErrors here
+AT_LEAST, AT_MOST_OTHER = 662, 14  # of 844 TypeErrors: as many texts agree, and so many are no TypeErrors here
 
 
 def _methods():
@@ -52,7 +52,7 @@ def test_methods_called_with_wrong_arguments_say_what_pytorch_says():
 
 # The same of methods that write nothing, and of functions: how many texts are PyTorch's own, of 2,091 and 3,006.
 SKIPPED = {"apply", "map", "map2", "share_memory", "backward", "register_hook", "storage", "tolist", "numpy", "new"}
-AT_LEAST_PLAIN = {"methods": 900, "functions": 1400}
+AT_LEAST_PLAIN = {"methods": 1050, "functions": 1710}
 
 
 def _plain(kind: str) -> list[str]:
