@@ -27,7 +27,7 @@ from rushlight.engine import native
 from rushlight.engine.numpy import box_muller
 from rushlight.engine.numpy.kernels import losses, slopes, windows
 from rushlight.nn import functional as F
-from rushlight.ops.pool import offsets_of
+from rushlight.ops.pool import offsets_of, taps_of
 
 library = native.library
 pytestmark = pytest.mark.skipif(
@@ -474,6 +474,8 @@ WINDOWS = [
     ((2, 3, 40, 40), (13, 13), (1, 1), (6, 6), (1, 1)),
     ((4, 7, 401), (3,), (2,), (1,), (1,)),
     ((33, 50), (5,), (1,), (2,), (1,)),
+    ((2, 3, 9, 11, 13), (2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1)),
+    ((2, 3, 7, 8, 17), (3, 2, 2), (1, 2, 3), (1, 1, 0), (2, 1, 1)),
 ]
 
 
@@ -499,6 +501,47 @@ def test_largest_of_windows(shape, kernel, step, padding, dilation, dtype, speci
     monkeypatch.setattr(windows, "library", None)
     for i, (a, b) in enumerate(zip(found, both(), strict=True)):
         np.testing.assert_allclose(a, b, rtol=1e-5 if i == 2 else 0, atol=1e-5 if i == 2 else 0)
+
+
+@pytest.mark.parametrize("shape, kernel, step, padding, dilation", WINDOWS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", [False, True])
+def test_sums_of_windows(shape, kernel, step, padding, dilation, dtype, special, threads, monkeypatch):
+    x = numbers(*shape, dtype=dtype, special=special)
+    taps, full = taps_of(kernel, dilation, padding), shape[len(shape) - len(kernel) :]
+    size = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(full, padding, dilation, kernel, step))
+    g = numbers(*shape[: len(shape) - len(kernel)], *size, dtype=dtype, seed=1)
+
+    def both():
+        sums = windows.sum_windows(x, taps=taps, size=size, step=step)
+        return sums, windows.spread_windows(g, taps=taps, full=full, step=step)
+
+    assert windows._sums_by_kernel(x, taps) == (math.prod(kernel) <= windows._FEW)
+    found = both()
+    monkeypatch.setattr(windows, "library", None)
+    for a, b in zip(found, both(), strict=True):
+        tolerance = 64 * np.finfo(dtype).eps
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+# -- the largest and smallest ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, axis", [((70, 41), 0), ((3, 50, 600), 1), ((2, 1, 999), 0), ((5, 7, 300), 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("special", [False, True])
+def test_extremes_along_an_outer_axis(shape, axis, dtype, special, threads):
+    x = numbers(*shape, dtype=dtype, special=special)
+    x = np.round(x) if not special else x  # equal ones
+    t = rushlight.tensor(x)
+    for keepdim in (False, True):
+        for found, place, values in (
+            (t.max(axis, keepdim), np.argmax, np.max), (t.min(axis, keepdim), np.argmin, np.min)
+        ):  # fmt: skip
+            np.testing.assert_array_equal(found.values.numpy(), values(x, axis, keepdims=keepdim))
+            np.testing.assert_array_equal(found.indices.numpy(), place(x, axis, keepdims=keepdim))
+        np.testing.assert_array_equal(t.argmax(axis, keepdim).numpy(), np.argmax(x, axis, keepdims=keepdim))
+        np.testing.assert_array_equal(t.argmin(axis, keepdim).numpy(), np.argmin(x, axis, keepdims=keepdim))
 
 
 # -- adaptive pooling --------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ computed, and then the plain body, or rule, does the work.
 from __future__ import annotations
 
 from ..fallback import FORWARDS
-from . import activations, library, norms, pictures, softmax
+from . import activations, extremes, library, norms, pictures, softmax
 
-FAMILIES = (activations, norms, pictures, softmax)
+FAMILIES = (activations, extremes, norms, pictures, softmax)
 
 
 def install(bodies: dict, backward: dict) -> None:

@@ -1,5 +1,5 @@
-/* Sums over an axis that is not the innermost one in memory, and over one that is, and running ones; sums of the rows that
-   have the same index. */
+/* Sums over an axis that is not the innermost one in memory, and over one that is, and running ones; the largest along such
+   an axis; sums of the rows that have the same index. */
 #include "sums.h"
 
 enum { STRETCH = 64, WIDTH = 256 }; /* numbers that are added one by one; columns at a time */
@@ -142,6 +142,59 @@ static int running_sums(const rl_call *c)
     return RL_OK;
 }
 
+/* -- the largest or smallest along an axis that is not the innermost one --------------------------------------------- */
+
+typedef struct {
+    const real *x;
+    real *best;     /* or NULL */
+    int64_t *place;
+    long n, inner, strips;
+    int smallest;
+} extremes_of;
+
+/* Of equals the first; a NaN is before all, and the first of them before others. */
+#define BETTER(order)                                                                                                  \
+    RL_SIMD for (long j = 0; j < width; j++)                                                                           \
+    {                                                                                                                  \
+        real value = x[j];                                                                                             \
+        int better = (value order best[j]) | ((value != value) & (best[j] == best[j]));                                \
+        best[j] = better ? value : best[j];                                                                            \
+        at[j] = better ? i : at[j];                                                                                    \
+    }
+
+static void extreme_strips(void *context, long begin, long end)
+{
+    const extremes_of *e = context;
+    for (long which = begin; which < end; which++) {
+        long first = which % e->strips * WIDTH, width = e->inner - first < WIDTH ? e->inner - first : WIDTH;
+        long outer = which / e->strips, to = outer * e->inner + first;
+        const real *restrict x = e->x + outer * e->n * e->inner + first;
+        real best[WIDTH];
+        whole at[WIDTH] = {0};
+        memcpy(best, x, (size_t)width * sizeof(real));
+        for (whole i = 1; i < e->n; i++) {
+            x += e->inner;
+            if (e->smallest)
+                BETTER(<)
+            else
+                BETTER(>)
+        }
+        for (long j = 0; j < width; j++)
+            e->place[to + j] = at[j];
+        if (e->best)
+            memcpy(e->best + to, best, (size_t)width * sizeof(real));
+    }
+}
+
+/* extremes(x, best, place, n, inner, smallest): along the middle axis of (outer, n, inner), which is not empty */
+static int extremes(const rl_call *c)
+{
+    long n = c->integer[0], inner = c->integer[1];
+    extremes_of e = {c->array[0], c->array[1], c->array[2], n, inner, (inner + WIDTH - 1) / WIDTH, (int)c->integer[2]};
+    rl_parallel(extreme_strips, &e, c->size[0] / (n * inner) * e.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
+    return RL_OK;
+}
+
 /* -- rows of the same index ------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -184,6 +237,7 @@ RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
     {"row_sums", "xy i", row_sums},
     {"running_sums", "xy ii", running_sums},
+    {"extremes", "xy?Q iii", extremes},
     {"add_rows", "xqy ii", add_rows},
     RL_END,
 };

@@ -1,4 +1,4 @@
-/* The largest element of each window of two dimensions, and the gradient that goes back to it.
+/* The largest element, or the sum, of each window of up to three dimensions, and the gradient that goes back.
    Windows are alike and step by step (max_windows), or each has bounds of its own (largest_of). */
 #include "approximations.h"
 
@@ -6,18 +6,30 @@ enum { VECTOR = 64 / sizeof(real) };
 
 typedef struct {
     const real *x, *end;
-    const int64_t *offset; /* (count, 2): where each element of a window sits from its start, which may be outside */
+    const int64_t *offset; /* (count, 3): where each element of a window sits from its start, which may be outside */
     real *best;
     uint8_t *which;
-    long count, height, width, rows, cols, step[2];
+    long count, depth, height, width, slabs, rows, cols, step[3];
     int out_of_memory;
 } windows;
 
 static windows windows_of(const rl_call *c, const int64_t *offset, long count)
 {
     const long *i = c->integer;
-    return (windows){.offset = offset, .count = count / 2, .height = i[1], .width = i[2], .rows = i[3], .cols = i[4],
-                     .step = {i[5], i[6]}};
+    return (windows){.offset = offset, .count = count / 3, .depth = i[1], .height = i[2], .width = i[3],
+                     .slabs = i[4], .rows = i[5], .cols = i[6], .step = {i[7], i[8], i[9]}};
+}
+
+static long volume_of(const windows *w) { return w->depth * w->height * w->width; }
+static long many(const windows *w) { return w->slabs * w->rows * w->cols; }
+
+/* Where in its volume element k of the windows of one row begins: (row, first column), NULL if it is outside. */
+static const real *line_of(const windows *w, const real *volume, long slab, long row, long k)
+{
+    const int64_t *o = w->offset + 3 * k;
+    long z = slab * w->step[0] + o[0], y = row * w->step[1] + o[1];
+    int inside = z >= 0 && z < w->depth && y >= 0 && y < w->height;
+    return inside ? volume + (z * w->height + y) * w->width : NULL;
 }
 
 static long ceiling(long a, long b) { return a > 0 ? (a + b - 1) / b : 0; } /* at least 0 */
@@ -49,17 +61,24 @@ static void compare(const real *restrict x, long numbers, long step, long begin,
         COMPARE(x[j * step])
 }
 
-static void largest_of_row(const windows *w, const real *plane, long row, real *best, whole *at)
+/* The windows of a row whose element at column `low` of the first is inside: from *begin up to *end. */
+static void inside(const windows *w, long low, long *begin, long *end)
+{
+    *begin = ceiling(-low, w->step[2]), *end = ceiling(w->width - low, w->step[2]);
+    *end = *end < w->cols ? *end : w->cols;
+}
+
+static void largest_of_row(const windows *w, const real *volume, long slab, long row, real *best, whole *at)
 {
     for (long j = 0, room = w->cols + VECTOR; j < room; j++)
         best[j] = -INFINITY, at[j] = (whole)w->count;
     for (long k = 0; k < w->count; k++) {
-        long y = row * w->step[0] + w->offset[2 * k], low = w->offset[2 * k + 1], step = w->step[1];
-        if (y < 0 || y >= w->height)
+        const real *line = line_of(w, volume, slab, row, k);
+        if (!line)
             continue;
-        long begin = ceiling(-low, step), end = ceiling(w->width - low, step);
-        end = end < w->cols ? end : w->cols;
-        const real *x = plane + y * w->width + low;
+        long low = w->offset[3 * k + 2], step = w->step[2], begin, end;
+        inside(w, low, &begin, &end);
+        const real *x = line + low;
         long whole_vectors = (end + VECTOR - 1) / VECTOR * VECTOR; /* what follows the row is compared, and dropped */
         if (begin == 0 && end == w->cols && whole_vectors * step <= w->end - x)
             end = whole_vectors;
@@ -77,23 +96,23 @@ static void largest_pieces(void *context, long begin, long end)
         return;
     }
     whole *at = (whole *)(best + room);
-    for (long plane = begin; plane < end; plane++)
-        for (long row = 0; row < w->rows; row++) {
-            long to = (plane * w->rows + row) * w->cols;
-            largest_of_row(w, w->x + plane * w->height * w->width, row, best, at);
-            memcpy(w->best + to, best, (size_t)w->cols * sizeof(real));
-            uint8_t *restrict which = w->which + to;
-            for (long j = 0, cols = w->cols; j < cols; j++)
-                which[j] = (uint8_t)at[j];
-        }
+    for (long line = begin * w->slabs * w->rows; line < end * w->slabs * w->rows; line++) {
+        long row = line % w->rows, slab = line / w->rows % w->slabs, volume = line / w->rows / w->slabs;
+        largest_of_row(w, w->x + volume * volume_of(w), slab, row, best, at);
+        memcpy(w->best + line * w->cols, best, (size_t)w->cols * sizeof(real));
+        uint8_t *restrict which = w->which + line * w->cols;
+        for (long j = 0, cols = w->cols; j < cols; j++)
+            which[j] = (uint8_t)at[j];
+    }
 }
 
-/* max_windows(x, offsets, best, which, planes, height, width, rows, cols, and both steps), of at most 255 offsets */
+/* max_windows(x, offsets, best, which, volumes, the three sizes, how many windows, and how far apart), of at most 255
+   offsets */
 static int max_windows(const rl_call *c)
 {
     windows w = windows_of(c, c->array[1], c->size[1]);
     w.x = c->array[0], w.end = w.x + c->size[0], w.best = c->array[2], w.which = c->array[3];
-    rl_parallel(largest_pieces, &w, c->integer[0], rl_rows(w.height * w.width + w.rows * w.cols * w.count));
+    rl_parallel(largest_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
     return w.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -101,17 +120,18 @@ static int max_windows(const rl_call *c)
 static void spread_pieces(void *context, long begin, long end)
 {
     const windows *w = context;
-    for (long plane = begin; plane < end; plane++) {
-        real *to = (real *)w->x + plane * w->height * w->width;
-        memset(to, 0, (size_t)(w->height * w->width) * sizeof(real));
-        for (long row = 0; row < w->rows; row++)
+    for (long volume = begin; volume < end; volume++) {
+        real *to = (real *)w->x + volume * volume_of(w);
+        memset(to, 0, (size_t)volume_of(w) * sizeof(real));
+        for (long line = 0; line < w->slabs * w->rows; line++)
             for (long col = 0; col < w->cols; col++) {
-                long from = (plane * w->rows + row) * w->cols + col, k = w->which[from];
+                long from = (volume * w->slabs * w->rows + line) * w->cols + col, k = w->which[from];
                 if (k >= w->count)
                     continue;
-                long y = row * w->step[0] + w->offset[2 * k], x = col * w->step[1] + w->offset[2 * k + 1];
-                if (y >= 0 && y < w->height && x >= 0 && x < w->width)
-                    to[y * w->width + x] += w->best[from];
+                real *place = (real *)line_of(w, to, line / w->rows, line % w->rows, k);
+                long x = col * w->step[2] + w->offset[3 * k + 2];
+                if (place && x >= 0 && x < w->width)
+                    place[x] += w->best[from];
             }
     }
 }
@@ -121,7 +141,79 @@ static int max_windows_slope(const rl_call *c)
 {
     windows w = windows_of(c, c->array[2], c->size[2]);
     w.best = c->array[0], w.which = c->array[1], w.x = c->array[3];
-    rl_parallel(spread_pieces, &w, c->integer[0], rl_rows(w.height * w.width + w.rows * w.cols));
+    rl_parallel(spread_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w)));
+    return RL_OK;
+}
+
+static void add_line(const real *restrict x, long step, real *restrict to, long begin, long end)
+{
+    if (step == 1)
+        RL_SIMD for (long j = begin; j < end; j++) to[j] += x[j];
+    else if (step == 2)
+        RL_SIMD for (long j = begin; j < end; j++) to[j] += x[2 * j];
+    else
+        for (long j = begin; j < end; j++)
+            to[j] += x[j * step];
+}
+
+static void sum_pieces(void *context, long begin, long end)
+{
+    const windows *w = context;
+    for (long line = begin * w->slabs * w->rows; line < end * w->slabs * w->rows; line++) {
+        long row = line % w->rows, slab = line / w->rows % w->slabs, volume = line / w->rows / w->slabs;
+        real *to = w->best + line * w->cols;
+        memset(to, 0, (size_t)w->cols * sizeof(real));
+        for (long k = 0; k < w->count; k++) {
+            const real *x = line_of(w, w->x + volume * volume_of(w), slab, row, k);
+            long low = w->offset[3 * k + 2], first, last;
+            inside(w, low, &first, &last);
+            if (x)
+                add_line(x + low, w->step[2], to, first, last);
+        }
+    }
+}
+
+/* sum_windows(x, offsets, sums, …) */
+static int sum_windows(const rl_call *c)
+{
+    windows w = windows_of(c, c->array[1], c->size[1]);
+    w.x = c->array[0], w.best = c->array[2];
+    rl_parallel(sum_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
+    return RL_OK;
+}
+
+static void add_apart(const real *restrict from, real *restrict to, long step, long begin, long end)
+{
+    if (step == 1)
+        RL_SIMD for (long j = begin; j < end; j++) to[j] += from[j];
+    else
+        for (long j = begin; j < end; j++)
+            to[j * step] += from[j];
+}
+
+static void spread_sums(void *context, long begin, long end)
+{
+    const windows *w = context;
+    for (long volume = begin; volume < end; volume++) {
+        real *to = (real *)w->x + volume * volume_of(w);
+        memset(to, 0, (size_t)volume_of(w) * sizeof(real));
+        for (long line = 0; line < w->slabs * w->rows; line++)
+            for (long k = 0; k < w->count; k++) {
+                real *place = (real *)line_of(w, to, line / w->rows, line % w->rows, k);
+                long low = w->offset[3 * k + 2], first, last;
+                inside(w, low, &first, &last);
+                if (place)
+                    add_apart(w->best + (volume * w->slabs * w->rows + line) * w->cols, place + low, w->step[2], first, last);
+            }
+    }
+}
+
+/* spread_windows(g, offsets, gx, …), the adjoint */
+static int spread_windows(const rl_call *c)
+{
+    windows w = windows_of(c, c->array[1], c->size[1]);
+    w.best = c->array[0], w.x = c->array[2];
+    rl_parallel(spread_sums, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
     return RL_OK;
 }
 
@@ -259,8 +351,10 @@ static int add_positions(const rl_call *c)
 }
 
 RL_FAMILY(windows) = {
-    {"max_windows", "xqyB iii iiii", max_windows},
-    {"max_windows_slope", "xbqy iii iiii", max_windows_slope},
+    {"max_windows", "xqyB iiii iii iii", max_windows},
+    {"max_windows_slope", "xbqy iiii iii iii", max_windows_slope},
+    {"sum_windows", "xqy iiii iii iii", sum_windows},
+    {"spread_windows", "xqy iiii iii iii", spread_windows},
     {"largest_of", "xqqQ ii", largest_of},
     {"at_positions", "xqy i", at_positions},
     {"add_positions", "xqy i", add_positions},

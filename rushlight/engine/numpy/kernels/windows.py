@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from ...native import library
 from .parallel import over
 
-_WORTH = 1 << 10  # elements from which on the library in C is called
+_FEW = 16  # elements of a window
 _BLOCK = 1 << 20  # bytes to work on at a time, so that what is read again is still in the cache
 
 
@@ -49,7 +51,7 @@ def max_windows(x, *, offsets, size, step):
     best = np.empty((*x.shape[: x.ndim - len(step)], *size), dtype=x.dtype)
     which = np.empty(best.shape, dtype=small_int(len(offsets)))
     if library is not None and is_for_kernel(x, offsets):
-        library.max_windows(np.ascontiguousarray(x), *flat(offsets), best, which, *numbers(x.shape, size, step))
+        library.max_windows(np.ascontiguousarray(x), flat(offsets), best, which, *numbers(x.shape, size, step))
         return best, which
     places = [clipped(offset, size, step, x.shape[x.ndim - len(step) :]) for offset in offsets]
 
@@ -82,18 +84,24 @@ def _max_of(x, best, which, places):
 
 
 def is_for_kernel(x, offsets) -> bool:
-    return x.dtype.char in "fd" and x.size >= _WORTH and 0 < len(offsets) <= 255 and len(offsets[0]) <= 2
+    return x.dtype.char in "fd" and x.size > 0 and 0 < len(offsets) <= 255 and len(offsets[0]) <= 3
 
 
-def flat(offsets):
-    """As the kernel takes them, of two dimensions."""
-    yield np.array([(0,) * (2 - len(o)) + tuple(o) for o in offsets], np.int64)
+@functools.lru_cache(64)
+def flat(offsets: tuple):
+    """As the kernel takes them, of three dimensions."""
+    return np.array([(0,) * (3 - len(o)) + tuple(o) for o in offsets], np.int64)
+
+
+@functools.lru_cache(64)
+def _flat_of(taps: tuple):
+    return flat(tuple(itertools.product(*taps)))
 
 
 def numbers(shape, size, step):
-    """What the kernel wants to know: how many planes, their size, how many windows they have, and how far apart."""
+    """What the kernel wants to know: how many volumes, their size, how many windows they have, and how far apart."""
     dims = len(step)
-    fill = (1,) * (2 - dims)
+    fill = (1,) * (3 - dims)
     return math.prod(shape[: len(shape) - dims]), *fill, *shape[len(shape) - dims :], *fill, *size, *fill, *step
 
 
@@ -123,7 +131,7 @@ def max_windows_backward(g, edges, saved):
     if library is not None and which.dtype == np.uint8 and is_for_kernel(g, offsets):
         out = np.empty(shape, dtype=g.dtype)
         g, which = np.ascontiguousarray(g), np.ascontiguousarray(which)
-        library.max_windows_slope(g, which, *flat(offsets), out, *numbers(shape, size, step))
+        library.max_windows_slope(g, which, flat(offsets), out, *numbers(shape, size, step))
         return (out,)
     out = np.zeros(shape, dtype=g.dtype)
     places, alone = [clipped(offset, size, step, full) for offset in offsets], _apart(offsets, step)
@@ -155,9 +163,18 @@ def _apart(offsets, step) -> bool:
 
 def sum_windows(x, *, taps, size, step):
     """The sum of each window, one axis after the other: ``taps`` lists for each where in a window elements sit."""
+    if _sums_by_kernel(x, taps):
+        sums = np.empty((*x.shape[: x.ndim - len(taps)], *size), x.dtype)
+        library.sum_windows(np.ascontiguousarray(x), _flat_of(taps), sums, *numbers(x.shape, size, step))
+        return sums
     for axis in range(len(taps)):
         x = _sum_along(x, axis - len(taps), taps[axis], size[axis], step[axis])
     return x
+
+
+def _sums_by_kernel(x, taps) -> bool:
+    """Windows of few elements: larger ones are summed with fewer additions one axis after the other."""
+    return library is not None and x.dtype.char in "fd" and x.size > 0 and 0 < math.prod(map(len, taps)) <= _FEW
 
 
 def _sum_along(x, axis, taps, size, step):
@@ -177,6 +194,10 @@ def _sum_along(x, axis, taps, size, step):
 
 def spread_windows(x, *, taps, full, step):
     """The adjoint of ``sum_windows``."""
+    if _sums_by_kernel(x, taps):
+        out, size = np.empty((*x.shape[: x.ndim - len(taps)], *full), x.dtype), x.shape[x.ndim - len(taps) :]
+        library.spread_windows(np.ascontiguousarray(x), _flat_of(taps), out, *numbers(out.shape, size, step))
+        return out
     for axis in reversed(range(len(taps))):
         at = x.ndim + axis - len(taps)
         size, shape = x.shape[at], list(x.shape)

@@ -16,6 +16,8 @@ from jax import lax
 from ...numpy.kernels.windows import first_inside, flat, is_for_kernel, lowest, numbers, small_int
 from . import native
 
+_WORTH = 1 << 10  # elements from which on a kernel is called
+
 
 def _one_program(function):
     """Run eagerly as one program, not one for every slice; in a trace it is as if written out."""
@@ -46,20 +48,20 @@ def spread(x, *, low, full, step):
 
 
 def max_windows(x, *, offsets, size, step):
-    if native.serves(x) and is_for_kernel(x, offsets):
+    if native.serves(x) and x.size >= _WORTH and is_for_kernel(x, offsets):
         shape = (*x.shape[: x.ndim - len(step)], *size)
         places = native.Place(shape, x.dtype), native.Place(shape, np.dtype(np.uint8))
-        return tuple(native.call("max_windows", x, *flat(offsets), *places, *numbers(x.shape, size, step)))
+        return tuple(native.call("max_windows", x, flat(offsets), *places, *numbers(x.shape, size, step)))
     return _max_windows(x, offsets=offsets, size=size, step=step)
 
 
 def max_windows_backward(g, edges, saved):
     """None, where the rule shall do it."""
     g, which, offsets, shape = g[0], saved["aux"][1], saved["offsets"], tuple(saved["x_shape"])
-    if which.dtype != np.uint8 or not (native.serves(g) and is_for_kernel(g, offsets)):
+    if which.dtype != np.uint8 or not (native.serves(g) and g.size >= _WORTH and is_for_kernel(g, offsets)):
         return None
     of_windows = numbers(shape, g.shape[g.ndim - len(saved["step"]) :], saved["step"])
-    return native.call("max_windows_slope", g, which, *flat(offsets), native.Place(shape, g.dtype), *of_windows)
+    return native.call("max_windows_slope", g, which, flat(offsets), native.Place(shape, g.dtype), *of_windows)
 
 
 @_one_program
