@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import rushlight
+
+# A machine that is busy is slow, and no test asserts a time.
+settings.register_profile("rushlight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("rushlight")
 
 
 @pytest.fixture(scope="session")
