@@ -28,6 +28,14 @@ class _LinAlgError(RuntimeError):
 LinAlgError = _LinAlgError  # PyTorch's has the underscore in its name
 
 
+class DistError(RuntimeError):
+    """Something between processes failed."""
+
+
+class DistBackendError(DistError):
+    """A collective failed."""
+
+
 class ValuesNeeded(RuntimeError):
     """Code that is being compiled needs values, which a traced tensor has not; the message says what to do instead."""
 

@@ -142,7 +142,7 @@ def compare_compiled(cut, eager, folder: Path) -> None:
             assert a.placements == b.placements
             a, b = a.full_tensor(), b.full_tensor()
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), atol=2e-6)
-    assert list(found) == ["jit__final"], found
+    assert {*found} - {"jit__all_gather"} == {"jit__final"}, found  # processes agree on it first
     for kind, count in COMPILED[cut].items():
         assert found["jit__final"][kind] == count, (cut.__name__, found)
     collectives(folder)  # of this comparison
@@ -177,7 +177,7 @@ def main(folder: Path) -> None:
         assert all(kind in found[program] for program, kind in needed.items()), (cut.__name__, found)
         if cut in SHARES:
             assert abs(share(model, optimizer) * SHARES[cut] - 1) < 0.02
-        if "RANK" not in os.environ:
+        if "RANK" not in os.environ or cut is data_parallel:  # others have each process's own parts in between
             compare_compiled(cut, eager, folder)
         print(cut.__name__, flush=True)
 

@@ -121,7 +121,7 @@ def test_steps_without_exchange(tmp_path):
     """``no_sync`` inside a compiled step and around it."""
     body = """
 def accumulating(compiled):
-    model = DDP(network(), broadcast_buffers=False)
+    model = DDP(network(), forward_sync_buffers=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     def add(x, y):
         loss = F.cross_entropy(model(x), y)

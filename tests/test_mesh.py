@@ -55,6 +55,17 @@ def test_two_processes_with_four_devices_each(tmp_path):
     assert sorted(path.read_text().splitlines() for path in out.rglob("stdout.log")) == [WAYS] * 2
 
 
+def test_compiled_functions_over_two_processes(tmp_path):
+    """Programs that all processes agree on; the survivor of a killed one is told."""
+    ran = [
+        "data_parallel", "sharded", "tensor_parallel", "a_process_whose_guards_fail",
+        "what_asks_for_a_process_own_part_is_called_as_it_is", "a_killed_process",
+    ]  # fmt: skip
+    script = Path(__file__).with_name("compiled2.py")
+    first, second = run_world(tmp_path, 2, script, codes=[3, -9], XLA_FLAGS="")
+    assert first.splitlines() == [*ran, "DistBackendError True 20"] and second.splitlines() == ran
+
+
 WRAPPED = """
 import os
 import rushlight as torch

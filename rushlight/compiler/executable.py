@@ -56,6 +56,8 @@ class Executable:
     """A trace, with the state in ``slots``, which say where each state tensor is found."""
 
     _backward: Any = None  # the jitted backward pass of results that can be differentiated from outside
+    vote: Any = None  # over several processes: what they say to the call that is being made, see together.py
+    digest: int | None = None
 
     def __init__(self, learned: Traced, arguments: int, slots: list[Slot], optimizers, lockstep):
         self.learned, self.arguments, self.slots, self.optimizers = learned, arguments, slots, optimizers

@@ -19,11 +19,11 @@ from .cut import Cut
 from .discover import Watch
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError, Executed, Unguardable, World
-from .meshes import is_here, mesh_of
 from .path import Path
 from .played import played
 from .program import Program
 from .stance import current as stance
+from .together import NEVER, Disagreed, Together, Vote, over_processes
 from .trace import trace_until_known
 from .tree import distinct, flatten, signature
 
@@ -57,17 +57,24 @@ class Compiled:
         reason = getattr(getattr(fn, "__self__", fn), "compiled_in_parts", None)
         self._cut: Cut | None = Cut(fn, self._part, reason) if reason else None  # it is not one program
         self.compilations = 0
+        self._together: Together | None = None  # of a function over several processes: all of them
+        self._vote: Vote | None = None  # what they say to the call that is being made
+        self._never = False  # have all of them found that it cannot be compiled?
         functools.update_wrapper(self, fn, updated=())
         _all.add(self)
 
     def __call__(self, *args, **kwargs):
-        if mode_state.writers or stance.eager:  # inside another compiled function, or kept out: a plain call
+        if (
+            mode_state.writers or stance.eager or self._never
+        ):  # inside another compiled function, or kept out: a plain call
             return self._fn(*args, **kwargs)
         if self._cut is not None:
             return self._cut(args, kwargs)
         if mode.active and mode_state.profile is not None:
             return mode_state.profile.program(f"compiled: {self._name()}", self, args, kwargs)
         with LOCK:
+            if self._together is not None and self._vote is None:
+                return self._with_others(args, kwargs)
             key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
             given, twice = _tensors(args, kwargs)
             if twice is not None:
@@ -78,7 +85,7 @@ class Compiled:
             if entries is None:
                 entries = self._entries[key] = []
             elif entries is _RECORDED:
-                return self._fn(*args, **kwargs)
+                return self._plainly(args, kwargs)
             missed: list[Entry] = []
             for again in (False, True):
                 for entry in entries:
@@ -94,17 +101,39 @@ class Compiled:
             if len(self._entries) > _KINDS:
                 del self._entries[next(iter(self._entries))]
             result = self._another(entries, missed, args, kwargs, given)
-            if (DEFER and not self._fullgraph and awaits_backward(result)) or self._is_elsewhere(given, entries):
+            if DEFER and not self._fullgraph and awaits_backward(result):
                 self._entries[key] = _RECORDED
+            if self._together is None:
+                mesh = over_processes((*given, *(entries[-1].state if entries else ())))
+                self._together = None if mesh is None else Together(mesh)
             return result
 
-    def _is_elsewhere(self, given, entries) -> bool:
-        """Are arguments or state over a mesh with devices of other processes? They wait as programs of their own."""
-        mesh = mesh_of((*given, *(entries[-1].state if entries else ())))
-        if mesh is None or is_here(mesh):
-            return False
-        self._tell("compile: tensors over several processes are not compiled; the function is called as it is", 4)
-        return True
+    def _with_others(self, args, kwargs):
+        """A call of a function whose tensors lie in several processes: they agree on what to launch."""
+        vote = self._together.vote()  # type: ignore[union-attr]
+        if vote is None:  # another world: what was known of the last one is over
+            self._together = None
+            self._entries.clear()
+            return self(*args, **kwargs)
+        self._vote = vote
+        try:
+            with vote.told:
+                return self(*args, **kwargs)
+        finally:
+            self._vote = None
+
+    def _plainly(self, args, kwargs):
+        """The function itself. Other processes are told, unless they know."""
+        if self._vote is not None:
+            self._vote.abstain()
+        return self._fn(*args, **kwargs)
+
+    def _not_over_processes(self, args, kwargs):
+        """There is no program here; if there is none in any process, nobody asks again."""
+        if self._vote.abstain(NEVER):  # type: ignore[union-attr]
+            self._never = True
+            self._tell("compile: tensors over several processes, and no program: the function is called as it is", 4)
+        return self._fn(*args, **kwargs)
 
     def _tell(self, what: str, level: int) -> None:
         """A warning, once, at the line that called the function."""
@@ -120,6 +149,8 @@ class Compiled:
     def _another(self, entries, missed, args, kwargs, given):
         """No program fits: run eagerly, and remember what was seen. ``missed`` are ways that were not taken."""
         if len(missed) >= _WAYS or any(known.again > _WAYS for known in missed):
+            if self._vote is not None:
+                return self._plainly(args, kwargs)
             error = CompileError(f"compile: Python takes more than {_WAYS} ways through this function.")
             return self._in_parts(error, args, kwargs)
         entry = Entry((self._fn, args, kwargs))
@@ -141,7 +172,7 @@ class Compiled:
                 "Detected recompile when torch.compile stance is 'fail_on_recompile': there is no program for these "
                 "arguments, or something that it depends on has changed"
             )
-        return self._fn(*args, **kwargs)
+        return self._plainly(args, kwargs)
 
     def __get__(self, instance, owner=None):
         """A compiled function in a class is a method."""
@@ -149,6 +180,8 @@ class Compiled:
 
     def _first(self, entry, args, kwargs, given):
         """Run eagerly and watch, so that the next call can be traced."""
+        if self._vote is not None:
+            self._vote.abstain()
         watch, executed, before, path = Watch(), Executed(), mode.snapshot(), Path()
         try:
             with watch.watching(), executed, path.followed():
@@ -165,6 +198,8 @@ class Compiled:
         return result
 
     def _run(self, entry, args, kwargs, given):
+        if entry.hopeless:
+            return self._not_over_processes(args, kwargs)
         if entry.program is None:
             if stance.name in _ON_RECOMPILE:
                 return self._not_compiled(args, kwargs)
@@ -177,23 +212,29 @@ class Compiled:
                     raise
                 if isinstance(error.__cause__, Unguardable) and entry.attempts < _ATTEMPTS:
                     return self._first(entry, args, kwargs, given)
+                if self._vote is not None:
+                    entry.hopeless = True
+                    return self._not_over_processes(args, kwargs)
                 if self._fullgraph:
                     raise
                 return self._in_parts(error, args, kwargs)
         try:
             bound = entry.with_bound(given) if entry.places else given
+            entry.program.vote = self._vote
             return entry.program(bound, (self._fn, args, kwargs))
         except Outdated:
             entry.program = None
             return self._run(entry, args, kwargs, given)
         except Shared:
             return self._eagerly(args, kwargs)
-        except Disturbed:
-            return self._fn(*args, **kwargs)  # that comes to an end whoever takes what
+        except (Disturbed, Disagreed):
+            return self._plainly(args, kwargs)  # that comes to an end whoever takes what
         except Unexpected:
+            if self._vote is not None:
+                self._vote.again()
             if entry.path:
                 return _ANOTHER_WAY
-            return self._fn(*args, **kwargs)  # an operator refuses what it is given: it says so itself
+            return self._plainly(args, kwargs)  # an operator refuses what it is given: it says so itself
 
     def _eagerly(self, args, kwargs):
         """This call is not one that its program could do."""
@@ -202,7 +243,7 @@ class Compiled:
             "calls run eagerly",
             5,
         )
-        return self._fn(*args, **kwargs)
+        return self._plainly(args, kwargs)
 
     def _in_parts(self, error, args, kwargs):
         """This function is not one program: its Python runs now and at every call."""
@@ -299,6 +340,7 @@ class Entry:
     def __init__(self, roots):
         self.program: Executable | None = None
         self.attempts = 0
+        self.hopeless = False  # over several processes: it cannot be traced
         self.ready, self.again = True, 0  # may it be compiled; how often was this way taken that it was not found for
         self.path: tuple = ()  # the truths and whole numbers that Python asked for
         self.places: list = []

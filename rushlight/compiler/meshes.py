@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..engine import SPREAD
 from ..engine.xla.devices import device_at, portable
+from ..engine.xla.world import quiet
 from ..tensor import Tensor, wrap
 from .residence import move
 
@@ -77,6 +79,18 @@ def staging(mesh):
 def everywhere(mesh) -> NamedSharding:
     """Where what is not spread goes: to all devices."""
     return NamedSharding(mesh.grid, PartitionSpec())
+
+
+def sent(values, home):
+    """NumPy's values at ``home``; JAX's own way would compare them with other processes' first."""
+    from ..engine.spread.array import spread_out
+
+    return spread_out(values, home) if isinstance(home, NamedSharding) else jax.device_put(values, home)
+
+
+def connecting(mesh):
+    """While a program runs first: in a world XLA's gloo tells standard output whom it connects."""
+    return contextlib.nullcontext() if mesh is None or is_here(mesh) else quiet()
 
 
 def result(value, how: Laid | None) -> Tensor:

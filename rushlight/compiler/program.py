@@ -47,6 +47,7 @@ class Program(Executable):
         self._read_group: Any = None
         super().__init__(learned, arguments, slots, optimizers, lockstep)
         self.place, mesh = place, learned.mesh
+        self.over_processes = mesh is not None and not meshes.is_here(mesh)
         self._home = place if mesh is None else meshes.everywhere(mesh)  # of what is not over a mesh
         self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()
@@ -129,7 +130,7 @@ class Program(Executable):
         self._jaxpr, self._checked = closed, checked = self.learned.jaxpr, self.learned.checked
         self._check = None
         found = ahead(closed, self.arguments) if checked else None
-        if found is not None:
+        if found is not None and not any(self.learned.forms[i] for i in found[0] if self.over_processes):
             self._taken, part = found
             self._check = played_test(part) or jax.jit(
                 lambda *arrays: jax.core.eval_jaxpr(part.jaxpr, part.consts, *arrays)[0]
@@ -246,14 +247,14 @@ class Program(Executable):
             exchanged: list = []
             run, attempts = self._executed(arguments, arrays, call, exchanged), 1
             while not run.outputs:  # somebody took a tensor away: once more, with that
-                if attempts == _ATTEMPTS and not exchanged:
+                if attempts == _ATTEMPTS and not self._promised(exchanged):
                     raise Disturbed
                 run, attempts = self._executed_again(arguments, arrays, call, exchanged), attempts + 1
         for t in self._lent:
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
             raise Unexpected
-        if large:
+        if large or (self.over_processes and self.place.platform == "cpu"):  # then errors of other processes come here
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return self._structured(run.results)
 
@@ -273,6 +274,8 @@ class Program(Executable):
             run.inputs.append(inputs)
             if not self._settled:
                 self._compile(run.inputs)
+            if self.vote is not None:
+                self.vote.launch(self)
             if written.awaits(run):  # what is taken out later takes the inputs back
                 if self._settled:
                     run.execute(self._execute)
@@ -290,12 +293,16 @@ class Program(Executable):
         try:
             return self._executed(arguments, arrays, call, exchanged)
         except Outdated:
-            if not exchanged:
+            if not self._promised(exchanged):
                 raise
             raise RuntimeError(
                 "compile: a signal handler has changed what a step depends on while it exchanged something with other "
                 "processes; the step was not made"
             ) from None
+
+    def _promised(self, exchanged: list) -> bool:
+        """Do other processes count on this call?"""
+        return bool(exchanged) or (self.vote is not None and self.vote.agreed)
 
     def _exchanged(self, inputs: tuple, exchanged: list) -> list:
         """What came from other processes, in ``exchanged``: they do not send it again if this has to begin anew."""
@@ -354,7 +361,8 @@ class Program(Executable):
 
     def _run_apart(self, run: Run) -> None:
         known = _programs(self._execute)
-        run.execute_apart(self._execute)
+        with meshes.connecting(self.learned.mesh):
+            run.execute_apart(self._execute)
         self._settled = bool(run.outputs) and _programs(self._execute) == known
 
     def _commit(self, run: Run) -> None:
@@ -389,7 +397,7 @@ class Program(Executable):
         self._written_group.end()
 
     def _sent(self, numbers):
-        return jax.device_put(numbers, self._home)
+        return meshes.sent(numbers, self._home)
 
     def _input_value(self, i, arguments, arrays):
         return arrays[i] if i < self.arguments else current(self._input(i, arguments), self._home)

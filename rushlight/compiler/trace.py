@@ -63,6 +63,7 @@ class Traced:
         self.used: list[bool] = []  # of each input: does the program read it?
         self.exchanges = 0  # collectives that it makes, see exchanges.py
         self.mesh = None  # that arrays lie on
+        self.forms: list = []  # of each input: how it lies on the mesh, or None
         self.laid: list = []  # of each output: how it lies on the mesh, or None
 
 
@@ -153,11 +154,11 @@ def trace(
     hyper = [v for o in optimizers for v in o._hyper_values()]
     journal, gradients = Journal(inputs, views, world), [t._grad for t in inputs]
 
-    learned.mesh, forms = meshes.mesh_of(inputs), [meshes.laid(t._array) for t in inputs]
+    learned.mesh, learned.forms = meshes.mesh_of(inputs), [meshes.laid(t._array) for t in inputs]
     recorder = Recorder()
 
     def body(arrays, hyper_values, rng):
-        arrays = [a if form is None else form.of(a) for a, form in zip(arrays, forms)]
+        arrays = [a if form is None else form.of(a) for a, form in zip(arrays, learned.forms)]
         with (
             _hyper(optimizers, hyper_values, lockstep), tracing(device, rng), meshes.staging(learned.mesh),
             watch.watching(journal.note), mode.pushed("rings", recorder),

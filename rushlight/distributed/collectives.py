@@ -69,6 +69,13 @@ def start_exchange(group: ProcessGroup, what: str, x, static: dict) -> Work:
     return _start(group, what, wrap(x), run, [], _kept, True)
 
 
+def gathered_numbers(group: ProcessGroup, numbers: list[int], what: str) -> list[list[int]]:
+    """Every member's whole numbers; ``what`` they are for is what errors name."""
+    mine, found = np.array(numbers, np.int64), []
+    _start(group, what, None, lambda ring: ring.all_gather(mine), found, _kept, False)
+    return found[0].tolist()
+
+
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     """``tensor`` of process ``src`` for all."""
     check_tensor(tensor, "tensor")
@@ -449,15 +456,9 @@ def _run(group: ProcessGroup, platform: str, run, label: str):
         return run(group.ring(platform))
     except Exception as error:
         world._world.failed = True
-        raise DistBackendError(f"{label} failed: {_cause(error)}") from None
+        from ..engine.xla.world import cause
 
-
-def _cause(error: Exception) -> str:
-    """XLA's words without its own file names."""
-    text = str(error)
-    if "gloo" in text.lower() and ("onnection" in text or "Read error" in text or "Broken pipe" in text):
-        return f"Connection closed by peer: a process of the group has ended ({text.rpartition('] ')[2] or text})"
-    return text
+        raise DistBackendError(f"{label} failed: {cause(error)}") from None
 
 
 class _Alone:

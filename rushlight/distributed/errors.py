@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
+from ..errors import DistBackendError, DistError
+
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
-
-
-class DistError(RuntimeError):
-    """Something between processes failed."""
-
-
-class DistBackendError(DistError):
-    """A collective failed."""
 
 
 class DistNetworkError(DistError):

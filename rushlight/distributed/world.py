@@ -252,10 +252,11 @@ def _leave() -> None:
         one.lane.close()
     failed = _world.failed or getattr(sys, "last_value", None) is not None
     if _world.connected:
-        # JAX ends processes whose service is gone: after a failure too, the others get a moment to leave.
-        _wait_for_the_others(default, store, 3 if failed else 60)
         from ..engine.xla import world
 
+        failed = failed or world.lost.is_set()
+        # JAX ends processes whose service is gone: after a failure too, the others get a moment to leave.
+        _wait_for_the_others(default, store, 3 if failed else 60)
         if _world.mail is not None:
             _world.mail.close()
         if failed and any(one.lane.busy for one in _world.groups):

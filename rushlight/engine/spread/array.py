@@ -18,6 +18,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..operators import Operators
+from ..xla.world import told
 
 
 def spread_out(values: np.ndarray, sharding):
@@ -92,7 +93,9 @@ def whole(array: Spread):
             "the values of this DTensor lie in several processes; call full_tensor() in all of them, or to_local() for "
             "the part that lies here"
         )
-    return np.asarray(logical(np, np.asarray(physical), array.how, array.grid, array.shape))
+    with told("a DTensor's values"):
+        values = np.asarray(physical)
+    return np.asarray(logical(np, values, array.how, array.grid, array.shape))
 
 
 # -- the whole and its pieces ------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ..numpy import namespace as numpy_engine
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.options import compiler_options
-from ..xla.world import quiet
+from ..xla.world import quiet, told
 from .array import (
     Spread,
     how_of,
@@ -141,10 +141,13 @@ _connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a w
 
 def _ran(program, *args):
     """``program(*args)``. In a world XLA's gloo tells standard output whom it connects, in a first run: hushed."""
-    if program in _connected or jax.process_count() == 1 or any(map(is_traced, jax.tree.leaves(args))):
+    if jax.process_count() == 1 or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
-    with quiet():
-        made = jax.block_until_ready(program(*args))
+    with told(f"{program.__name__} of DTensors"):
+        if program in _connected:
+            return program(*args)
+        with quiet():
+            made = jax.block_until_ready(program(*args))
     _connected.add(program)
     return made
 

@@ -20,9 +20,11 @@ from jax._src.clusters import ClusterEnv
 from jax._src.lib import _jax
 from jax.extend.backend import clear_backends
 
+from ...errors import DistBackendError
 from . import devices  # noqa: F401 - JAX's settings are made there
 
 _quieting = threading.Lock()
+lost = threading.Event()  # has a program failed because another process has ended?
 
 
 def serve(size: int, host: str, heartbeat: int) -> str:
@@ -90,6 +92,32 @@ def abandon() -> None:
 
 def _unheard(*_) -> None:
     """Somebody is not heard any more. Nothing to do here: whoever waits for it is told."""
+
+
+def is_of_other_processes(error: Exception) -> bool:
+    """Does XLA say with this that it cannot reach another process?"""
+    text = str(error)
+    return "gloo" in text.lower() and any(word in text for word in ("onnection", "Read error", "Broken pipe"))
+
+
+@contextlib.contextmanager
+def told(what: str):
+    """A process that has ended is PyTorch's error, where XLA raises one of its own."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, DistBackendError) or not is_of_other_processes(error):
+            raise
+        lost.set()
+        raise DistBackendError(f"{what} failed: {cause(error)}") from None
+
+
+def cause(error: Exception) -> str:
+    """XLA's words without its own file names."""
+    text = str(error)
+    if is_of_other_processes(error):
+        return f"Connection closed by peer: a process of the group has ended ({text.rpartition('] ')[2] or text})"
+    return text
 
 
 @contextlib.contextmanager
