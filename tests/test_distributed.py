@@ -294,6 +294,30 @@ def test_options_of_backends():
         dist.destroy_process_group()
 
 
+def test_delayed_gradients(tmp_path):
+    """They are the same means as without delay."""
+    body = """
+join()
+def trained(*delayed):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+    named = dict(model.named_parameters())
+    last = named["0.weight"] if delayed else None
+    delayed = [(name, named[name]) for name in delayed] or None
+    ddp = torch.nn.parallel.DistributedDataParallel(
+        model, delay_all_reduce_named_params=delayed, param_to_hook_all_reduce=last)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for _ in range(3):
+        optimizer.zero_grad()
+        ddp(torch.randn(4, 3)).square().mean().backward()
+        optimizer.step()
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+print(torch.allclose(trained("2.weight", "2.bias"), trained(), atol=1e-7))
+"""
+    assert world(tmp_path, 2, body) == ["True\n"] * 2
+
+
 def test_delayed_gradients_that_come_too_late_are_an_error():
     """PyTorch would leave such a gradient to each process as it is."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)

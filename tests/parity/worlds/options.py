@@ -145,7 +145,7 @@ def delayed(names, last, **options):
         model, delay_all_reduce_named_params=None if names is None else [(n, named[n]) for n in names],
         param_to_hook_all_reduce=None if last is None else named[last], **options,
     )  # fmt: skip
-    return [*sorted(ddp.parameters_to_ignore), *train(ddp)]
+    return sorted(ddp.parameters_to_ignore)  # PyTorch does not always wait for these gradients: no numbers
 
 
 attempt("delayed", delayed, ["second.weight", "norm.bias"], "first.weight", forward_sync_buffers=False)
