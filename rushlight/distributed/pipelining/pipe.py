@@ -223,7 +223,7 @@ class _Values(Interpreter):
 
 def _split(module: Module, graph: Graph, values: dict[Node, Any]) -> tuple[GraphModule, int]:
     """(the stages in a row, how many)."""
-    groups = _groups(graph)
+    groups = _groups(graph, values)
     crossing = _crossing(groups, values)
     whole, root = Graph(), Module()
     passed: list[Any] = []
@@ -241,15 +241,34 @@ def _split(module: Module, graph: Graph, values: dict[Node, Any]) -> tuple[Graph
     return GraphModule(root, whole), len(groups)
 
 
-def _groups(graph: Graph) -> list[list[Node]]:
-    """The nodes between cuts; the output is in the last group."""
+def _groups(graph: Graph, values: dict[Node, Any]) -> list[list[Node]]:
+    """The nodes between cuts, where something is computed between them; the output is in the last group."""
     groups: list[list[Node]] = [[]]
+    home: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         if node.op == "call_function" and node.target is pipe_split:
             groups.append([])
-        else:
-            groups[-1].append(node)
-    return groups
+            continue
+        # What is taken out of a module's several outputs after a cut is taken out before it: tensors cross, not tuples.
+        out_of_several = node.target is operator.getitem and not isinstance(values[node.args[0]], Tensor)
+        home[node] = home[node.args[0]] if out_of_several else groups[-1]
+        home[node].append(node)
+    return _without_empty(groups)
+
+
+def _without_empty(groups: list[list[Node]]) -> list[list[Node]]:
+    """Nobody computes in a group of arguments and outputs alone: it joins the one after it, or the last but one."""
+    found: list[list[Node]] = []
+    waiting: list[Node] = []
+    for group in groups:
+        waiting += group
+        if any(node.op.startswith("call_") for node in group):
+            found.append(waiting)
+            waiting = []
+    if not found:
+        return [waiting]
+    found[-1] += waiting
+    return found
 
 
 def _crossing(groups: list[list[Node]], values: dict[Node, Any]) -> list[list[Node]]:

@@ -109,6 +109,41 @@ for wrong in (
         wrong()
     except Exception as error:
         print(type(error).__name__, error, flush=True)
+
+
+class Several(nn.Module):
+    """Two outputs, which are taken apart after the cut; a weight that two stages have; arguments by their names."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.end = nn.GRU(4, 4, batch_first=True), nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.full((4,), 0.5))
+
+    def forward(self, x, *, weight=None, shift=None):
+        y, last = self.rnn(x * self.scale)
+        y = y + last.sum(0)[:, None]
+        if weight is not None:
+            y = y * weight
+        y = self.end(y) * self.scale
+        return y, last, y + shift if shift is not None else x
+
+
+def stages(pipe):
+    for k in range(pipe.num_stages):
+        yield sorted(n for n, _ in pipe.get_stage_module(k).named_parameters())
+
+
+for where in ({"rnn": SplitPoint.END}, {"end": SplitPoint.BEGINNING}, {"rnn": SplitPoint.END, "end": SplitPoint.END}):
+    for names in ({}, {"shift": torch.ones(2, 3, 4)}, {"shift": torch.ones(1), "weight": torch.arange(4.0)}):
+        torch.manual_seed(3)
+        x = torch.randn(2, 3, 4)
+        cut = pipeline(Several(), (x,), names, where)
+        print(cut.num_stages, *stages(cut), flush=True)
+        show("several", *[t.sum() for t in cut(x, **names)])
+deep = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(3)])
+cut = pipeline(deep, (torch.ones(2, 4),), split_spec={"1.1": SplitPoint.BEGINNING, "2": SplitPoint.END})
+print(cut.num_stages, *stages(cut), flush=True)  # nothing comes after the last: no stage of its own
+
 print(pipe_split(), [(point.name, point.value) for point in SplitPoint])
 dist.barrier()
 dist.destroy_process_group()
