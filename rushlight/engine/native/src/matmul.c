@@ -195,24 +195,39 @@ typedef struct {
     product *w;
     long slice, wide, tall; /* of k; columns of B and rows of A, filled up */
     long begin, end;        /* the part of k that is packed */
-    int pack_a;
+    int pack_a, by_columns;
     real *strips, *rows;
+    long pieces; /* of the packing: each has a share of the strips and one of the rows */
 } together;
 
+static void pack_columns(const together *t, long j)
+{
+    const product *w = t->w;
+    for (long p = t->begin; p < t->end; p += t->slice) {
+        long some = least(t->slice, t->end - p), at = p - t->begin;
+        pack_strip(some, least(COLS, w->n - j), part(w->b, p, j), t->strips + at * t->wide + j * some);
+    }
+}
+
+static void pack_lines(const together *t, long i)
+{
+    const product *w = t->w;
+    for (long p = t->begin; p < t->end; p += t->slice) {
+        long some = least(t->slice, t->end - p), at = p - t->begin;
+        pack_rows(least(PACK_ROWS, w->m - i), some, part(w->a, i, p), t->rows + at * t->tall + i * some);
+    }
+}
+
+/* The first thread packs the first strips and the first rows, and then multiplies the first blocks: what lies in another
+   core's cache takes long to come. Where only strips are packed, blocks go by columns, and each thread has its own. */
 static void pack_pieces(void *context, long begin, long end)
 {
     const together *t = context;
-    const product *w = t->w;
-    for (long which = begin; which < end; which++) {
-        long j = which * COLS, i = (which - t->wide / COLS) * PACK_ROWS;
-        for (long p = t->begin; p < t->end; p += t->slice) {
-            long some = least(t->slice, t->end - p), at = p - t->begin;
-            if (i < 0)
-                pack_strip(some, least(COLS, w->n - j), part(w->b, p, j), t->strips + at * t->wide + j * some);
-            else
-                pack_rows(least(PACK_ROWS, w->m - i), some, part(w->a, i, p), t->rows + at * t->tall + i * some);
-        }
-    }
+    long strips = t->wide / COLS, groups = t->pack_a ? parts(t->w->m, PACK_ROWS) : 0;
+    for (long j = strips * begin / t->pieces; j < strips * end / t->pieces; j++)
+        pack_columns(t, j * COLS);
+    for (long i = groups * begin / t->pieces; i < groups * end / t->pieces; i++)
+        pack_lines(t, i * PACK_ROWS);
 }
 
 static void multiply_pieces(void *context, long begin, long end)
@@ -221,6 +236,8 @@ static void multiply_pieces(void *context, long begin, long end)
     const product *w = t->w;
     for (long which = begin; which < end; which++) {
         long i = which / w->col_blocks * w->rows, j = which % w->col_blocks * w->cols;
+        if (t->by_columns)
+            i = which % w->row_blocks * w->rows, j = which / w->row_blocks * w->cols;
         target c = target_part(w->c, i, j);
         for (long p = t->begin; p < t->end; p += t->slice) {
             long some = least(t->slice, t->end - p), at = p - t->begin;
@@ -250,19 +267,22 @@ static int fits_together(const product *w)
 static int run_together(product *w)
 {
     long slice = parts(w->k, parts(w->k, SLICE)), some = least(w->k, TOGETHER / (slice * packed_width(w)) * slice);
-    together t = {w, slice, parts(w->n, COLS) * COLS, parts(w->m, ROWS) * ROWS, 0, 0, w->a.col != 1, NULL, NULL};
+    together t = {.w = w, .slice = slice, .wide = parts(w->n, COLS) * COLS, .tall = parts(w->m, ROWS) * ROWS,
+                  .pack_a = w->a.col != 1, .by_columns = w->a.col == 1 && w->n > w->m};
     t.strips = rl_scratch((size_t)(some * packed_width(w)) * sizeof(real));
     if (!t.strips)
         return RL_NO_MEMORY;
     t.rows = t.strips + some * t.wide;
     long strips = t.wide / COLS, groups = t.pack_a ? parts(w->m, PACK_ROWS) : 0;
+    t.pieces = most(strips, groups);
     w->col_blocks = parts(w->n, BLOCK_COLS), w->cols = parts(strips, w->col_blocks) * COLS;
     w->rows = least(FEW_ROWS, most(FEWEST_ROWS, parts(parts(w->m * w->col_blocks, MANY_BLOCKS), ROWS) * ROWS));
-    long blocks = parts(w->m, w->rows) * w->col_blocks;
+    w->row_blocks = parts(w->m, w->rows);
+    long blocks = w->row_blocks * w->col_blocks;
     int alone = (double)w->m * (double)w->n * (double)w->k <= WORTH;
     for (; t.begin < w->k; t.begin = t.end) {
         t.end = least(w->k, t.begin + some);
-        rl_parallel(pack_pieces, &t, strips + groups, alone ? strips + groups : 1);
+        rl_parallel(pack_pieces, &t, t.pieces, alone ? t.pieces : 1);
         rl_parallel(multiply_pieces, &t, blocks, alone ? blocks : 1);
     }
     return RL_OK;
