@@ -64,9 +64,8 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, *args, **kwargs):
-        if (
-            mode_state.writers or stance.eager or self._never
-        ):  # inside another compiled function, or kept out: a plain call
+        # Inside another compiled function, or kept out: a plain call.
+        if mode_state.writers or stance.eager or self._never:
             return self._fn(*args, **kwargs)
         if self._cut is not None:
             return self._cut(args, kwargs)
