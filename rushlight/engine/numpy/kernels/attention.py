@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
+from ....layout import dense_strides
 from ...native import library
+from .. import layouts
 from . import parallel
 from .products import four
 from .softmax import exponentials
@@ -21,6 +23,7 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
     if not needs & 8 and _serves(q, k, v, mask, noise):  # a mask's gradient is for NumPy
         return _native(needs, q, k, v, mask, noise, scale, causal)
     shape, heads = _Heads.common(q, k, v, mask, noise)
+    order = _query_order(q, (*shape, q.shape[-2], v.shape[-1]))
     q, k, v = (heads.flat(a) for a in (q, k, v))
     out = np.empty((heads.count, q.shape[1], v.shape[2]), dtype=np.result_type(q, v))
     normalizers = np.empty((heads.count, q.shape[1], 1), dtype=out.dtype)
@@ -39,6 +42,8 @@ def attention(needs, q, k, v, mask, noise, *, scale, causal):
 
     parallel.rows(heads.count, q.shape[1] * k.shape[1], work)
     result = out.reshape(*shape, *out.shape[1:])
+    if order is not None:
+        result = layouts.laid(result, dense_strides(result.shape, order))
     return result, ((_kept(result), normalizers) if needs else None)
 
 
@@ -106,7 +111,10 @@ def _serves(q, k, v, mask, noise) -> bool:
 
 def _native(needs, q, k, v, mask, noise, scale, causal):
     batch = _common(q, k, v, mask, noise)
-    out = _by_query((*batch, q.shape[-2], v.shape[-1]), q.dtype)
+    shape = (*batch, q.shape[-2], v.shape[-1])
+    order = _query_order(q, shape)
+    out = np.empty(shape if order is None else [shape[d] for d in order], q.dtype)
+    out = out if order is None else out.transpose(np.argsort(order))
     normalizers = np.empty(math.prod(batch) * q.shape[-2], q.dtype)
     arrays, exclude = _arguments(batch, q, k, v, mask, noise)
     library.attention(*arrays, four(out, batch), normalizers, int(causal), int(exclude), scale)
@@ -134,6 +142,15 @@ def _arguments(batch, q, k, v, mask, noise):
     if mask is not None:
         mask = np.broadcast_to(mask, (*mask.shape[:-2], q.shape[-2], k.shape[-2]))
     return [None if a is None else four(a, batch) for a in (q, k, v, mask, noise)], exclude
+
+
+def _query_order(q, shape):
+    """The order in which the dimensions of a result lie: but for the last as the queries' do; None: in plain order."""
+    order = [*sorted(range(q.ndim - 1), key=lambda d: -q.strides[d]), q.ndim - 1]
+    if q.shape != shape or order == list(range(q.ndim)):
+        return None
+    layouts.watch()
+    return order
 
 
 def _by_query(shape, dtype):
