@@ -185,6 +185,7 @@ def test_lines_of_jax_come_on_our_clock():
     assert {line["pid"] for line in moved} == {_NO_PROCESS + 1, _NO_PROCESS + 2}
 
 
+@pytest.mark.usefixtures("by_xla")
 def test_what_xla_does_is_in_table_and_trace(tmp_path):
     pytest.importorskip("jax")
     weight = rushlight.ones(200, 200)
