@@ -22,6 +22,7 @@ from .world import *
 
 __getattr__ = _missing(__name__)
 _NOT_SHOWN = {
+    "ProcessGroupNCCL",  # as in PyTorch's builds for the CPU, where it is missing
     "annotations",
     "collectives",
     "enum",

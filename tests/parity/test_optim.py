@@ -158,7 +158,9 @@ def test_fifty_steps_of_lbfgs(kwargs):
         assert a.step() == pytest.approx(b.step(), rel=1e-5 if small else 1e-9)
         mine, theirs = (o.state[o.param_groups[0]["params"][0]] for o in (b.optimizer, a.optimizer))
         assert sorted(mine) == sorted(theirs)
-        assert [mine[k] for k in ("func_evals", "n_iter")] == [theirs[k] for k in ("func_evals", "n_iter")]
+        assert mine["n_iter"] == theirs["n_iter"]
+        # How often a line is searched depends on those differences, and so on how a processor adds.
+        assert mine["func_evals"] == pytest.approx(theirs["func_evals"], rel=0.05 if small else 0)
     assert_same(a.params, b.params, rtol=1e-4 if small else 1e-8, atol=1e-5 if small else 1e-9)
     assert b.closure().item() < before
     if small:
