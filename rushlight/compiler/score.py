@@ -266,8 +266,7 @@ class Score:
         return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1)
 
     def _start(self, v: Value) -> int:
-        """Where the array in the room begins that ``v`` is, or is a part of; -1 for an argument's memory."""
-        return -1 if v.memory else self._starts[bisect_right(self._starts, v.offset) - 1]
+        return start_of(self._starts, v)
 
     def _made_in_place(self, steps, wanted, fresh) -> dict[int, int]:
         """{where an array begins: the new memory that it is made in}, of results that nobody else has as theirs."""
@@ -332,6 +331,11 @@ class Score:
         return [found[memory] for memory in sorted(found) if memory]
 
 
+def start_of(starts: list[int], v: Value) -> int:
+    """Where the array in the room begins that ``v`` is, or is a part of; -1 for an argument's memory."""
+    return -1 if v.memory else starts[bisect_right(starts, v.offset) - 1]
+
+
 class _Places:
     """Where arrays are in the end: in new memory, or in the room, which they share one after the other."""
 
@@ -377,7 +381,7 @@ class _Places:
         return found[1]
 
     def _start(self, v: Value) -> int:
-        return self._starts[bisect_right(self._starts, v.offset) - 1]
+        return start_of(self._starts, v)
 
 
 def _player(room, places: _Places, asking, telling, given, flag):
