@@ -236,6 +236,43 @@ def test_loaders():
     assert done.returncode == 0, done.stderr
 
 
+def test_no_worker_is_forgotten(monkeypatch):
+    """Ctrl-C just when the system has told that a worker ended: its end is known all the same."""
+    waitpid = os.waitpid
+
+    def interrupted_waitpid(pid, options):
+        found = waitpid(pid, options)
+        if found[0]:
+            monkeypatch.setattr(os, "waitpid", waitpid)
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    before = children()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in (passing := iter(DataLoader(TensorDataset(torch.arange(8)), 4, num_workers=1))):
+            monkeypatch.setattr(os, "waitpid", interrupted_waitpid)
+    del passing
+    assert children() == before
+
+
+def test_a_lost_moment_leaves_signals_alone(monkeypatch):
+    """Ctrl-C just before signals are put off is raised, and the next one comes too."""
+    mask = signal.pthread_sigmask
+
+    def late(how, signals):
+        found = mask(how, signals)
+        if signals and how == signal.SIG_BLOCK:
+            monkeypatch.setattr(signal, "pthread_sigmask", mask)
+            raise KeyboardInterrupt  # as Python does when a handler is due
+        return found
+
+    monkeypatch.setattr(signal, "pthread_sigmask", late)
+    before = mask(signal.SIG_BLOCK, ())
+    with pytest.raises(KeyboardInterrupt):
+        list(DataLoader(TensorDataset(torch.arange(8)), 4, num_workers=1))
+    assert mask(signal.SIG_BLOCK, ()) == before
+
+
 def test_watch():
     assert watch(40, 0)[True] > 5
 

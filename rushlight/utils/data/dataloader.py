@@ -348,15 +348,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if ready:
                 return places[ready[0]]
             for w in wanted:  # its end of the socket may still be held by a process that it started
-                if not self._workers[w].process.is_alive():
+                if _ended(self._workers[w].process):
                     self._fail(w)
             if self._timeout:
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
 
     def _fail(self, worker: int):
         """End all workers, and say that this one died and of what."""
-        self._workers[worker].process.join(_JOIN)
-        dead = [w.process for w in self._workers if not w.process.is_alive()]
+        _ended(self._workers[worker].process, _JOIN)
+        dead = [w.process for w in self._workers if _ended(w.process)]
         self._stop()
         pids = ", ".join(str(process.pid) for process in dead)
         cause = None
@@ -402,13 +402,18 @@ def _start_workers(loader: DataLoader, base_seed: int) -> list[_Worker]:
 
 @contextlib.contextmanager
 def _signals_later():
-    """Ctrl-C while a process starts comes when it has: Python would lose pipes it was making. Gives the old mask."""
+    """Ctrl-C while a process starts comes when it has: Python would lose pipes it was making. Gives the old mask.
+
+    So it does while one is reaped: interrupted between the system's answer and its note of it, Python would take a
+    process for alive that is gone.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield None
         return
     handled = {s for s in signal.valid_signals() if callable(signal.getsignal(s))}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, handled)  # raises what came a moment before, and has blocked the next
         yield mask
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -422,14 +427,23 @@ def _stop_workers(workers: list[_Worker], owner: int) -> None:
         with contextlib.suppress(OSError):  # it has ended already
             _worker_module().send(worker.connection, None)
         worker.connection.close()
-    for worker in workers:
-        worker.process.join(_JOIN)
-        if worker.process.is_alive():
-            worker.process.terminate()
-            worker.process.join(_JOIN)
-        if worker.process.is_alive():  # it ignores that
-            worker.process.kill()
-            worker.process.join()
+    for process in [worker.process for worker in workers]:
+        if _ended(process, _JOIN):
+            continue
+        process.terminate()
+        if not _ended(process, _JOIN):  # it ignores that
+            process.kill()
+            with _signals_later():
+                process.join()
+
+
+def _ended(process, seconds: float = 0) -> bool:
+    """Has it, or will it within so many seconds?"""
+    ending = connections.wait([process.sentinel], seconds)
+    with _signals_later():
+        if ending:
+            process.join()
+        return not process.is_alive()
 
 
 def _worker_module():
