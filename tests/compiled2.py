@@ -21,7 +21,7 @@ import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.distributed.device_mesh import init_device_mesh
 from rushlight.distributed.fsdp import fully_shard
-from rushlight.distributed.tensor import Replicate, Shard, distribute_module, distribute_tensor
+from rushlight.distributed.tensor import Partial, Replicate, Shard, distribute_module, distribute_tensor
 from rushlight.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 RANK = int(os.environ["RANK"])
@@ -135,29 +135,94 @@ def a_process_whose_guards_fail():
     assert made == [0, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 1], made
 
 
-def what_asks_for_a_process_own_part_is_called_as_it_is():
-    def trained(compiled):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 8))
-        fully_shard(model, mesh=init_device_mesh("cpu", (parts(),)))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def own_model():
+    torch.manual_seed(0)
+    layers = ("norm", nn.BatchNorm1d(8)), ("up", nn.Linear(8, 16)), ("between", nn.Tanh()), ("down", nn.Linear(16, 8))
+    model = nn.Sequential()
+    for name, layer in layers:
+        model.add_module(name, layer)
+    return model
 
-        def step(x):
-            optimizer.zero_grad()
-            loss = model(x).square().mean()
-            loss.backward()
-            optimizer.step()
-            return loss
 
-        run = torch.compile(step) if compiled else step
-        torch.manual_seed(RANK)
-        return [run(torch.randn(4, 8)).item() for _ in range(4)]
+def fully_sharded(model):
+    mesh = init_device_mesh("cpu", (parts(),))
+    fully_shard(model.up, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return RANK  # each process has a batch of its own
 
-    expected = trained(False)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        assert trained(True) == expected
-    assert [str(w.message).partition(":")[0] for w in told] == ["compile"], told
+
+def with_local_outputs(model):
+    parallelize_module(model, init_device_mesh("cpu", (parts(),)), {"up": ColwiseParallel(), "down": RowwiseParallel()})
+    return 0
+
+
+def trained_apart(cut, compiled: str):
+    """Losses, and what steps leave; ``compiled``: nothing, the whole "step", or the "model" alone."""
+    model = own_model()
+    data = torch.Generator().manual_seed(cut(model))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, eps=1e-3)
+    forward = torch.compile(model) if compiled == "model" else model
+
+    def step(x):
+        optimizer.zero_grad()
+        y = forward(x)
+        loss = nn.functional.cross_entropy(y, y.detach().argmax(1)) + y.square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = torch.compile(step) if compiled == "step" else step
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        losses = [run(torch.randn(4, 8, generator=data)).item() for _ in range(5)]
+    if compiled:
+        made = run if compiled == "step" else forward._compiled
+        assert (made.compilations, made._together.launched) == (1, 4), (made.compilations, made._together.launched)
+    return losses, [*gpt8.state_of(model, optimizer), *model.buffers()]
+
+
+def what_each_process_has_for_itself():
+    """Local outputs, ordinary buffers, a batch of each process's own: one program, and the numbers of eager code."""
+    for cut in (fully_sharded, with_local_outputs):
+        expected = trained_apart(cut, "")
+        for compiled in ("step", "model"):
+            losses, state = trained_apart(cut, compiled)
+            np.testing.assert_allclose(losses, expected[0], atol=2e-6, rtol=0)
+            for a, b in zip(state, expected[1], strict=True):
+                assert isinstance(a, gpt8.DTensor) == isinstance(b, gpt8.DTensor)
+                a, b = (t.full_tensor() if isinstance(t, gpt8.DTensor) else t for t in (a, b))
+                np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), atol=2e-6)
+
+
+def parts_and_wholes():
+    """To local parts and back in every way, and a branch that one process takes alone: then all call it as it is."""
+    mesh = init_device_mesh("cpu", (parts(),))
+    total = torch.zeros(())
+    weight = distribute_tensor(torch.arange(32.0).reshape(8, 4), mesh, [Shard(0)])
+
+    def function(x):
+        total.add_(x.sum())
+        rows = gpt8.DTensor.from_local(x, mesh, [Shard(0)])
+        summed = gpt8.DTensor.from_local(x, mesh, [Partial()]).redistribute(mesh, [Replicate()])
+        product = (rows @ weight).redistribute(mesh, [Shard(1)])
+        mine = product.to_local() * (total + 1)
+        if mine.sum() < 0:
+            mine = mine * 2
+        return mine, summed.to_local() + mine.mean(), product.full_tensor() * x.mean(), rows.sum() * total.clamp(7, 7)
+
+    compiled = torch.compile(function)
+    for number in range(7):
+        x = (torch.arange(8.0 * parts()).reshape(parts(), 8) + RANK) * (-1 if RANK == 1 and number == 4 else 1)
+        before = total.clone()
+        expected = function(x)
+        after = total.clone()
+        total.copy_(before)
+        for a, b in zip(compiled(x), expected, strict=True):
+            assert isinstance(a, gpt8.DTensor) == isinstance(b, gpt8.DTensor)
+            a, b = (t.full_tensor() if isinstance(t, gpt8.DTensor) else t for t in (a, b))
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+        np.testing.assert_allclose(total.item(), after.item())
+    assert compiled._together.launched >= 5, compiled._together.launched
 
 
 def a_killed_process():
@@ -179,7 +244,9 @@ def main(folder: Path) -> None:
     for cut in COLLECTIVES:
         a_model_is_one_program(cut, plain, folder)
         print(cut.__name__, flush=True)
-    for check in (a_process_whose_guards_fail, what_asks_for_a_process_own_part_is_called_as_it_is, a_killed_process):
+    for check in (
+        a_process_whose_guards_fail, what_each_process_has_for_itself, parts_and_wholes, a_killed_process,
+    ):  # fmt: skip
         print(check.__name__, flush=True)
         check()
 

@@ -9,6 +9,7 @@ import numpy as np
 import rushlight as torch
 from rushlight import nn
 from rushlight.distributed.device_mesh import init_device_mesh
+from rushlight.distributed.fsdp import fully_shard
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor
 from rushlight.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
@@ -76,11 +77,16 @@ def wholes_and_pieces_inside():
 
 
 def a_compiled_forward_and_an_eager_backward():
+    compare_forwards(lambda model: parallelize_module(model, MESH, {"0": ColwiseParallel(), "2": RowwiseParallel()}))
+    compare_forwards(lambda model: fully_shard(model, mesh=MESH))
+
+
+def compare_forwards(cut):
     torch.manual_seed(0)
     models = [nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 8)) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
     for model in models:
-        parallelize_module(model, MESH, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        cut(model)
     called = models[0], torch.compile(models[1], fullgraph=True)
     optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
     for _ in range(4):

@@ -59,7 +59,7 @@ def test_compiled_functions_over_two_processes(tmp_path):
     """Programs that all processes agree on; the survivor of a killed one is told."""
     ran = [
         "data_parallel", "sharded", "tensor_parallel", "a_process_whose_guards_fail",
-        "what_asks_for_a_process_own_part_is_called_as_it_is", "a_killed_process",
+        "what_each_process_has_for_itself", "parts_and_wholes", "a_killed_process",
     ]  # fmt: skip
     script = Path(__file__).with_name("compiled2.py")
     first, second = run_world(tmp_path, 2, script, codes=[3, -9], XLA_FLAGS="")

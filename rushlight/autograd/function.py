@@ -167,6 +167,8 @@ class Function:
             _check_transforms(cls, separate)
         for a in args:
             if isinstance(a, Tensor):
+                if mode.active:
+                    mode.notify("writers", a)  # forward may take its array, which no operator sees
                 a._sync()
         if mode.active and mode.levels():
             return cls._with_tangents(args, separate)

@@ -34,6 +34,7 @@ class Watch:
         key = id(t)
         known = self._tensors.get(key)
         if (known is None or known() is not t) and not is_batched(t._array):
+            self._tensors.pop(key, None)  # of one that is gone: its place in the order would be a matter of chance
             self._tensors[key] = weakref.ref(t)
             if self._tell is not None:
                 self._tell(t)

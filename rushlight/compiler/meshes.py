@@ -16,8 +16,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ..engine import SPREAD
 from ..engine.xla.devices import device_at, portable
-from ..engine.xla.world import quiet
+from ..engine.xla.world import quiet, told
 from ..tensor import Tensor, wrap
+from .guards import CompileError
 from .residence import move
 
 
@@ -61,7 +62,7 @@ def mesh_of(tensors):
     if SPREAD.array is None:
         return None
     meshes = [t._array.mesh for t in tensors if is_spread(t._array)]
-    return max(meshes, key=lambda mesh: mesh.ndim) if meshes else None
+    return max(meshes, key=lambda mesh: (mesh.grid.devices.size, mesh.ndim)) if meshes else None
 
 
 def is_here(mesh) -> bool:
@@ -69,6 +70,24 @@ def is_here(mesh) -> bool:
     from ..engine.spread.array import is_local
 
     return is_local(mesh.grid)
+
+
+def processes(mesh, forms: list):
+    """The processes of a program over several; raises if there is none for inputs that lie as ``forms`` say."""
+    from .apart import Processes
+
+    if any(how is not None and how.mesh.grid != mesh.grid for how in forms):
+        raise CompileError("compile: its state has DTensors of different meshes, or parts of one.")
+    return Processes(mesh.grid, mesh.part().grid)
+
+
+def agreed(mesh, checks: list) -> list:
+    """What must be true of values, of those of all processes."""
+    if mesh is None or is_here(mesh):
+        return checks
+    from ..engine.spread.seen import agreed
+
+    return [agreed(check) for check in checks]
 
 
 def staging(mesh):
@@ -93,17 +112,31 @@ def connecting(mesh):
     return contextlib.nullcontext() if mesh is None or is_here(mesh) else quiet()
 
 
-def result(value, how: Laid | None) -> Tensor:
-    """A program's output as a tensor."""
+def mine(value, shape: tuple):
+    """What this process has of a program's output that is no DTensor."""
+    found = value.addressable_data(0)
+    return found if found.shape == shape else found.reshape(shape)
+
+
+def result(value, how: Laid | None, shape: tuple) -> Tensor:
+    """A program's output as a tensor; ``shape`` is what this process has of it, as JAX knows it."""
     if how is not None:
-        return wrap(how.of(value))
-    value = value.addressable_data(0)
+        return wrap(_array(value, how, shape))
+    value = mine(value, shape)
     place = next(iter(value.devices()))
     if place.platform != "cpu" or device_at(place).index:
         return wrap(value)
     t = wrap(np.empty(value.shape, value.dtype))
     move(t, value)
     return t
+
+
+def _part(value, how: Laid, shape: tuple):
+    """What one process, or some of them, have of an array that all of them have joined."""
+    lies = how.sharding
+    size, shards = lies.shard_shape(shape), {s.device: s.data for s in value.addressable_shards}
+    mine = [shards[device].reshape(size) for device in lies.addressable_devices]
+    return jax.make_array_from_single_device_arrays(shape, lies, mine)
 
 
 class Backward:
@@ -115,6 +148,60 @@ class Backward:
     def __call__(self, residuals, gradients):
         made = self._run(residuals, [_entering(g, how) for g, how in zip(gradients, self._given)])
         return [x if x is None else np.array(x) if how is None else how.of(x) for x, how in zip(made, self._found)]
+
+
+class BackwardTogether:
+    """A compiled backward pass of several processes.
+
+    ``body`` takes what is ``kept``, (shape and dtype, level) of each, and the gradients of results, which are ``like``
+    these and lie as ``given`` says; ``found`` will say how its results lie.
+    """
+
+    def __init__(self, body, processes, kept: list, like: list, given: list[Laid | None], found: list, options):
+        self._body, self._processes, self._options = body, processes, options
+        self._kept, self._like, self._given, self._found = kept, like, given, found
+        self._run: Any = None
+        self._shapes: list = []  # of its results, None where there is none
+
+    def __call__(self, residuals, gradients):
+        entered = [self._entered(g, how) for g, how in zip(gradients, self._given)]
+        with told("a compiled backward pass"):
+            if self._run is None:
+                self._run = self._made()
+                with quiet():
+                    made = jax.block_until_ready(self._run(*residuals, *entered))
+            else:
+                made = jax.block_until_ready(self._run(*residuals, *entered))
+        made = iter(made)
+        pairs = zip(self._shapes, self._found)
+        return [None if shape is None else _array(next(made), how, shape) for shape, how in pairs]
+
+    def _entered(self, gradient, how: Laid | None):
+        if how is None:
+            return self._processes.home.put(gradient)
+        return self._processes.joining(_entering(gradient, how), how.sharding)
+
+    def _made(self):
+        from . import apart
+
+        def flat(*arrays):
+            made = self._body(arrays[: len(self._kept)], arrays[len(self._kept) :])
+            self._shapes = [None if x is None else x.shape for x in made]
+            return [x for x in made if x is not None]
+
+        levels = [level for _, level in self._kept]
+        levels += [self._processes.level_of(how) for how in self._given]
+        run, _ = apart.program(flat, self._processes, [*(aval for aval, _ in self._kept), *self._like], levels)
+        laid = [how for how, shape in zip(self._found, self._shapes) if shape is not None]
+        lie = tuple(None if how is None else self._processes.sharding(how.sharding) for how in laid)
+        return jax.jit(run, out_shardings=lie, compiler_options=self._options)
+
+
+def _array(value, how: Laid | None, shape: tuple):
+    """A program's output as an array."""
+    if how is None:
+        return np.array(mine(value, shape))
+    return how.of(value if value.sharding.device_set == how.sharding.device_set else _part(value, how, shape))
 
 
 def _entering(gradient, how: Laid | None):

@@ -34,7 +34,7 @@ def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimize
     if program.play is None:
         return None
     if learned.tail is not None:
-        program._backward = trace_backward(learned.tail, device, None)
+        program._backward = trace_backward(learned, device, None)
     return program
 
 

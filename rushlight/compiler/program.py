@@ -19,12 +19,12 @@ from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, me
 from ..engine.xla.options import compiler_options, use_cache
 from ..storage import is_lent
 from ..tensor import Tensor, wrap
-from . import meshes
+from . import apart, meshes
 from .commit import RUNNING, Run, insist
 from .exchanges import Exchanges
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError
-from .residence import SMALL, Group, current, move, own_buffer
+from .residence import SMALL, Group, current, lies_at, move, own_buffer
 from .steps import played_test
 from .trace import Traced, ahead, narrowed, trace_backward
 
@@ -48,7 +48,8 @@ class Program(Executable):
         super().__init__(learned, arguments, slots, optimizers, lockstep)
         self.place, mesh = place, learned.mesh
         self.over_processes = mesh is not None and not meshes.is_here(mesh)
-        self._home = place if mesh is None else meshes.everywhere(mesh)  # of what is not over a mesh
+        self._processes = meshes.processes(mesh, learned.forms[arguments:]) if self.over_processes else None
+        self._home = self._home_of_tensors()
         self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()
         self._new_lie = self._lie(learned.results + len(learned.written), learned.new_grads)
@@ -68,12 +69,13 @@ class Program(Executable):
         options = compiler_options(place.platform, options)
         self._exchanges = self._divided(options) if learned.exchanges else None
         # Old gradients are not read, but given too: their memory is where the new ones go.
+        final, left = (self._final, []) if self._processes is None else self._of_all_processes()
         lie: dict[str, Any] = {} if mesh is None else {"out_shardings": self._shardings()}
         self._execute = jax.jit(
-            self._final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options, **lie
+            final, donate_argnums=range(self._cuts[1]), keep_unused=True, compiler_options=options, **lie
         )
         if learned.tail is not None:
-            self._backward = trace_backward(learned.tail, device_at(place), options, mesh, learned.laid)
+            self._backward = trace_backward(learned, device_at(place), options, self._processes, left)
 
     def __del__(self):
         if self._written_group is not None:
@@ -81,6 +83,12 @@ class Program(Executable):
             dissolve_forgotten()
 
     # -- building ----------------------------------------------------------------------------------------------------
+
+    def _home_of_tensors(self):
+        """Where what is not over a mesh goes."""
+        if self._processes is not None:
+            return self._processes.home
+        return self.place if self.learned.mesh is None else meshes.everywhere(self.learned.mesh)
 
     def _outputs_by_input(self) -> dict[int, int]:
         """{input: the jaxpr output that is its new value}; a leaf's new gradient is its old one's new value."""
@@ -128,6 +136,7 @@ class Program(Executable):
     def _look_ahead(self) -> None:
         """Values of arguments are looked at before the program runs, if there are any to look at; others by itself."""
         self._jaxpr, self._checked = closed, checked = self.learned.jaxpr, self.learned.checked
+        self._shapes = [aval.shape for aval in closed.out_avals[: self.learned.results]]
         self._check = None
         found = ahead(closed, self.arguments) if checked else None
         if found is not None and not any(self.learned.forms[i] for i in found[0] if self.over_processes):
@@ -215,20 +224,66 @@ class Program(Executable):
 
     def _shardings(self) -> tuple:
         """How outputs lie on the mesh, in the order of ``_sorted_outputs``."""
-        lie = [self._home if how is None else how.sharding for how in self.learned.laid]
+        everywhere = meshes.everywhere(self.learned.mesh)
+        home, lie = everywhere, lambda how: how.sharding
+        if self._processes is not None:
+            home, lie = self._processes.home.sharding, lambda how: self._processes.sharding(how.sharding)
+        lies = [home if how is None else lie(how) for how in self.learned.laid]
+        kept = self.learned.results + len(self.learned.written) + len(self.learned.new_grads)
+        lies[kept:] = [None] * len(lies[kept:])  # what backward needs lies as XLA likes
+        return self._in_order(lies, home, everywhere)
+
+    def _in_order(self, of_outputs: list, packed, flag) -> tuple:
+        """What is known of the jaxpr's outputs, of buffers of small state, and of the flag, as they are returned."""
         first_new, places = self.learned.results + len(self.learned.written), self._outputs
         by_slot = {
             id(slot): places[self.arguments + k] for k, slot in enumerate(self.slots) if self.arguments + k in places
         }
         return (
-            *(self._home for _ in self._written_names),
-            *(lie[by_slot[id(slot)]] for slot in self._large_written),
-            *lie[: self.learned.results],
-            *(lie[places[i]] for i in self._written_arguments),
-            *(lie[first_new + self.learned.new_grads.index(i)] for i in self._new_grads),
-            *lie[first_new + len(self.learned.new_grads) :],
-            *((self._home,) if self._checked else ()),
+            *(packed for _ in self._written_names),
+            *(of_outputs[by_slot[id(slot)]] for slot in self._large_written),
+            *of_outputs[: self.learned.results],
+            *(of_outputs[places[i]] for i in self._written_arguments),
+            *(of_outputs[first_new + self.learned.new_grads.index(i)] for i in self._new_grads),
+            *of_outputs[first_new + len(self.learned.new_grads) :],
+            *((flag,) if self._checked else ()),
         )
+
+    def _of_all_processes(self):
+        """(``_final`` as a program of all processes, the levels of what backward needs), see ``apart``."""
+        learned, processes = self.learned, self._processes
+        kept = learned.results + len(learned.written) + len(learned.new_grads)
+        levels: list = [processes.level_of(how) for how in learned.laid]
+        levels[kept:] = [None] * len(levels[kept:])
+        like, given = self._like_inputs()
+        wanted = [*self._in_order(levels, processes.own, None)]
+        final, found = apart.program(self._final, processes, like, given, wanted)
+        return final, found[self._cuts[-1] : self._cuts[-1] + len(levels) - kept]
+
+    def _like_inputs(self) -> tuple[list, list]:
+        """(shapes and dtypes, levels) of what one process gives the program, in the order of ``_inputs``."""
+        avals, levels = self.learned.jaxpr.in_avals, []
+        count, like = self.arguments + len(self.slots), []
+        places = {id(slot): self.arguments + k for k, slot in enumerate(self.slots)}
+        for small, names, large in (
+            (self._small_written, self._written_names, self._large_written),
+            (self._small_read, self._read_names, self._large_read),
+        ):
+            for name in names:
+                size = sum(math.prod(slot.shape) for slot in small if slot.dtype.name == name)
+                like.append(jax.ShapeDtypeStruct((size,), np.dtype(name)))
+                levels.append(self._processes.own)
+            like += [avals[places[id(slot)]] for slot in large]
+            levels += [self._processes.level_of(slot.laid) for slot in large]
+        like += avals[: self.arguments]
+        levels += [self._processes.level_of(how) for how in self.learned.forms[: self.arguments]]
+        if self._options:
+            like.append(jax.ShapeDtypeStruct((len(avals) - count - 1,), np.float64))
+            levels.append(None)
+        if self.learned.uses_rng:
+            like.append(avals[-1])
+            levels.append(self._processes.own)
+        return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in like], levels
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -339,7 +394,16 @@ class Program(Executable):
         kept = [own_buffer(slot.tensor, self._home) for slot in self._large_read] if self._large_read else ()
         numbers = (self._numbers(),) if self._options else ()
         key = (_key_words(),) if self.learned.uses_rng else ()
+        if self._processes is not None:
+            arrays, key = [self._at_home(x, i) for i, x in enumerate(arrays)], tuple(map(self._home.put, key))
         return (*self._written_group.lend(), *read.lend(), *kept, *arrays, *numbers, *key)
+
+    def _at_home(self, array, i: int):
+        """The array of input ``i``, where the program takes it."""
+        if self._processes is None:
+            return array
+        how = self.learned.forms[i]
+        return self._home.put(array) if how is None else self._processes.joining(array, how.sharding)
 
     def _arrays(self, arguments):
         """The arguments' arrays, and whether among them is NumPy memory too large to be copied for XLA."""
@@ -382,13 +446,15 @@ class Program(Executable):
                 put(t, self._written(value, t._array))
             for i, value in zip(self._new_grads, outputs[written:fresh]):
                 leaf = self._input(i, arguments)
-                leaf._grad = self._made_of(value, leaf, self._new_lie.get(i))  # a tensor that nobody has yet
+                shape = meshes.held(leaf._array).shape
+                leaf._grad = self._made_of(value, leaf, self._new_lie.get(i), shape)  # a tensor that nobody has yet
             for i in self.learned.no_grads:
                 self._input(i, arguments)._grad = None
             for i, source in self.learned.moved_grads.items():
                 self._input(i, arguments)._grad = self._input(source, arguments)
         like = arguments[0] if arguments else self.slots[0].tensor if self.slots else None
-        run.results = [self._made_of(value, like, how) for value, how in zip(outputs[large:results], self.learned.laid)]
+        made = zip(outputs[large:results], self.learned.laid, self._shapes)
+        run.results = [self._made_of(value, like, how, shape) for value, how, shape in made]
         if self._backward is not None and mode_state.grad:
             self._attach(run.results, arguments, outputs[fresh:], run.arrays, run.call)
         if not self._made:
@@ -397,18 +463,24 @@ class Program(Executable):
         self._written_group.end()
 
     def _sent(self, numbers):
-        return meshes.sent(numbers, self._home)
+        mesh = self.learned.mesh
+        return meshes.sent(numbers, self._home if mesh is None else meshes.everywhere(mesh))
 
     def _input_value(self, i, arguments, arrays):
-        return arrays[i] if i < self.arguments else current(self._input(i, arguments), self._home)
+        if i < self.arguments:
+            return self._at_home(arrays[i], i)
+        value = current(self._input(i, arguments), self._home)
+        return value if lies_at(value, self._home) else self._at_home(value, i)
 
-    def _made_of(self, value, like, how) -> Tensor:
-        return _result(value, like) if self.learned.mesh is None else meshes.result(value, how)
+    def _made_of(self, value, like, how, shape) -> Tensor:
+        return _result(value, like) if self.learned.mesh is None else meshes.result(value, how, shape)
 
     def _written(self, value, array):
         """A new value of an argument that has ``array``."""
         if meshes.is_spread(array):
             return array.holding(value)
+        if self.learned.mesh is not None:
+            value = meshes.mine(value, array.shape)
         return np.asarray(value) if array.__class__ is np.ndarray else value
 
     def _compile(self, given: list[tuple]) -> None:

@@ -48,7 +48,7 @@ class Group:
         flat: Any
         for dtype, values in parts.items():
             if getattr(self.place, "platform", "cpu") == "cpu":
-                flat = np.concatenate([np.asarray(v).reshape(-1) for v in values])
+                flat = np.concatenate([np.asarray(_first(v)).reshape(-1) for v in values])
             else:
                 flat = jnp.concatenate([jnp.reshape(v, -1) for v in values])
             self._buffers[dtype] = _put(flat, self.place)
@@ -91,7 +91,7 @@ class Group:
                 described = _described(t._array)
                 view.seen, t._array = -1, described
                 if t._view is not view and t._array is described:  # a signal handler took it out in between
-                    t._array = described.holding(arrays[i]) if described.__class__ is SPREAD.array else arrays[i]
+                    t._array = _of(arrays[i], described)
             if sys.getrefcount(arrays[i]) > 2:  # the list's and getrefcount's own
                 arrays[i] = jnp.copy(arrays[i])
         self._lent = []
@@ -166,14 +166,12 @@ class Resident:
     def value(self, like):
         """The value as an XLA array of its own, shaped like ``like``."""
         if self.group is None:
-            return _widened(self.array, like.dtype)
+            return _widened(_mine(self.array, like), like.dtype)
         with RUNNING:  # or another thread gives the buffer away between finding and reading it
             buffers, arrays = self.group.held()
             if self.index is not None:
-                return _widened(arrays[self.index], like.dtype)
-            flat = buffers[like.dtype.name]
-            if not isinstance(self.group.place, jax.Device):  # on all devices of a mesh
-                flat = flat.addressable_data(0)
+                return _widened(_mine(arrays[self.index], like), like.dtype)
+            flat = _first(buffers[like.dtype.name])
             return jnp.reshape(flat[self.start : self.start + like.size], like.shape)
 
     def refresh(self, t: Tensor) -> None:
@@ -193,9 +191,9 @@ class Resident:
                 group.lent(t, index)
         elif group is None or index is not None:
             held = self.array if group is None else group.held()[1][index]
-            np.copyto(array, fetched(held), casting="unsafe")
+            np.copyto(array, fetched(_mine(held, array)), casting="unsafe")
         else:
-            flat = fetched(group.held()[0][array.dtype.name])
+            flat = fetched(_first(group.held()[0][array.dtype.name]))
             np.copyto(array, flat[self.start : self.start + array.size].reshape(array.shape))
         # What is read in the midst of a call (by a signal handler) is to be read again after it.
         self.seen = -1 if group is not None and group.running else t._storage.version
@@ -230,6 +228,24 @@ def _described(array):
     return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
 
 
+def _mine(array, like):
+    """Of what a program holds for a tensor with the array ``like``, what this process has: of a DTensor, all of it."""
+    if like.__class__ is SPREAD.array:
+        return array
+    found = _first(array)
+    return found if found.shape == like.shape else found.reshape(like.shape)
+
+
+def _first(array):
+    """An ordinary array, which a program over a mesh has on all devices of this process."""
+    return array if len(array.sharding.device_set) == 1 else array.addressable_data(0)
+
+
+def _of(array, like):
+    """What a program held as the array of a tensor that had ``like``."""
+    return like.holding(array) if like.__class__ is SPREAD.array else _mine(array, like)
+
+
 def _widened(array, dtype):
     """A gradient may be kept in less precision than it has."""
     return array if array.dtype == dtype else array.astype(dtype)
@@ -259,7 +275,7 @@ def _own(t: Tensor, place):
         # A value that was with another program is that program's too, until the tensor leaves it.
         if t._view.__class__ is not Resident:
             return value
-        return jnp.copy(value) if _lies_at(value, place) else _put(np.array(value), place)
+        return jnp.copy(value) if lies_at(value, place) else _put(np.array(value), place)
     t._come_home()
     t._array = computed(t._array)
     return t._array.physical if t._array.__class__ is SPREAD.array else _put(t._array, place)
@@ -276,14 +292,15 @@ def own_buffer(t: Tensor, place):
             return t._array
     view = t._view
     kept = view.array if view.__class__ is Resident and view.group is None else None
-    if kept is not None and kept.dtype == t._array.dtype and _lies_at(kept, place):
+    if kept is not None and kept.dtype == t._array.dtype and lies_at(kept, place):
         return kept
     value = current(t, place)
-    if not _lies_at(value, place):
+    if not lies_at(value, place):
         value = _put(value, place)
     end_residence(t)
     if t._array.__class__ is not np.ndarray:
-        t._array = value
+        if isinstance(place, (jax.Device, jax.sharding.Sharding)):
+            t._array = value
         return value
     if is_lent(t):  # it is looked at again at every call
         return value
@@ -297,16 +314,20 @@ def _put(array, place):
     """An array where programs of ``place``, a device or a sharding, take it."""
     if isinstance(place, jax.Device):
         return jax.device_put(array, place)
+    if not isinstance(place, jax.sharding.Sharding):
+        return place.put(array)
     from ..engine.spread.array import spread_out
 
     return spread_out(np.asarray(array), place)
 
 
-def _lies_at(array, place) -> bool:
+def lies_at(array, place) -> bool:
     """Is it where programs of ``place``, a device or a sharding, take it?"""
     if SPREAD.array is None:  # there are no meshes
         return True
-    return array.devices() == {place} if isinstance(place, jax.Device) else array.sharding == place
+    if isinstance(place, jax.Device):
+        return array.devices() == {place}
+    return array.sharding == getattr(place, "sharding", place)
 
 
 def move(t: Tensor, value) -> None:

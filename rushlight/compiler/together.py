@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+import numpy as np
+
 from ..distributed import world
 from ..distributed.collectives import gathered_numbers
 from ..distributed.errors import DistBackendError
@@ -95,8 +97,11 @@ def digest(program) -> int:
         learned = program.learned
         lies = [how and (how.how, how.shape) for how in (*learned.forms, *learned.laid)]
         text = re.sub(r"0x[0-9a-f]+", "", f"{learned.jaxpr}{lies}{sorted(learned.written)}")  # addresses are no matter
-        found = hashlib.blake2b(text.encode(), digest_size=7).digest()
-        program.digest = int.from_bytes(found, "little") + NEVER + 1
+        found = hashlib.blake2b(text.encode(), digest_size=7)
+        for constant in learned.jaxpr.consts:
+            if isinstance(constant.dtype, np.dtype) and getattr(constant, "is_fully_addressable", True):
+                found.update(np.asarray(constant).tobytes())
+        program.digest = int.from_bytes(found.digest(), "little") + NEVER + 1
     return program.digest
 
 

@@ -169,6 +169,7 @@ def trace(
             found[:], learned.switched = ([], []) if world is None else _bound_anew(world)
             outputs = _collect(learned, (result, [place.get() for place in places]), inputs, arrays, gradients, watch)
             learned.checked = checked and bool(checks)
+            checks = meshes.agreed(learned.mesh, checks)
             learned.laid = [meshes.laid(x) for x in outputs]
             outputs = [meshes.held(x) for x in outputs]
             return [*outputs, reduce(operator.and_, checks)] if learned.checked else outputs
@@ -251,7 +252,7 @@ def ahead(closed, arguments: int):
     wanted, equations = {jaxpr.outvars[-1]}, []
     for equation in reversed(jaxpr.eqns):
         if not wanted.isdisjoint(equation.outvars):
-            if equation.primitive is exchange_p:
+            if equation.primitive is exchange_p or equation.primitive.name == "seen":  # others have a part in it
                 return None
             equations.append(equation)
             wanted.update(v for v in equation.invars if isinstance(v, jax.extend.core.Var))
@@ -467,12 +468,13 @@ def _stand_in(t):
     return stand_in
 
 
-def trace_backward(tail: Tail, device, options, mesh=None, laid=()):
+def trace_backward(learned: Traced, device, options, processes=None, levels=()):
     """The tail's backward pass, jitted: (residuals, gradients of the results) -> gradients of the inputs.
 
-    ``laid``: how the function's results lie on ``mesh``.
+    ``processes``: those that the function is a program of, and ``levels`` those of its residuals, see ``apart``.
     """
-    given = [laid[i] for i, _ in tail.roots] if mesh is not None else [None] * len(tail.roots)
+    tail, mesh = learned.tail, learned.mesh
+    given = [learned.laid[i] for i, _ in tail.roots] if mesh is not None else [None] * len(tail.roots)
     forms: list = []
 
     def body(residuals, gradients):
@@ -485,6 +487,13 @@ def trace_backward(tail: Tail, device, options, mesh=None, laid=()):
         forms[:] = [meshes.laid(found.get(node)) for node in targets]
         return [meshes.held(found.get(node)) for node in targets]
 
+    if processes is not None:
+        avals, first = learned.jaxpr.out_avals, len(learned.laid) - len(levels)
+        kept = list(zip(avals[first:], levels))
+        whole = lambda i: (learned.jaxpr.in_avals[i], processes.level_of(learned.forms[i]))
+        kept = tail.values(kept, whole)
+        like = [avals[i] for i, _ in tail.roots]
+        return meshes.BackwardTogether(body, processes, kept, like, given, forms, options)
     run = jax.jit(body, compiler_options=options)
     return run if mesh is None else meshes.Backward(run, given, forms)
 

@@ -71,6 +71,7 @@ class DeviceMesh:
         self.grid = _grid(device_type, ranks, self.mesh_dim_names or tuple(f"dim{i}" for i in range(ranks.ndim)))
         self._part: DeviceMesh | None = None
         self._coordinate = _first_place(self.grid)
+        self.part()  # now: a trace may not add to what is there
         if _init_backend:
             self._make_groups()
 
@@ -177,6 +178,7 @@ class DeviceMesh:
         kept = {a for mine in axes for a in mine}
         made.grid = box(self.grid, [a for a in range(len(self.grid.axis_names)) if a not in kept])
         made._part, made._coordinate = None, coordinate
+        made.part()
         return made
 
     def _flatten(self, mesh_dim_name: str | None = None, backend_override=None) -> DeviceMesh:

@@ -216,7 +216,7 @@ class _Unit:
         self.gathered = list(made)
         for (sites, *_), t in zip(self.places, made):
             _put(sites, t)
-        if self.frees:
+        if self.frees and not _is_traced(made[0]):  # in a program XLA decides what is kept, and what is gathered again
             numbers = {id(t._array): i for i, t in enumerate(made)}
             pack = lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
             self.hooks = saved_tensors_hooks(pack, _unpack)
@@ -346,6 +346,12 @@ def _cut_again(p: Tensor, mesh: DeviceMesh, dim: int):
 def _names(root, mesh, inner) -> tuple[str, ...]:
     wanted = {*(mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ())}
     return tuple(name for name in root.mesh_dim_names or () if name in wanted)
+
+
+def _is_traced(t: Tensor) -> bool:
+    from ...engine.spread.array import is_traced
+
+    return is_traced(t._array)
 
 
 def _is_local(mesh: DeviceMesh) -> bool:

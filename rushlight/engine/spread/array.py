@@ -85,7 +85,7 @@ def whole(array: Spread):
     """The values of all of it, where this process can see them; in a trace an array without a word how it lies."""
     physical = array.physical
     if is_traced(physical):
-        return logical(jnp, physical, array.how, array.grid, array.shape)
+        return _traced_whole(array)
     if physical.is_fully_replicated:
         physical = physical.addressable_data(0)
     elif not physical.is_fully_addressable:
@@ -96,6 +96,17 @@ def whole(array: Spread):
     with told("a DTensor's values"):
         values = np.asarray(physical)
     return np.asarray(logical(np, values, array.how, array.grid, array.shape))
+
+
+def _traced_whole(array: Spread):
+    from .seen import seen
+
+    values = logical(jnp, array.physical, array.how, array.grid, array.shape)
+    if is_local(array.grid):
+        return values
+    nowhere = (None,) * len(array.how)
+    values = jax.lax.with_sharding_constraint(values, sharding_of(nowhere, array.grid, values.ndim))
+    return seen(values, nowhere, array.grid, array.mesh.part().grid)
 
 
 # -- the whole and its pieces ------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from .array import (
     spread_out,
     whole,
 )
+from .seen import seen
 
 DEFERS = True  # an operator or all its gradients are one program
 BODIES: dict = {}
@@ -116,9 +117,9 @@ class _Program:
 
     def staged(self, mesh, arrays, numbers):
         """As part of a program that is being traced: results lie there as they would by themselves."""
-        made = self._body([a.physical if a.__class__ is Spread else a for a in arrays], numbers)
+        made = self._body([a.physical if a.__class__ is Spread else _from_all(a, mesh) for a in arrays], numbers)
         laid = zip(made, self._layouts(), self.shapes)
-        return self._formed([_pinned(x, how, mesh, shape) for x, how, shape in laid])
+        return self._formed([pinned(x, how, mesh, shape) for x, how, shape in laid])
 
     def _layouts(self) -> list:
         """How results lie, which XLA says of a program that it has compiled."""
@@ -217,9 +218,16 @@ def _nearest(sharding, grid, shape) -> tuple:
     return how if is_even(how, grid, shape) else (None,) * len(how)
 
 
-def _pinned(x, how, mesh, shape) -> Spread:
+def pinned(x, how, mesh, shape) -> Spread:
     """An array of a trace, which is to lie so."""
     return Spread(jax.lax.with_sharding_constraint(x, sharding_of(how, mesh.grid, len(shape))), how, mesh, shape)
+
+
+def _from_all(values, mesh):
+    """An ordinary array of a trace that all processes have, and have alike, as far as anybody knows."""
+    if not is_traced(values):
+        return values
+    return seen(values, (None,) * len(mesh.grid.axis_names), mesh.part().grid, mesh.grid)
 
 
 _programs: dict = {}
@@ -311,6 +319,8 @@ def lay(array: Spread, how: tuple, mesh=None) -> Spread:
         return array
     if mesh.grid != array.grid:
         raise RuntimeError(f"a DTensor cannot move from {array.mesh} to {mesh}: they are of other devices")
+    if is_traced(array):
+        return pinned(_laid_anew(array.physical, array.how, how, array.grid, array.shape), how, mesh, array.shape)
     move = _laying(array.how, how, array.grid, array.shape)
     return Spread(_ran(move, array.physical), how, mesh, array.shape)
 
@@ -318,13 +328,21 @@ def lay(array: Spread, how: tuple, mesh=None) -> Spread:
 @functools.lru_cache(maxsize=4096)
 def _laying(before: tuple, after: tuple, grid, shape: tuple):
     def move(x):
-        return physical_of(jnp, logical(jnp, x, before, grid, shape), after, grid, shape)
+        return _laid_anew(x, before, after, grid, shape)
 
     return jax.jit(move, out_shardings=sharding_of(after, grid, len(shape)))
 
 
+def _laid_anew(x, before: tuple, after: tuple, grid, shape: tuple, dtype=None):
+    x = logical(jnp, x, before, grid, shape)
+    return physical_of(jnp, x if dtype is None else x.astype(dtype), after, grid, shape)
+
+
 def lay_all(arrays: list, hows: list, dtype=None) -> list:
     """Many arrays of one mesh laid anew by one program; made of another dtype first, if one is given."""
+    if any(map(is_traced, arrays)):
+        held = [_laid_anew(a.physical, a.how, how, a.grid, a.shape, dtype) for a, how in zip(arrays, hows)]
+        return [pinned(x, how, a.mesh, a.shape) for x, how, a in zip(held, hows, arrays)]
     mesh, before = arrays[0].mesh, tuple([(a.how, a.shape) for a in arrays])
     move = _laying_all(before, tuple(hows), mesh.grid, None if dtype is None else np.dtype(dtype))
     made = _ran(move, [a.physical for a in arrays])
@@ -334,12 +352,7 @@ def lay_all(arrays: list, hows: list, dtype=None) -> list:
 @functools.lru_cache(maxsize=1024)
 def _laying_all(before: tuple, hows: tuple, grid, dtype):
     def move(given):
-        made = []
-        for x, (how, shape), after in zip(given, before, hows):
-            x = logical(jnp, x, how, grid, shape)
-            x = x if dtype is None else x.astype(dtype)
-            made.append(physical_of(jnp, x, after, grid, shape))
-        return made
+        return [_laid_anew(x, how, to, grid, shape, dtype) for x, (how, shape), to in zip(given, before, hows)]
 
     laid = [sharding_of(after, grid, len(shape)) for (_, shape), after in zip(before, hows)]
     return jax.jit(move, out_shardings=laid)
@@ -355,7 +368,7 @@ def moved(x, sharding):
 def laid_out(values: np.ndarray, how: tuple, mesh) -> Spread:
     """An array that every process has whole, laid out."""
     if is_traced(values):
-        return _pinned(physical_of(jnp, values, how, mesh.grid, values.shape), how, mesh, values.shape)
+        return pinned(physical_of(jnp, _from_all(values, mesh), how, mesh.grid, values.shape), how, mesh, values.shape)
     values = np.asarray(values)
     shape, sharding = values.shape, sharding_of(how, mesh.grid, values.ndim)
     return Spread(spread_out(physical_of(np, values, how, mesh.grid, shape), sharding), how, mesh, shape)
@@ -385,7 +398,7 @@ def full_like(x, fill_value, dtype=None):
     if isinstance(fill_value, np.generic):
         fill_value = fill_value.item()
     if xla.is_tracing() or is_traced(x):
-        return _pinned(jnp.full(shape, fill_value, dtype), how, x.mesh, x.shape)
+        return pinned(jnp.full(shape, fill_value, dtype), how, x.mesh, x.shape)
     make = _filling(shape, fill_value, dtype, sharding_of(how, x.grid, len(shape)))
     return Spread(make(), how, x.mesh, x.shape)
 

@@ -7,12 +7,13 @@ plain array; if it has several, an array that is spread over those.
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ...errors import ValuesNeeded
 from ..xla import devices
 from .array import Spread, cuts, here, is_local, is_traced, padded_shape, piece, sharding_of, sizes_of, whole
-from .namespace import laid_out, lay
+from .namespace import laid_out, lay, pinned
+from .seen import check_alike, seen
 
 
 def local(array: Spread):
@@ -20,19 +21,19 @@ def local(array: Spread):
     grid, places = array.grid, here(array.grid)
     if not places:
         return np.empty((0,), array.dtype)
-    if len(places) == 1:
-        _check_known(array)
-        return _on_one(array, *places[0])
-    if is_local(grid):
+    if is_local(grid) and len(places) > 1:
         return lay(array, _without_parts(array.how))
-    _check_known(array)
-    return _on_some(array, places)
-
-
-def _check_known(array) -> None:
-    """Raise in a trace: a program is the same in all processes, and knows no process's part."""
     if is_traced(array):
-        raise ValuesNeeded("a process's own part of a DTensor is asked for, which no program over all of them has.")
+        return _traced_part(array)
+    return _on_one(array, *places[0]) if len(places) == 1 else _on_some(array, places)
+
+
+def _traced_part(array: Spread):
+    mine = array.mesh.part()
+    check_alike(array.how, array.grid, mine.grid, array.shape)
+    part = seen(array.physical, array.how, array.grid, mine.grid)
+    shape = part.shape[part.ndim - len(array.shape) :]
+    return part.reshape(shape) if mine.grid.devices.size == 1 else Spread(part, array.how, mine, shape)
 
 
 def _on_one(array: Spread, device, at):
@@ -76,9 +77,10 @@ def joined(part, how: tuple, mesh, shape: tuple | None = None) -> Spread:
     if is_local(grid) and len(places) > 1:
         how = _without_parts(how)
         return lay(part, how, mesh) if part.__class__ is Spread else laid_out(part, how, mesh)
-    _check_known(part)
     if shape is None:
         shape = whole_shape(part.shape, how, mesh)
+    if is_traced(part):
+        return _traced_whole(part, how, mesh, shape)
     sharding, start = sharding_of(how, grid, len(shape)), [0] * len(shape)
     if places:
         start = _extent(Spread(_Nothing, how, mesh, shape), places)[0]
@@ -92,6 +94,25 @@ def joined(part, how: tuple, mesh, shape: tuple | None = None) -> Spread:
         (*held, *padded_shape(how, grid, shape)), sharding, shards, dtype=part.dtype
     )
     return Spread(physical, how, mesh, shape)
+
+
+def _traced_whole(part, how: tuple, mesh, shape: tuple) -> Spread:
+    mine = mesh.part()
+    check_alike(how, mesh.grid, mine.grid, shape)
+    if part.__class__ is not Spread or part.how != how:
+        part = _traced_on_own(whole(part) if part.__class__ is Spread else part, how, mine)
+    return pinned(seen(part.physical, how, mine.grid, mesh.grid), how, mesh, shape)
+
+
+def _traced_on_own(values, how: tuple, mine) -> Spread:
+    """An ordinary array of a trace, laid on this process's devices; its part of a sum counts once."""
+    held = values
+    for axis in reversed(range(len(how))):
+        if how[axis].__class__ is str:
+            first = held[None]
+            others = jnp.zeros_like(first) if how[axis] == "sum" else first
+            held = jnp.concatenate([first, *[others] * (sizes_of(mine.grid)[axis] - 1)])
+    return pinned(held, how, mine, values.shape)
 
 
 class _Nothing:
@@ -120,7 +141,8 @@ def onto(array: Spread, how: tuple, mesh) -> Spread:
     """
     if array.grid == mesh.grid and array.how == how:
         return Spread(array.physical, how, mesh, array.shape)
-    _check_known(array)
+    if is_traced(array):
+        return _traced_onto(array, how, mesh)
     sharding, held = sharding_of(how, mesh.grid, len(array.shape)), padded_shape(how, mesh.grid, array.shape)
     parts = tuple(sizes_of(mesh.grid)[i] for i, h in enumerate(how) if h.__class__ is str)
     size = sharding.shard_shape((*parts, *held))
@@ -128,6 +150,17 @@ def onto(array: Spread, how: tuple, mesh) -> Spread:
     shards = [by_device[device].reshape(size) for device, _ in here(mesh.grid)]
     physical = jax.make_array_from_single_device_arrays((*parts, *held), sharding, shards)
     return Spread(physical, how, mesh, array.shape)
+
+
+def _traced_onto(array: Spread, how: tuple, mesh) -> Spread:
+    smaller, larger = sorted((array.grid, mesh.grid), key=lambda grid: grid.devices.size)
+    check_alike(how, larger, smaller, array.shape)
+    held = array.physical
+    for axis in reversed(range(len(how))):
+        if how[axis].__class__ is str and how[axis] != array.how[axis]:  # each device has one of the parts
+            held = jnp.broadcast_to(held[None], (sizes_of(array.grid)[axis], *held.shape))
+    own = pinned(held, how, array.mesh, array.shape)
+    return pinned(seen(own.physical, how, array.grid, mesh.grid), how, mesh, array.shape)
 
 
 def whole_shape(part: tuple, how: tuple, mesh) -> tuple[int, ...]:
@@ -200,7 +233,14 @@ def grid_of(kind: str, ranks: np.ndarray, names: tuple, processes: bool):
     picked = np.empty(ranks.shape, object)
     for at, rank in np.ndenumerate(ranks):
         picked[at] = found[rank]
-    return jax.sharding.Mesh(picked, names)
+    return _grid(picked, names)
+
+
+def _grid(places: np.ndarray, names: tuple):
+    """JAX's mesh, with what it would find out later: compiled functions see that nothing is added to it."""
+    made = jax.sharding.Mesh(places, names)
+    _ = made.shape, made.size, made.empty
+    return made
 
 
 def device_count(kind: str) -> int:
@@ -216,7 +256,7 @@ def box(grid, axes=None):
         inside = [at[axis] for at in places]
         whole_axis = not places or (axes is not None and axis not in axes)
         cut.append(slice(0, n) if whole_axis else slice(min(inside), max(inside) + 1))
-    return jax.sharding.Mesh(grid.devices[tuple(cut)], grid.axis_names)
+    return _grid(grid.devices[tuple(cut)], grid.axis_names)
 
 
 def first_place(grid) -> tuple[int, ...] | None:
