@@ -10,7 +10,6 @@ import numpy as np
 from ..numpy.kernels import norms as plain
 from . import library
 
-
 # Of each form of the plain bodies: the kernel (its gradients' is ``…_slope``), the numbers that tell it the sizes, and
 # the shape of the sums that it makes for the parameters' gradients.
 _KERNELS = {
