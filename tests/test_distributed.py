@@ -410,6 +410,49 @@ except RuntimeError as error:
     assert out[1] == "all_reduce of rank 1 among ranks [0, 1]: timed out after\n"
 
 
+@pytest.mark.parametrize(("size", "stopped"), [(3, 1), (2, 0)])
+def test_a_stopped_process_is_an_error_of_programs_over_dtensors(tmp_path, size, stopped):
+    """Survivors are told in time, start nothing after that, and can end: also if who serves the world is stopped."""
+    body = f"""
+from rushlight.distributed.device_mesh import init_device_mesh
+from rushlight.distributed.tensor import Shard, distribute_tensor
+meet = {{"init_method": os.environ["MEETING"]}}
+if size == 2:  # a store behind a socket, which a stopped process does not answer at
+    port = dist.FileStore(os.environ["MEETING"].removeprefix("file://") + "port")
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+        port.set("port", str(store.port))
+    else:
+        store = dist.TCPStore("127.0.0.1", int(port.get("port")))
+    meet = {{"store": store}}
+dist.init_process_group("gloo", rank=rank, world_size=size, timeout=datetime.timedelta(seconds=120), **meet)
+x = distribute_tensor(torch.arange(12.0), init_device_mesh("cpu", (size,)), [Shard(0)])
+print((x * 2).sum().full_tensor().item(), flush=True)
+dist.barrier()
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=2))
+if rank == {stopped}:
+    os.kill(os.getpid(), signal.SIGSTOP)
+started = time.monotonic()
+try:
+    (x * 2).sum().full_tensor()
+except dist.DistBackendError as error:
+    print(str(error).partition(".")[0], 1.9 < time.monotonic() - started < 15)
+started = time.monotonic()
+try:
+    x.sum()
+except dist.DistBackendError as error:
+    print(str(error).partition(", because")[0], time.monotonic() - started < 1.5)
+sys.exit(3)
+"""
+    codes = [-9 if rank == stopped else 3 for rank in range(size)]
+    out = world(tmp_path, size, body, codes=codes, stopped=[stopped])
+    assert out[stopped] == "132.0\n"
+    for rank in {*range(size)} - {stopped}:
+        what = f"sum of DTensors of rank {rank} among ranks {list(range(size))}"
+        expected = f"132.0\n{what}: timed out after 2000ms True\n{what}: not started True\n"
+        assert out[rank] == expected
+
+
 def test_an_error_of_one_process_ends_all(tmp_path):
     body = """
 join()
