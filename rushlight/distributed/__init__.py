@@ -11,6 +11,7 @@ from .collectives import *
 from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_single
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
+from .group_calls import *
 from .objects import *
 from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
@@ -27,6 +28,7 @@ _NOT_SHOWN = {
     "collectives",
     "enum",
     "errors",
+    "group_calls",
     "objects",
     "options",
     "os",

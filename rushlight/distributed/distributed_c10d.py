@@ -6,6 +6,8 @@ from __future__ import annotations
 from ..compat import missing as _missing
 from .collectives import *
 from .collectives import _coalescing_manager
+from .group_calls import *
+from .group_calls import AllgatherOptions
 from .objects import *
 from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
