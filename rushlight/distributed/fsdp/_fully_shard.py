@@ -24,7 +24,7 @@ from ..tensor.placement_types import Replicate, Shard
 
 __all__ = [
     "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
-    "register_fsdp_forward_method",
+    "register_fsdp_forward_method", "share_comm_ctx",
 ]  # fmt: skip
 
 
@@ -65,7 +65,12 @@ def fully_shard(
     """Cut the parameters of ``module`` that no inner call has cut, over ``mesh``: its last dimension, if it has two.
 
     Call it for the layers first, then for the model: each call makes one unit that is gathered together.
+    Differs from PyTorch: ``dp_mesh_dims`` is refused.
     """
+    if dp_mesh_dims is not None:
+        raise NotImplementedError(
+            "fully_shard: dp_mesh_dims is not here; give the part of the mesh that cuts, mesh=mesh['dp']"
+        )
     from ...nn import ModuleDict, ModuleList
 
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
@@ -217,6 +222,13 @@ def register_fsdp_forward_method(module, method_name: str) -> None:
         return output
 
     setattr(module, method_name, called)
+
+
+def share_comm_ctx(modules: list) -> None:
+    """Changes nothing: it has several models share a GPU's streams."""
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"Expects list of FSDPModules but got {module}")
 
 
 _classes: dict[type, type] = {}
