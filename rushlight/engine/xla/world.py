@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import jax
 from jax._src import api, dispatch, distributed, xla_bridge  # no public names: the objects of initialize()
@@ -155,7 +156,8 @@ class _Asked:
 
     def __init__(self, call: Callable, args: tuple):
         self.call, self.args = call, args
-        self.found = self.error = None
+        self.found: Any = None
+        self.error: BaseException | None = None
         self.open = threading.Lock()
         self.open.acquire()
 
