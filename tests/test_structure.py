@@ -20,8 +20,8 @@ LAYERS = [
     "quantized masked",
     "distributed",
     "nn distributed.fsdp",
-    "optim io serialization distributed.checkpoint distributed.pipelining hub utils multiprocessing fx vision ao "
-    "quantization",
+    "optim io serialization distributed.checkpoint distributed.optim distributed.pipelining "
+    "distributed.algorithms._checkpoint hub utils multiprocessing fx vision ao quantization",
     "compiler export jit cuda accelerator distributions testing library quasirandom schemas operator_checks profiler "
     "autograd.profiler onnx",
     "inspect",
@@ -40,7 +40,7 @@ def module_of(path):
 
 def level_of(parts):
     """The layer of ('rushlight', 'nn', 'module'), by the longest name that LAYERS has."""
-    for end in (3, 2):
+    for end in (4, 3, 2):
         level = LEVEL.get(".".join(parts[1:end]))
         if level is not None:
             return level
