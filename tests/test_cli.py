@@ -26,6 +26,47 @@ def rushlight_command(*arguments, cwd=None, **kwargs):
     )  # fmt: skip
 
 
+SERVER = """
+import json, os, runpy, sys
+import rushlight.cli
+for line in sys.stdin:
+    arguments, cwd, out = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number in (1, 2):
+            os.dup2(os.open(f"{out}/{number}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        os.chdir(cwd)
+        sys.path[0], sys.argv = cwd, ["rushlight", *arguments]
+        runpy.run_module("rushlight", run_name="__main__", alter_sys=True)
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forked_command(tmp_path_factory):
+    """As ``rushlight_command``, by a process that forks itself when it has the package: importing it takes longer.
+
+    For what depends on the arguments alone; what a process has from Python itself is tested with ``rushlight_command``.
+    """
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SERVER]
+    out = tmp_path_factory.mktemp("forked")
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+
+        def run(*arguments, cwd=out):
+            server.stdin.write(json.dumps([[*map(str, arguments)], str(cwd), str(out)]) + "\n")
+            server.stdin.flush()
+            status = int(server.stdout.readline())
+            return subprocess.CompletedProcess(
+                arguments, status, (out / "1").read_text(), (out / "2").read_text()
+            )  # fmt: skip
+
+        yield run
+        server.stdin.close()
+
+
 @pytest.fixture
 def script(tmp_path):
     def write(text, name="script.py"):
@@ -124,8 +165,8 @@ def test_traceback_is_the_users(script):
     assert ours.stderr == pythons.stderr
 
 
-def test_errors_of_the_library_are_one_traceback(script):
-    done = rushlight_command("run", script("import torch\ntorch.ones(2, 2) @ torch.ones(3, 4)\n"))
+def test_errors_of_the_library_are_one_traceback(script, forked_command):
+    done = forked_command("run", script("import torch\ntorch.ones(2, 2) @ torch.ones(3, 4)\n"))
     assert done.stderr.count("Traceback") == 1
     assert done.stderr.splitlines()[1].endswith('script.py", line 2, in <module>')
     assert done.stderr.endswith("mat1 and mat2 shapes cannot be multiplied (2x2 and 3x4)\n")
@@ -153,8 +194,8 @@ def test_syntax_error(script):
         ("from torch.optm import Adam", "ModuleNotFoundError: No module named 'torch.optm'"),
     ],
 )
-def test_missing_name(script, line, error):
-    done = rushlight_command("run", script(f"import torch\n{line}\n"))
+def test_missing_name(script, line, error, forked_command):
+    done = forked_command("run", script(f"import torch\n{line}\n"))
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert lines[-1].startswith(error) and "nearest: " in lines[-1]
@@ -207,16 +248,16 @@ def test_guarded_imports_are_no_need():
     assert used("try:\n    import torch.xla\nexcept ImportError:\n    pass\n") == set()
 
 
-def test_check(script):
+def test_check(script, forked_command):
     good = script("import torch\nfrom torch import nn\nnn.Linear(2, 2); torch.Tensor.add\n", "good.py")
     bad = script(
         "raise SystemExit  # never run\nimport torch\nx = torch.zeross(2)\nfrom torch.nope import a, b\n"
         "torch.Tensor.addd\n",
         "bad.py",
     )
-    done = rushlight_command("check", good)
+    done = forked_command("check", good)
     assert (done.returncode, done.stdout) == (0, f"{good}: 4 torch names, all there\n")
-    done = rushlight_command("check", bad)
+    done = forked_command("check", bad)
     assert done.returncode == 1
     first, second, third, last = done.stdout.splitlines()
     assert first.startswith(f"{bad}:3: torch.zeross is missing; nearest: zeros")
@@ -225,7 +266,7 @@ def test_check(script):
     assert last == f"{bad}: 6 torch names, 3 missing"
 
 
-def test_check_reads_notebooks_and_folders(tmp_path):
+def test_check_reads_notebooks_and_folders(tmp_path, forked_command):
     cells = [
         {"cell_type": "markdown", "source": ["import torch.nope"]},
         {"cell_type": "code", "source": ["!pip install x\n", "import torch\n", "%matplotlib inline\n", "await a"]},
@@ -239,21 +280,21 @@ def test_check_reads_notebooks_and_folders(tmp_path):
         (tmp_path / place).write_text("import torch\ntorch.ones(2)\n")
     (tmp_path / "no_python.py").write_text("print 'x'\n")
     (tmp_path / "no_torch.py").write_text("print(1)\n")
-    done = rushlight_command("check", notebook)
+    done = forked_command("check", notebook)
     assert done.returncode == 1 and done.stdout.startswith(f"{notebook}:cell 4, line 2: torch.zeross is missing")
-    done = rushlight_command("check", tmp_path)
+    done = forked_command("check", tmp_path)
     assert done.returncode == 1 and "no_torch" not in done.stdout and ".hidden" not in done.stdout
     assert f"{tmp_path / 'good.py'}: 2 torch names, all there" in done.stdout
     assert done.stdout.endswith(f"{tmp_path}: 4 files, 1 missing\n")
     assert done.stderr.count("\n") == 1 and "no_python.py:1: not Python" in done.stderr
 
 
-def test_check_tells_what_is_only_a_name(script):
+def test_check_tells_what_is_only_a_name(script, forked_command):
     path = script("import torch\nfrom torch.package import PackageImporter\nif torch.xpu.is_available():\n    pass\n"
                   "isinstance(1, PackageImporter)\n", "asks.py")  # fmt: skip
-    assert rushlight_command("check", path).returncode == 0
+    assert forked_command("check", path).returncode == 0
     path = script("from torch.package import PackageImporter\nPackageImporter('x')\n", "calls.py")
-    done = rushlight_command("check", path)
+    done = forked_command("check", path)
     assert done.returncode == 1
     assert done.stdout.startswith(f"{path}:1: torch.package.PackageImporter is only a name here: ")
 
@@ -286,33 +327,39 @@ def test_check_tells_what_is_only_a_name(script):
         (["quickstart", "--folder", "/dev/null/x"], "cannot write to '/dev/null/x': Not a directory"),
     ],
 )
-def test_a_mistake_is_one_line(arguments, message, tmp_path):
-    done = rushlight_command(*arguments, cwd=tmp_path)
+def test_a_mistake_is_one_line(arguments, message, tmp_path, forked_command):
+    done = forked_command(*arguments, cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"rushlight: {message}") and done.stderr.count("\n") == 1
 
 
-def test_help_and_version():
-    shown = rushlight_command().stdout
+def test_a_mistake_by_the_command_itself():
+    done = rushlight_command("zzz")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("rushlight: no command 'zzz'") and done.stderr.count("\n") == 1
+
+
+def test_help_and_version(forked_command):
+    shown = forked_command().stdout
     assert all(f"rushlight {command}" in shown for command in cli.COMMANDS) and "Traceback" not in shown
-    assert "script.py" in rushlight_command("run", "--help").stdout
+    assert "script.py" in forked_command("run", "--help").stdout
     assert rushlight_command("--version").stdout == f"rushlight {rushlight.version.rushlight}\n"
 
 
 # -- summary, bench, quickstart --------------------------------------------------------------------------------------
 
 
-def test_summary(script):
+def test_summary(script, forked_command):
     path = script(
         "import torch.nn as nn\n"
         "class Net(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.Linear(4, 3))\n"
     )
-    done = rushlight_command("summary", f"{path}:Net", "--input", "2,4")
+    done = forked_command("summary", f"{path}:Net", "--input", "2,4")
     assert done.returncode == 0, done.stderr
     assert "Linear" in done.stdout and "15" in done.stdout
 
 
-def test_summary_of_several_inputs(script):
+def test_summary_of_several_inputs(script, forked_command):
     path = script(
         "import torch.nn as nn\n"
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
@@ -320,15 +367,15 @@ def test_summary_of_several_inputs(script):
         "    def forward(self, x, scale):\n        return self.body(self.words(x)) * scale\n"
     )
     given = (f"{path}:Net", "--input", "2,7:int64", "--input", "3")
-    done = rushlight_command("summary", *given)
+    done = forked_command("summary", *given)
     assert done.returncode == 0, done.stderr
     assert "[2, 7, 3]" in done.stdout and "0: Linear" in done.stdout
-    folded = rushlight_command("summary", *given, "--depth", "1").stdout
+    folded = forked_command("summary", *given, "--depth", "1").stdout
     assert "body: Sequential" in folded and "0: Linear" not in folded and "Parameters: 35 (" in folded
 
 
-def test_summary_of_a_broken_file(script):
-    done = rushlight_command("summary", f"{script('x = 1 / 0')}:Net")
+def test_summary_of_a_broken_file(script, forked_command):
+    done = forked_command("summary", f"{script('x = 1 / 0')}:Net")
     assert done.returncode == 1
     assert done.stderr.splitlines()[1].endswith('script.py", line 1, in <module>')
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
@@ -395,8 +442,8 @@ def test_names_are_mapped():
     assert compat.our_name("torch_geometric") is None and compat.our_name("numpy") is None
 
 
-def test_parts_that_are_no_files_can_be_imported(script):
-    done = rushlight_command(
+def test_parts_that_are_no_files_can_be_imported(script, forked_command):
+    done = forked_command(
         "run",
         script(
             "import torch.backends.cudnn as cudnn, torch.backends.mps\n"

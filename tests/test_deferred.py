@@ -57,7 +57,7 @@ OPTIMIZERS = {
     "ASGD": {},
     "Rprop": {},
     "Adafactor": {},
-    "LBFGS": {"lr": 0.1},
+    "LBFGS": {"lr": 0.1, "max_iter": 4, "history_size": 3},  # each length of the history is a program
 }
 
 

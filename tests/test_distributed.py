@@ -63,6 +63,44 @@ def test_a_store_lets_its_readers_wait(store):
     late.join()
 
 
+def test_queues_of_a_store(store):
+    if isinstance(store, dist.FileStore):
+        with pytest.raises(NotImplementedError, match="queue support"):
+            store.queue_push("q", "one")
+        return
+    store.set_timeout(SECOND / 10)
+    store.queue_push("q", "one")
+    other = store.clone()
+    other.queue_push("q", b"two")
+    assert (
+        store.queue_len("q") == 2 and store.queue_len("none") == 0 and other.check(["q"]) and not store.list_keys()[1:]
+    )
+    store.wait(["q"], SECOND)
+    assert store.queue_pop("q") == b"one" and other.queue_pop("q", block=False) == b"two"
+    with pytest.raises(dist.QueueEmptyError, match="queue is empty"):
+        store.queue_pop("q", block=False)
+    with pytest.raises(dist.DistStoreError, match="timeout"):
+        store.queue_pop("q")
+    store.set_timeout(LONG)
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(store.queue_pop("q")))
+    waiting.start()
+    other.queue_push("q", "three")
+    waiting.join(60)
+    assert found == [b"three"] and not store.check(["q"])
+
+
+def test_processes_meet_at_a_store(store):
+    meet = lambda: store.clone().barrier("here", 2, LONG)
+    first = threading.Thread(target=meet)
+    first.start()
+    meet()
+    first.join(60)
+    assert not first.is_alive()
+    with pytest.raises(RuntimeError, match="imeout"):
+        store.barrier("nobody else", 2, SECOND / 10)
+
+
 def test_a_store_of_another_world_is_not_joined():
     server = dist.TCPStore("127.0.0.1", 0, None, True, LONG, token="one")
     with pytest.raises(dist.DistNetworkError, match="timed out"):
@@ -410,6 +448,49 @@ except RuntimeError as error:
     assert out[1] == "all_reduce of rank 1 among ranks [0, 1]: timed out after\n"
 
 
+@pytest.mark.parametrize(("size", "stopped"), [(3, 1), (2, 0)])
+def test_a_stopped_process_is_an_error_of_programs_over_dtensors(tmp_path, size, stopped):
+    """Survivors are told in time, start nothing after that, and can end: also if who serves the world is stopped."""
+    body = f"""
+from rushlight.distributed.device_mesh import init_device_mesh
+from rushlight.distributed.tensor import Shard, distribute_tensor
+meet = {{"init_method": os.environ["MEETING"]}}
+if size == 2:  # a store behind a socket, which a stopped process does not answer at
+    port = dist.FileStore(os.environ["MEETING"].removeprefix("file://") + "port")
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+        port.set("port", str(store.port))
+    else:
+        store = dist.TCPStore("127.0.0.1", int(port.get("port")))
+    meet = {{"store": store}}
+dist.init_process_group("gloo", rank=rank, world_size=size, timeout=datetime.timedelta(seconds=120), **meet)
+x = distribute_tensor(torch.arange(12.0), init_device_mesh("cpu", (size,)), [Shard(0)])
+print((x * 2).sum().full_tensor().item(), flush=True)
+dist.barrier()
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=2))
+if rank == {stopped}:
+    os.kill(os.getpid(), signal.SIGSTOP)
+started = time.monotonic()
+try:
+    (x * 2).sum().full_tensor()
+except dist.DistBackendError as error:
+    print(str(error).partition(".")[0], 1.9 < time.monotonic() - started < 15)
+started = time.monotonic()
+try:
+    x.sum()
+except dist.DistBackendError as error:
+    print(str(error).partition(", because")[0], time.monotonic() - started < 1.5)
+sys.exit(3)
+"""
+    codes = [-9 if rank == stopped else 3 for rank in range(size)]
+    out = world(tmp_path, size, body, codes=codes, stopped=[stopped])
+    assert out[stopped] == "132.0\n"
+    for rank in {*range(size)} - {stopped}:
+        what = f"sum of DTensors of rank {rank} among ranks {list(range(size))}"
+        expected = f"132.0\n{what}: timed out after 2000ms True\n{what}: not started True\n"
+        assert out[rank] == expected
+
+
 def test_an_error_of_one_process_ends_all(tmp_path):
     body = """
 join()
@@ -532,3 +613,186 @@ for what in ("model", "step"):
 """
     for said in world(tmp_path, 2, body):
         assert said.splitlines() == ["model True []", "step True []"]
+
+
+def test_groups_and_optimizers_of_two_processes(tmp_path):
+    """What groups do by their own methods, an optimizer whose state is shared out, and how gradients are cut."""
+    body = """
+from rushlight import nn
+from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
+from rushlight.distributed.fsdp import fully_shard
+from rushlight.distributed.optim import ZeroRedundancyOptimizer
+from rushlight.distributed.tensor import DTensor, Replicate, Shard
+from rushlight.nn.parallel import DistributedDataParallel as DDP
+join()
+group, mesh = dist.new_group(), init_device_mesh("cpu", (2,))
+
+def refused(kind, function, *args, **options):
+    try:
+        function(*args, **options)
+    except kind as error:
+        return str(error)
+    raise AssertionError("no error")
+
+# methods of a group
+x = torch.arange(2.0) + 10 * rank
+most = dist.AllreduceOptions()
+most.reduceOp = dist.ReduceOp.MAX
+first, second = x.clone(), x.clone()
+works = [group.allreduce([first]), group.allreduce(second, dist.ReduceOp.MAX), group.broadcast(x, root=1)]
+assert all(work.wait() and work.is_completed() for work in works)
+assert (first.tolist(), second.tolist(), x.tolist()) == ([10, 12], [10, 11], [10, 11])
+out = torch.empty(4)
+group._allgather_base(out, x + rank).wait()
+assert out.tolist() == [10, 11, 11, 12]
+outs = [torch.empty(1), torch.empty(2)]
+work = group.reduce_scatter_tensor_coalesced(outs, [torch.ones(2), torch.arange(4.0)])
+assert [t.tolist() for t in work.get_future().wait()] == [[2], [[0, 2], [4, 6]][rank]] and work.is_success()
+assert (group.send([x + 5], 1, 3) if rank == 0 else group.recv([x], 0, 3)).wait()
+assert x.tolist() == ([10, 11] if rank == 0 else [15, 16])
+late = group.barrier(timeout=datetime.timedelta(seconds=33))
+assert late._timeout == 33 and late.wait()
+assert "missing argument 'root'" in refused(TypeError, group.broadcast, x)
+assert "unexpected argument 'fast'" in refused(TypeError, group.allreduce, x, fast=True)
+assert "one device" in refused(ValueError, group.allreduce, [x, x])
+
+# an optimizer whose state is shared out trains as one that is not
+def network():
+    torch.manual_seed(1)
+    return DDP(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)))
+def train(model, optimizer, steps=3):
+    losses = []
+    for i in range(steps):
+        optimizer.zero_grad()
+        data = torch.Generator().manual_seed(10 * i + rank)
+        loss = model(torch.randn(3, 4, generator=data)).square().sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+momentum = {"lr": 0.1, "momentum": 0.9}
+for kind, options, views in ((torch.optim.AdamW, {"lr": 0.01}, False), (torch.optim.SGD, momentum, True)):
+    plain, shared = network(), network()
+    whole = kind(plain.parameters(), **options)
+    zero = ZeroRedundancyOptimizer(shared.parameters(), kind, parameters_as_bucket_view=views, **options)
+    assert train(plain, whole) == train(shared, zero)
+    for a, b in zip(plain.parameters(), shared.parameters()):
+        assert torch.equal(a, b)
+    mine = [p for g in zero._partition_parameters()[rank] for p in g["params"]]
+    assert 0 < len(zero.optim.state) == len(mine) < 6
+    zero.consolidate_state_dict(to=1)
+    if rank == 0:
+        assert "consolidate_state_dict(to=0)" in refused(RuntimeError, zero.state_dict)
+    else:
+        found, expected = zero.state_dict(), whole.state_dict()
+        assert found["param_groups"] == expected["param_groups"] and list(found["state"]) == list(range(6))
+        for i, values in expected["state"].items():
+            for name, value in values.items():
+                assert torch.equal(value, found["state"][i][name]), (i, name)
+    again = ZeroRedundancyOptimizer(shared.parameters(), kind, **options)
+    again.load_state_dict(whole.state_dict())
+    assert train(plain, whole) == train(shared, again) and len(again.optim.state) == len(mine)
+both = {"overlap_with_ddp": True, "lr": 0.1}
+assert "overlap_with_ddp" in refused(NotImplementedError, ZeroRedundancyOptimizer, [torch.ones(1)], kind, **both)
+
+# gradients that travel as bytes: the mean, but for the size of a step
+from rushlight.distributed.algorithms.ddp_comm_hooks import quantization_hooks
+for hook in (quantization_hooks.quantization_pertensor_hook, quantization_hooks.quantization_perchannel_hook):
+    exact, rough = network(), network()
+    rough.register_comm_hook(None, hook)
+    for model in (exact, rough):
+        model(torch.ones(3, 4) + rank).square().sum().backward()
+    differences = [(p.grad - q.grad).abs().max().item() for p, q in zip(exact.parameters(), rough.parameters())]
+    assert 0 < max(differences) < max(p.grad.abs().max().item() for p in exact.parameters()) / 50, differences
+
+# gradients of parts, and of gathered parameters
+part = torch.ones(2, requires_grad=True)
+laid = DTensor.from_local(part, mesh, [Replicate()], grad_placements=[Replicate()])
+(laid.to_local() * 3).sum().backward()
+assert part.grad.tolist() == [3, 3]
+assert "fast" in refused(TypeError, DeviceMesh, "cpu", [0, 1], fast=True)
+assert "same length" in refused(ValueError, DeviceMesh, "cpu", [0, 1], backend_override=())
+
+from rushlight.distributed.tensor.experimental import implicit_replication, local_map
+double = local_map(lambda t, n: (t * n, n), ([Shard(0)], None), ([Shard(0)], None), redistribute_inputs=True)
+whole = DTensor.from_local(torch.arange(4.0), mesh, [Replicate()])
+found, n = double(whole, 2)
+assert found.placements == (Shard(0),) and found.full_tensor().tolist() == [0, 2, 4, 6] and n == 2
+strict = local_map(lambda t: t, [Shard(0)], ([Shard(0)],))
+assert "redistribute_inputs" in refused(ValueError, strict, whole)
+assert "mixed" in refused(RuntimeError, lambda: whole + torch.ones(4))
+with implicit_replication():
+    assert (found + torch.ones(4)).full_tensor().tolist() == [1, 3, 5, 7]
+
+def cut(change):
+    torch.manual_seed(0)
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.never = nn.Linear(4, 2, bias=False), nn.Linear(2, 2, bias=False)
+        def forward(self, x):
+            return self.used(x)
+    net = fully_shard(Net())
+    change(net)
+    net(torch.ones(1, 4) * (rank + 1)).sum().backward()
+    return [None if p.grad is None else p.grad.to_local().tolist() for p in net.parameters()]
+mean = [[1.5] * 4]
+assert cut(lambda m: None) == [mean, None]
+assert cut(lambda m: m.set_gradient_divide_factor(1.0)) == [[[3.0] * 4], None]
+assert cut(lambda m: m.set_all_reduce_hook(lambda g: g.mul_(2))) == [[[3.0] * 4], None]
+assert cut(lambda m: m.set_reduce_scatter_unused_params(True)) == [mean, [[0.0, 0.0]]]
+assert "set_all_reduce_hook" in refused(NotImplementedError, cut, lambda m: m.set_custom_reduce_scatter(None))
+print("as it should be")
+"""
+    assert world(tmp_path, 2, body) == ["as it should be\n"] * 2
+
+
+def test_modules_that_compute_again():
+    """A wrapped module has the numbers, the names and the files of what it wraps."""
+    from rushlight import nn
+    from rushlight.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+
+    def network():
+        rushlight.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+    x = rushlight.arange(6.0).reshape(2, 3)
+    plain = network()
+    plain(x).square().sum().backward()
+    runs = []
+    for wrapper in (wrappers.checkpoint_wrapper, wrappers.offload_wrapper):
+        model = network()
+        model[0].register_forward_pre_hook(lambda *_: runs.append(1))
+        wrappers.apply_activation_checkpointing(model, wrapper, check_fn=lambda m: isinstance(m, nn.Linear))
+        model(x).square().sum().backward()
+        assert [isinstance(m, wrappers.ActivationWrapper) for m in model] == [True, False, True]
+        assert all(rushlight.equal(p.grad, q.grad) for p, q in zip(plain.parameters(), model.parameters()))
+        assert list(model.state_dict()) == list(plain.state_dict()) and model[0].in_features == 3
+        assert [name for name, _ in model[2].named_parameters()] == ["weight", "bias"]
+        network().load_state_dict(model.state_dict())
+        model.load_state_dict(plain.state_dict())
+    assert len(runs) == 3  # twice where it is computed again
+    with pytest.raises(ValueError, match="wrap policy"):
+        wrappers.apply_activation_checkpointing(network(), auto_wrap_policy=3)
+
+
+def test_why_a_process_failed_is_written_down(tmp_path, monkeypatch):
+    import json
+
+    from rushlight.distributed.elastic.multiprocessing.errors import record
+
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error"))
+
+    @record
+    def main(code):
+        if code is None:
+            raise ValueError("of my own")
+        sys.exit(code)
+
+    with pytest.raises(ValueError, match="of my own"):
+        main(None)
+    told = json.loads((tmp_path / "error").read_text())["message"]
+    assert told["message"] == "ValueError: of my own" and "in main" in told["extraInfo"]["py_callstack"]
+    assert main(0) is None
+    with pytest.raises(SystemExit):
+        main(3)

@@ -59,7 +59,7 @@ def numbers(*shape, dtype=np.float32, seed=0, special=False, shift=0):
 # -- what the kernels compute, beside NumPy ---------------------------------------------------------------------------
 
 SHAPES = [(0,), (1,), (7, 5), (3, 0, 2), (2, 3, 333), (65, 1025)]
-ROWS = [(0, 4), (1, 1), (5, 7), (33, 128), (2, 3, 1000), (300, 257), (2, 70000)]
+ROWS = [(0, 4), (1, 1), (5, 7), (700, 10), (33, 128), (2, 3, 1000), (300, 257), (2, 70000)]
 IMAGES = [(1, 4, 13), (3, 4, 5, 7), (9, 40, 1, 1), (64, 48), (5, 132), (77, 148), (4, 8, 40, 41), (0, 4, 3)]
 
 
@@ -451,11 +451,22 @@ def test_rows_are_added_where_the_index_says(count, size, width, dtype, threads)
     )
 
 
+@pytest.mark.parametrize("shape, size, width", [((0,), 3, 4), ((5,), 1, 1), ((7, 100), 40, 330), ((9,), 4, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_rows_of_a_table(shape, size, width, dtype, threads):
+    table, index = numbers(size, width, dtype=dtype), np.random.default_rng(1).integers(0, size, shape)
+    for laid in (table, np.asfortranarray(table)):
+        found = F.embedding(rushlight.from_numpy(index), rushlight.from_numpy(laid))
+        np.testing.assert_array_equal(found.numpy(), table[index])
+
+
 @pytest.mark.parametrize("wrong", [-1, 3])
 def test_an_index_out_of_bounds_is_refused(wrong):
     index, rows = np.array([0, wrong]), np.zeros((3, 2), np.float32)
     with pytest.raises(IndexError):
         library.add_rows(np.zeros((2, 2), np.float32), index, rows, 3, 2)
+    with pytest.raises(IndexError):
+        library.take_rows(rows, index, np.zeros((2, 2), np.float32), 3, 2)
     two, three = np.zeros(2, np.float32), np.zeros(3, np.float32)
     with pytest.raises(IndexError):
         library.at_positions(three, index, two, 1)

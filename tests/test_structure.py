@@ -1,6 +1,7 @@
 """The house: imports point one way, JAX stays in its rooms, and every engine offers what rules ask for."""
 
 import ast
+import functools
 import importlib
 import pathlib
 
@@ -20,8 +21,8 @@ LAYERS = [
     "quantized masked",
     "distributed",
     "nn distributed.fsdp",
-    "optim io serialization distributed.checkpoint distributed.pipelining hub utils multiprocessing fx vision ao "
-    "quantization",
+    "optim io serialization distributed.checkpoint distributed.optim distributed.pipelining "
+    "distributed.algorithms._checkpoint hub utils multiprocessing fx vision ao quantization",
     "compiler export jit cuda accelerator distributions testing library quasirandom schemas operator_checks profiler "
     "autograd.profiler onnx",
     "inspect",
@@ -30,26 +31,42 @@ LAYERS = [
 LEVEL = {part: level for level, line in enumerate(LAYERS) for part in line.split()}
 
 
-def files():
-    return sorted(ROOT.rglob("*.py"))
-
-
 def module_of(path):
     return path.relative_to(ROOT.parent).with_suffix("").parts
 
 
 def level_of(parts):
     """The layer of ('rushlight', 'nn', 'module'), by the longest name that LAYERS has."""
-    for end in (3, 2):
+    for end in (4, 3, 2):
         level = LEVEL.get(".".join(parts[1:end]))
         if level is not None:
             return level
     return None
 
 
-def imports(path):
+class Scan:
+    """What the tests ask of one file: each is read once, and its tree is not kept."""
+
+    def __init__(self, path):
+        self.path, tree = path, ast.parse(path.read_text())
+        self.imports = list(imports(path, tree))
+        self.strangers = []
+        self.asked: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.strangers += strangers(node)
+            elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                self.asked |= names_that_a_rule_uses(node)
+
+
+@functools.cache
+def scans():
+    return [Scan(path) for path in sorted(ROOT.rglob("*.py"))]
+
+
+def imports(path, tree):
     """The modules of this package that a file imports when it is itself imported, and their names from it."""
-    here, statements = module_of(path), list(ast.parse(path.read_text()).body)
+    here, statements = module_of(path), list(tree.body)
     while statements:
         s = statements.pop()
         if isinstance(s, ast.If) and "TYPE_CHECKING" not in ast.dump(s.test):
@@ -61,6 +78,22 @@ def imports(path):
             yield from ((s.lineno, (*base, a.name)) for a in s.names)
 
 
+def strangers(node):
+    """The lines that import JAX."""
+    imported = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+    imported += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+    return [node.lineno] if any(str(m).split(".")[0] in ("jax", "jaxlib") for m in imported) else []
+
+
+def names_that_a_rule_uses(function):
+    """Every ``xp.name`` in a function whose first parameter is ``xp``: forwards, rules, updates, shared formulas."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    if not arguments or arguments[0].arg != "xp":
+        return set()
+    attributes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute))
+    return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "xp"}
+
+
 def test_every_part_has_its_layer():
     parts = {
         p.stem if p.is_file() else p.name for p in ROOT.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()
@@ -70,12 +103,12 @@ def test_every_part_has_its_layer():
 
 def test_imports_point_one_way():
     upwards = []
-    for path in files():
-        mine = level_of(module_of(path))
-        for line, target in imports(path):
+    for scan in scans():
+        mine = level_of(module_of(scan.path))
+        for line, target in scan.imports:
             theirs = level_of(target)
             if theirs is not None and theirs > mine:
-                upwards.append(f"{path.relative_to(ROOT.parent)}:{line} imports {'.'.join(target)}")
+                upwards.append(f"{scan.path.relative_to(ROOT.parent)}:{line} imports {'.'.join(target)}")
     assert not upwards, "\n".join(upwards)
 
 
@@ -89,31 +122,12 @@ def test_only_the_rooms_of_xla_know_jax():
         "compiler/",
         "cuda/",
     )
-    strangers = []
-    for path in files():
-        name = path.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
-            imported = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
-            imported += [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            if any(str(m).split(".")[0] in ("jax", "jaxlib") for m in imported) and not name.startswith(allowed):
-                strangers.append(f"{name}:{node.lineno}")
-    assert not strangers
-
-
-def names_that_rules_use():
-    """Every ``xp.name`` in a function whose first parameter is ``xp``: forwards, rules, updates, shared formulas."""
-    for path in files():
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, (ast.FunctionDef, ast.Lambda)):
-                arguments = [*function.args.posonlyargs, *function.args.args]
-                if arguments and arguments[0].arg == "xp":
-                    for node in ast.walk(function):
-                        if (
-                            isinstance(node, ast.Attribute)
-                            and isinstance(node.value, ast.Name)
-                            and node.value.id == "xp"
-                        ):
-                            yield node.attr
+    found = []
+    for scan in scans():
+        name = scan.path.relative_to(ROOT).as_posix()
+        if not name.startswith(allowed):
+            found += [f"{name}:{line}" for line in scan.strangers]
+    assert not found
 
 
 def offered_by(namespace):
@@ -131,7 +145,7 @@ def test_an_engine_offers_what_rules_ask_for(engine):
     if engine != "numpy":
         pytest.importorskip("jax")
         namespace = importlib.import_module(f"rushlight.engine.{engine}.namespace")
-    used = set(names_that_rules_use()) | {"BODIES", "BACKWARD"}
+    used = set().union(*(scan.asked for scan in scans())) | {"BODIES", "BACKWARD"}
     assert len(used) > 150
     assert sorted(name for name in used if not hasattr(namespace, name)) == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -49,15 +51,57 @@ def test_stubs_are_in_step():
     assert done.returncode == 0, done.stderr
 
 
-def test_layers_and_operators_have_types(tmp_path):
-    api = pytest.importorskip("mypy.api")
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    settings = ROOT / "pyproject.toml"
-    options = [f"--config-file={settings}", "--follow-imports=silent", f"--cache-dir={tmp_path}"]
-    told, errors, _ = api.run([*options, str(program)])
-    assert not errors
-    assert re.findall(r'Revealed type is "(.+)"', told) == [
+UNDER_ANOTHER_NAME = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+import torchvision.ops
+
+reveal_type(torch.ones(2))
+reveal_type(nn.Linear(1, 1))
+reveal_type(torch.__version__)
+"""
+
+
+@pytest.fixture(scope="module")
+def told_by_mypy(tmp_path_factory):
+    """What mypy says of each of the programs here, of those in tests/typing and of the stubs, in one run."""
+    from rushlight.cli import main
+
+    pytest.importorskip("mypy")
+    folder = tmp_path_factory.mktemp("mypy")
+    with pytest.raises(SystemExit, match="0"), contextlib.redirect_stdout(io.StringIO()) as printed:
+        main(["typings", str(folder / "typings")])
+    assert "torchvision are names of rushlight" in printed.getvalue()
+    ours = {"rushlight": folder / "program.py", "torch": folder / "another_name.py"}
+    ours["rushlight"].write_text(PROGRAM)
+    ours["torch"].write_text(UNDER_ANOTHER_NAME)
+    stubs = (ROOT / "rushlight").rglob("*.pyi")
+    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={folder / 'cache'}"]
+    done = subprocess.run(  # a process of its own: what it leaves in memory would be searched by every collection
+        [sys.executable, "-m", "mypy", *options, *map(str, (*ours.values(), *PROGRAMS, *stubs))],
+        env={**os.environ, "MYPYPATH": f"{folder / 'typings'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert not done.stderr
+    told = done.stdout.splitlines()[:-1]  # the last line counts them
+    by_name = {name: [line for line in told if line.startswith(f"{path}:")] for name, path in ours.items()}
+    rest = [line for line in told if not line.startswith(tuple(f"{path}:" for path in ours.values()))]
+    return by_name | {"rest": rest}
+
+
+def revealed(told) -> list[str]:
+    return re.findall(r'Revealed type is "(.+)"', "\n".join(told))
+
+
+def errors_in(told) -> list[str]:
+    return [line.split(";")[0] for line in re.findall(r"error: (.*)", "\n".join(told))]
+
+
+def test_layers_and_operators_have_types(told_by_mypy):
+    told = told_by_mypy["rushlight"]
+    assert revealed(told) == [
         "rushlight.nn.parameter.Parameter",
         "rushlight.tensor.Tensor",
         "rushlight.tensor.Tensor",
@@ -69,19 +113,22 @@ def test_layers_and_operators_have_types(tmp_path):
         "int",
         "rushlight.nn.layers.linear.Linear",
     ]
-    assert [line.split(";")[0] for line in re.findall(r"error: (.*)", told)] == [
+    assert errors_in(told) == [
         '"Linear" has no attribute "wieght"',
         '"Tensor" has no attribute "summ"',
         'Module has no attribute "rnadn"',
     ]
 
 
-def test_user_programs_by_mypy(tmp_path, monkeypatch):
-    api = pytest.importorskip("mypy.api")
-    monkeypatch.setenv("MYPYPATH", str(ROOT))
-    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path}"]
-    told, errors, status = api.run([*options, *map(str, PROGRAMS), *map(str, (ROOT / "rushlight").rglob("*.pyi"))])
-    assert (status, errors) == (0, ""), told
+def test_user_programs_by_mypy(told_by_mypy):
+    assert told_by_mypy["rest"] == []
+
+
+def test_torch_is_another_name_for_editors(told_by_mypy):
+    """``rushlight typings``: a program that says ``import torch`` is checked as one of ours."""
+    told = told_by_mypy["torch"]
+    assert errors_in(told) == []
+    assert revealed(told) == ["rushlight.tensor.Tensor", "rushlight.nn.layers.linear.Linear", "str"]
 
 
 @pytest.mark.parametrize("mode", ["standard", "strict"])
@@ -95,31 +142,6 @@ def test_user_programs_by_pyright(mode, tmp_path):
         text=True,
     )
     assert done.returncode == 0 and "0 errors" in done.stdout, done.stdout + done.stderr
-
-
-def test_torch_is_another_name_for_editors(tmp_path, monkeypatch, capsys):
-    """``rushlight typings``: a program that says ``import torch`` is checked as one of ours."""
-    from rushlight.cli import main
-
-    api = pytest.importorskip("mypy.api")
-    with pytest.raises(SystemExit, match="0"):
-        main(["typings", str(tmp_path / "typings")])
-    assert "torchvision are names of rushlight" in capsys.readouterr().out
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\nimport torchvision.ops\n"
-        "reveal_type(torch.ones(2))\nreveal_type(nn.Linear(1, 1))\nreveal_type(torch.__version__)\n"
-    )
-    monkeypatch.setenv("MYPYPATH", f"{tmp_path / 'typings'}{os.pathsep}{ROOT}")
-    told, errors, status = api.run(
-        ["--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path}", str(program)]
-    )
-    assert (status, errors) == (0, ""), told
-    assert re.findall(r'Revealed type is "(.+)"', told) == [
-        "rushlight.tensor.Tensor",
-        "rushlight.nn.layers.linear.Linear",
-        "str",
-    ]
 
 
 def test_user_programs_run():

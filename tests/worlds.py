@@ -23,10 +23,11 @@ def environment(**more) -> dict[str, str]:
     return {**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", **more}
 
 
-def run_world(folder: Path, size: int, *command, seconds: float = 240, codes=None, **env) -> list[str]:
+def run_world(folder: Path, size: int, *command, seconds: float = 240, codes=None, stopped=(), **env) -> list[str]:
     """What each of ``size`` processes of ``python command`` prints; they meet in a file, so no port is needed.
 
-    ``codes``: the exit status that each is to have; by default 0.
+    ``codes``: the exit status that each is to have; by default 0. ``stopped``: ranks that stop themselves, and are
+    ended when the others are through.
     """
     folder.mkdir(parents=True, exist_ok=True)
     processes: list[subprocess.Popen] = []
@@ -41,7 +42,7 @@ def run_world(folder: Path, size: int, *command, seconds: float = 240, codes=Non
                 )
             processes.append(started)
         end = time.monotonic() + seconds
-        for process in processes:
+        for process in [p for rank, p in enumerate(processes) if rank not in stopped]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(end - time.monotonic(), 0.1))
     finally:

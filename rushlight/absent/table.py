@@ -174,7 +174,12 @@ PARTS = {
     "_C._distributed_c10d": Part(
         _ONE_PROCESS,
         classes="Reducer",
-        here={name: f"distributed.{name}" for name in ("ProcessGroup", "ReduceOp", "Work", "Store")},
+        here=_from(
+            "distributed.distributed_c10d",
+            "AllToAllOptions AllgatherOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions "
+            "BroadcastOptions FileStore GatherOptions HashStore PrefixStore ProcessGroup ReduceOp ReduceOptions "
+            "ReduceScatterOptions ScatterOptions Store TCPStore Work",
+        ),
     ),
     "_tensor": Part(_INTERNAL, here={"Tensor": "Tensor"}),
     "_tensor_str": Part(
@@ -430,18 +435,17 @@ PARTS = {
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
         _LATER,
-        classes="Reducer Logger BuiltinCommHookType AllreduceOptions",
+        classes="Reducer Logger BuiltinCommHookType",
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
     "distributed.utils": Part(_ONE_PROCESS, functions="_verify_param_shape_across_processes _sync_module_states"),
     "distributed.launcher": Part(_ONE_PROCESS),
     "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
-    "distributed.elastic": Part(_ONE_PROCESS),
     "distributed.elastic.multiprocessing": Part(
         _ONE_PROCESS, classes="DefaultLogsSpecs", enums={"Std": "NONE OUT ERR ALL"}
     ),
-    "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, keeps="record", errors="ChildFailedError"),
+    "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, errors="ChildFailedError"),
     "distributed.rpc": Part(
         _ONE_PROCESS,
         no="is_available",
@@ -458,16 +462,14 @@ PARTS = {
     "distributed.autograd": Part(
         _ONE_PROCESS, no="is_available", classes="context DistAutogradContext", functions="backward get_gradients"
     ),
-    "distributed.optim": Part(
-        _ONE_PROCESS, classes="ZeroRedundancyOptimizer PostLocalSGDOptimizer DistributedOptimizer"
-    ),
+    "distributed.optim": Part(_ONE_PROCESS, classes="DistributedOptimizer", functions="as_functional_optim"),
     "distributed.tensor.placement_types": Part(
         _ONE_PROCESS,
         classes="_MaskPartial",
         records={"_StridedShard": {"dim": ..., "split_factor": ...}},
         base="distributed.tensor.placement_types.Placement",
     ),
-    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="local_map context_parallel implicit_replication"),
+    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="context_parallel register_sharding"),
     "distributed.tensor.experimental._attention": Part(
         _ONE_PROCESS, functions="context_parallel context_parallel_unshard set_rotate_method"
     ),
@@ -525,20 +527,6 @@ PARTS = {
     "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
     "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
-    "distributed.algorithms.model_averaging": Part(_ONE_PROCESS),
-    "distributed.algorithms.model_averaging.averagers": Part(
-        _ONE_PROCESS, classes="ModelAverager PeriodicModelAverager"
-    ),
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": Part(
-        _ONE_PROCESS, classes="PostLocalSGDState", functions="post_localSGD_hook"
-    ),
-    "distributed.algorithms._checkpoint": Part(_ONE_PROCESS),
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": Part(
-        _ONE_PROCESS,
-        classes="CheckpointWrapper OffloadWrapper ActivationWrapper",
-        functions="checkpoint_wrapper offload_wrapper apply_activation_checkpointing",
-        enums={"CheckpointImpl": "REENTRANT NO_REENTRANT"},
-    ),
     "distributed.checkpoint": Part(
         _LATER,
         classes="HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import enum
-import os
-
 from ..compat import missing as _missing
 from . import distributed_c10d
 from .collectives import *
 from .collectives import _coalescing_manager, all_gather_single, reduce_scatter_single
+from .debug import *
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
+from .group_calls import *
 from .objects import *
 from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
@@ -25,11 +24,11 @@ _NOT_SHOWN = {
     "ProcessGroupNCCL",  # as in PyTorch's builds for the CPU, where it is missing
     "annotations",
     "collectives",
-    "enum",
+    "debug",
     "errors",
+    "group_calls",
     "objects",
     "options",
-    "os",
     "point_to_point",
     "store",
     "work",
@@ -37,28 +36,6 @@ _NOT_SHOWN = {
 }
 reduce_op = ReduceOp
 _all_gather_base, _reduce_scatter_base = all_gather_single, reduce_scatter_single
-
-
-class DebugLevel(enum.Enum):
-    """How much is checked; accepted, and without effect here."""
-
-    OFF = 0
-    INFO = 1
-    DETAIL = 2
-
-
-def get_debug_level() -> DebugLevel:
-    """How much is checked and told: OFF, INFO or DETAIL."""
-    return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """Set how much is checked and told."""
-    os.environ["TORCH_DISTRIBUTED_DEBUG"] = level.name
-
-
-def set_debug_level_from_env() -> None:
-    """The level is read from the environment whenever it is asked for."""
 
 
 def __dir__():

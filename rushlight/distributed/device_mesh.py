@@ -19,7 +19,11 @@ def __dir__():
 
 
 def init_device_mesh(device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None) -> DeviceMesh:
-    """A mesh of all processes, or of all devices that they have, in the shape that is given."""
+    """A mesh of all processes, or of all devices that they have, in the shape that is given.
+
+    ``backend_override`` has a backend, its options, or both for dimensions, by their number or name; their groups are
+    made with it.
+    """
     mesh_shape = tuple(mesh_shape)
     if mesh_dim_names is not None:
         mesh_dim_names = tuple(mesh_dim_names)
@@ -37,8 +41,12 @@ def init_device_mesh(device_type: str, mesh_shape, *, mesh_dim_names=None, backe
             f"Device type with index is not supported but got {device_type}. "
             "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'."
         )
+    override = None
+    if backend_override is not None:
+        override = _overrides(backend_override, mesh_dim_names, len(mesh_shape))
     _join_if_alone()
-    return DeviceMesh(device_type, np.arange(math.prod(mesh_shape)).reshape(mesh_shape), mesh_dim_names=mesh_dim_names)
+    ranks = np.arange(math.prod(mesh_shape)).reshape(mesh_shape)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, backend_override=override)
 
 
 def _join_if_alone() -> None:
@@ -58,7 +66,12 @@ class DeviceMesh:
     other axes only what this process has: so one process with all devices uses all of them.
     """
 
-    def __init__(self, device_type: str, mesh, *, mesh_dim_names=None, backend_override=None, _init_backend=True, **_):
+    def __init__(
+        self, device_type: str, mesh=None, *, mesh_dim_names=None, backend_override=None, _init_backend: bool = True,
+        _rank: int | None = None, _layout=None, _rank_map=None, _root_mesh: DeviceMesh | None = None,
+    ):  # fmt: skip
+        if mesh is None or _layout is not None or _rank_map is not None or _root_mesh is not None:
+            raise TypeError("DeviceMesh: the argument mesh is needed; _layout, _rank_map and _root_mesh are not here")
         ranks = np.asarray(mesh._array if isinstance(mesh, Tensor) else mesh).astype(np.int64)
         self.device_type = device_type
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
@@ -67,6 +80,12 @@ class DeviceMesh:
         self._groups: list | None = None
         self._flattened: dict[str, DeviceMesh] = {}
         self._axes = tuple((i,) for i in range(ranks.ndim))
+        if backend_override is not None and len(backend_override) != ranks.ndim:
+            raise ValueError(
+                "backend_override should have the same length as the number of mesh dimensions, but got "
+                f"{len(backend_override)} and {ranks.ndim}."
+            )
+        self._overrides = tuple([(b, o) for b, o in backend_override]) if backend_override else None
         _join_if_alone()
         self.grid = _grid(device_type, ranks, self.mesh_dim_names or tuple(f"dim{i}" for i in range(ranks.ndim)))
         self._part: DeviceMesh | None = None
@@ -137,6 +156,11 @@ class DeviceMesh:
             raise KeyError(f"mesh dimension '{dim}' does not exist. Available are: {self.mesh_dim_names}")
         return self.mesh_dim_names.index(dim)
 
+    def _get_mesh_dim_by_name(self, mesh_dim_name: str) -> int:
+        if not self.mesh_dim_names:
+            raise KeyError("No `mesh_dim_names` found.")
+        return self._dim(mesh_dim_name)
+
     def _get_root_mesh(self) -> DeviceMesh:
         return self._root or self
 
@@ -175,6 +199,7 @@ class DeviceMesh:
         made = object.__new__(DeviceMesh)
         made.device_type, made.mesh_dim_names, made._ranks = self.device_type, names, ranks
         made._root, made._groups, made._flattened, made._axes = self._get_root_mesh(), groups, {}, axes
+        made._overrides = None
         kept = {a for mine in axes for a in mine}
         made.grid = box(self.grid, [a for a in range(len(self.grid.axis_names)) if a not in kept])
         made._part, made._coordinate = None, coordinate
@@ -220,11 +245,15 @@ class DeviceMesh:
         self._groups = []
         for dim in range(self.ndim):
             rows = np.moveaxis(owners.reshape(self.shape), dim, -1).reshape(-1, self.shape[dim])
-            made = [_group(ranks) for ranks in dict.fromkeys(tuple(sorted(set(row.tolist()))) for row in rows)]
+            backend, options = self._overrides[dim] if self._overrides else (None, None)
+            made = [
+                _group(ranks, backend, options)
+                for ranks in dict.fromkeys(tuple(sorted(set(row.tolist()))) for row in rows)
+            ]
             self._groups.append(next((g for g in made if g is not _world.GroupMember.NON_GROUP_MEMBER), None))
 
     @staticmethod
-    def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None, **_) -> DeviceMesh:
+    def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None) -> DeviceMesh:
         """A mesh of the processes of a group."""
         groups = group if isinstance(group, (list, tuple)) else [group]
         if mesh is None:
@@ -279,8 +308,38 @@ def current_mesh() -> DeviceMesh:
     return DeviceMesh("cpu", np.arange(_world.get_world_size()))
 
 
-def _group(ranks: tuple[int, ...]):
-    return _world.the(None) if len(ranks) == _world.get_world_size() else _world.new_group(list(ranks))
+def _group(ranks: tuple[int, ...], backend=None, options=None):
+    """The group of these processes: the world where it has no others and nothing else is asked for."""
+    if len(ranks) == _world.get_world_size() and backend is None and options is None:
+        return _world.the(None)
+    return _world.new_group(list(ranks), backend=backend, pg_options=options)
+
+
+def _overrides(given: dict, names: tuple[str, ...] | None, ndim: int) -> tuple:
+    """(backend, options) for each dimension, of what ``init_device_mesh`` is given: by a dimension's number or name."""
+    names = names or ()
+    known = {key: value if isinstance(value, tuple) else _override(value) for key, value in given.items()}
+    for i, name in enumerate(names):
+        if name in known and i in known:
+            raise RuntimeError(f"Found redundant dim index {i} and name {name} in backend_override")
+    wrong = [key for key in known if key not in names and not (isinstance(key, int) and 0 <= key < ndim)]
+    if wrong:
+        raise RuntimeError(
+            f"Found invalid keys in backend_override: got {wrong}, expected integers in range [0, {ndim}) or one of "
+            f"{names}"
+        )
+    by_name = dict(zip(names, range(ndim)))
+    found = {by_name.get(key, key): value for key, value in known.items()}
+    return tuple(found.get(i, (None, None)) for i in range(ndim))
+
+
+def _override(value) -> tuple:
+    """A backend's name, or its options."""
+    if isinstance(value, str):
+        return value, None
+    if hasattr(value, "_timeout"):
+        return None, value
+    raise TypeError(f"backend_override: a backend, its options, or both are expected, but got {value!r}")
 
 
 def _grid(kind: str, ranks: np.ndarray, names: tuple):

@@ -6,10 +6,14 @@ from __future__ import annotations
 from ..compat import missing as _missing
 from .collectives import *
 from .collectives import _coalescing_manager
+from .debug import DebugLevel, get_debug_level, record_comm
+from .group_calls import *
+from .group_calls import AllgatherOptions
 from .objects import *
 from .options import ProcessGroupGloo, ProcessGroupNCCL
 from .point_to_point import *
 from .reduce_op import ReduceOp, _make_nccl_premul_sum
+from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import *
 from .work import Work
 from .world import *
@@ -17,6 +21,7 @@ from .world import _world
 from .world import the as _the
 
 __getattr__ = _missing(__name__)
+reduce_op = ReduceOp
 
 
 def _get_default_group():

@@ -6,7 +6,9 @@ dictionary with waiting; ``TCPStore`` is one behind a socket; ``FileStore`` is a
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import copy
 import datetime
 import os
 import socket
@@ -19,18 +21,19 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-from .errors import DistNetworkError, DistStoreError
+from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 _FIVE_MINUTES = datetime.timedelta(seconds=300)
+_NO_QUEUES = "queue support is not implemented."  # PyTorch's words for a FileStore
 
 
 class Store:
     """Keys and values that several processes see. ``get`` waits until a key is there, or the timeout has passed.
 
     A kind of store writes five things: ``_set``, ``_get`` (waits), ``_change`` (read and write in one go), ``_delete``
-    and ``_keys``.
+    and ``_keys``; one that has queues also ``_push``, ``_pop`` (waits), ``_length``, ``_wait`` and ``check``.
     """
 
     def __init__(self, timeout: datetime.timedelta = _FIVE_MINUTES):
@@ -46,8 +49,8 @@ class Store:
         return self._get([key], self._seconds())[0]
 
     def wait(self, keys: list[str], timeout: datetime.timedelta | None = None) -> None:
-        """Until all ``keys`` are there."""
-        self._get(list(keys), self._seconds(timeout))
+        """Until all ``keys`` are there, as values or as queues with something in them."""
+        self._wait(list(keys), self._seconds(timeout))
 
     def check(self, keys: list[str]) -> bool:
         return set(keys) <= set(self._keys())
@@ -82,6 +85,31 @@ class Store:
     def has_extended_api(self) -> bool:
         return True
 
+    def queue_push(self, key: str, value) -> None:
+        """Put a value at the end of a queue."""
+        self._push(key, _bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue; of an empty one, wait for it, or raise ``QueueEmptyError``."""
+        return self._pop(key, self._seconds() if block else None)
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return self._length(key)
+
+    def barrier(self, key: str, world_size: int, timeout: datetime.timedelta | None = None) -> None:
+        """Until ``world_size`` processes have called this with the same key."""
+        if self.add(f"{key}/num_members", 1) == world_size:
+            self.set(f"{key}/last_member", b"1")
+        self.wait([f"{key}/last_member"], timeout)
+
+    def clone(self) -> Store:
+        """The same values through another object, for another thread."""
+        return copy.copy(self)
+
+    def _hurry(self, seconds: float) -> None:
+        """Wait for an answer to any question only so long."""
+
     def _seconds(self, timeout=None) -> float:
         return (self.timeout if timeout is None else timeout).total_seconds()
 
@@ -90,6 +118,9 @@ class Store:
 
     def _get(self, keys: list[str], seconds: float) -> list[bytes]:
         raise NotImplementedError
+
+    def _wait(self, keys: list[str], seconds: float) -> None:
+        self._get(keys, seconds)
 
     def _change(self, how: str, key: str, first: bytes, second: bytes) -> bytes:
         raise NotImplementedError
@@ -100,6 +131,15 @@ class Store:
     def _keys(self) -> list[str]:
         raise NotImplementedError
 
+    def _push(self, key: str, value: bytes) -> None:
+        raise NotImplementedError(_NO_QUEUES)
+
+    def _pop(self, key: str, seconds: float | None) -> bytes:
+        raise NotImplementedError(_NO_QUEUES)
+
+    def _length(self, key: str) -> int:
+        raise NotImplementedError(_NO_QUEUES)
+
 
 class HashStore(Store):
     """A store inside one process, for its threads."""
@@ -107,7 +147,37 @@ class HashStore(Store):
     def __init__(self):
         super().__init__()
         self._values: dict[str, bytes] = {}
+        self._queues: dict[str, collections.deque[bytes]] = {}  # none is empty
         self._changed = threading.Condition()
+
+    def check(self, keys):
+        with self._changed:
+            return all(k in self._values or k in self._queues for k in keys)
+
+    def _wait(self, keys, seconds):
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.check(keys), seconds):
+                raise DistStoreError("Wait timeout")
+
+    def _push(self, key, value):
+        with self._changed:
+            self._queues.setdefault(key, collections.deque()).append(value)
+            self._changed.notify_all()
+
+    def _pop(self, key, seconds):
+        with self._changed:
+            if seconds is None and key not in self._queues:
+                raise QueueEmptyError("queue is empty")
+            if not self._changed.wait_for(lambda: key in self._queues, seconds):
+                raise DistStoreError("Wait timeout")
+            value = self._queues[key].popleft()
+            if not self._queues[key]:
+                del self._queues[key]
+            return value
+
+    def _length(self, key):
+        with self._changed:
+            return len(self._queues.get(key, ()))
 
     def _set(self, key, value):
         with self._changed:
@@ -148,6 +218,31 @@ class PrefixStore(Store):
     def underlying_store(self) -> Store:
         return self._store
 
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        inner = self._store
+        return inner._underlying_non_prefix_store if isinstance(inner, PrefixStore) else inner
+
+    def clone(self):
+        made = PrefixStore(self.prefix, self._store.clone())
+        made.timeout = self.timeout
+        return made
+
+    def check(self, keys):
+        return self._store.check([self._full(k) for k in keys])
+
+    def _wait(self, keys, seconds):
+        self._store._wait([self._full(k) for k in keys], seconds)
+
+    def _push(self, key, value):
+        self._store._push(self._full(key), value)
+
+    def _pop(self, key, seconds):
+        return self._store._pop(self._full(key), seconds)
+
+    def _length(self, key):
+        return self._store._length(self._full(key))
+
     def _set(self, key, value):
         self._store._set(self._full(key), value)
 
@@ -166,13 +261,17 @@ class PrefixStore(Store):
     def num_keys(self):
         return self._store.num_keys()
 
+    def _hurry(self, seconds):
+        self._store._hurry(seconds)
+
     def _full(self, key: str) -> str:
         return f"{self.prefix}/{key}"
 
 
 # -- over a socket ---------------------------------------------------------------------------------------------------
 
-_HELLO = b"rushlight-store-1"
+_HELLO = b"rushlight-store-2"
+_WAITS = (b"get", b"wait", b"pop")  # questions with a timeout before the keys
 
 
 class TCPStore(Store):
@@ -204,9 +303,9 @@ class TCPStore(Store):
                 raise DistNetworkError(
                     f"The server socket has failed to listen on any local network address. port: {port}, EADDRINUSE"
                 )
-        self.host, self.port = host_name, self._server.port if self._server else port
+        self.host, self.port, self._token = host_name, self._server.port if self._server else port, token
         self._socket = _connected(self.host, self.port, self._seconds(), token)
-        self._lock = threading.Lock()
+        self._lock, self._patience = threading.Lock(), 60.0
         if wait_for_workers and world_size is not None and world_size > 0:
             self._wait_for(world_size, is_master)
 
@@ -240,11 +339,40 @@ class TCPStore(Store):
         self._ask(b"set", key.encode(), value)
 
     def _get(self, keys, seconds):
+        return self._wait_at_server(b"get", keys, seconds)
+
+    def _wait(self, keys, seconds):
+        self._wait_at_server(b"wait", keys, seconds)
+
+    def _pop(self, key, seconds):
+        if seconds is not None:
+            return self._wait_at_server(b"pop", [key], seconds)[0]
+        answer = self._ask(b"pop now", key.encode())
+        if answer[0] == b"empty":
+            raise QueueEmptyError("queue is empty")
+        return answer[1]
+
+    def _wait_at_server(self, what: bytes, keys: list[str], seconds: float) -> list[bytes]:
+        """What the server has for these keys, as soon as all are there."""
         waited = b"%d" % int(seconds * 1000)
-        answer = self._ask(b"get", waited, *[k.encode() for k in keys], wait=seconds + 30)
+        answer = self._ask(what, waited, *[k.encode() for k in keys], wait=seconds)
         if answer[0] == b"late":
             raise DistStoreError(f"wait timeout after {waited.decode()}ms, keys: {', '.join('/' + k for k in keys)}")
         return answer[1:]
+
+    def check(self, keys):
+        return self._ask(b"check", *[k.encode() for k in keys])[1] == b"1"
+
+    def clone(self):
+        made = TCPStore(self.host, self.port, timeout=self.timeout, wait_for_workers=False, token=self._token)
+        made._patience = self._patience
+        return made
+
+    def _push(self, key, value):
+        self._ask(b"push", key.encode(), value)
+
+    def _length(self, key):
+        return int(self._ask(b"length", key.encode())[1])
 
     def _change(self, how, key, first, second):
         return self._ask(b"change", how.encode(), key.encode(), first, second)[1]
@@ -255,17 +383,28 @@ class TCPStore(Store):
     def _keys(self):
         return [k.decode() for k in self._ask(b"keys")[1:]]
 
-    def _ask(self, *words: bytes, wait: float = 60.0) -> list[bytes]:
-        with self._lock:
-            try:
-                self._socket.settimeout(wait)
-                _send(self._socket, words)
-                return _receive(self._socket)
-            except OSError as error:
-                raise DistNetworkError(
-                    f"the store at {self.host}:{self.port} does not answer ({error}); the process that serves it has "
-                    "probably ended"
-                ) from None
+    def _hurry(self, seconds):
+        self._patience = seconds
+
+    def _ask(self, *words: bytes, wait: float = 0.0) -> list[bytes]:
+        """The server's answer, for which it may wait; beyond that only for as long as this store's patience."""
+        wait += self._patience
+        if not self._lock.acquire(timeout=wait):
+            raise self._silent("another thread waits for it")
+        try:
+            self._socket.settimeout(wait)
+            _send(self._socket, words)
+            return _receive(self._socket)
+        except OSError as error:
+            raise self._silent(error) from None
+        finally:
+            self._lock.release()
+
+    def _silent(self, why) -> DistNetworkError:
+        return DistNetworkError(
+            f"the store at {self.host}:{self.port} does not answer ({why}); the process that serves it has "
+            "probably ended"
+        )
 
     def __reduce__(self):
         raise TypeError("a TCPStore cannot be pickled: connect to it by its host and port")
@@ -314,21 +453,39 @@ class Server:
             self._open.remove(connection)
 
     def _answer(self, words: list[bytes]) -> list[bytes]:
-        store, (what, *rest) = self._store, words
+        try:
+            return [b"ok", *self._done(*words)]
+        except QueueEmptyError:
+            return [b"empty"]
+        except DistStoreError:
+            return [b"late"]
+
+    def _done(self, what: bytes, *rest: bytes) -> list[bytes]:
+        """What is asked for, and what there is to say to it."""
+        store, keys = self._store, [word.decode() for word in rest[1:]] if what in _WAITS else []
         if what == b"set":
             store._set(rest[0].decode(), rest[1])
+        elif what == b"push":
+            store._push(rest[0].decode(), rest[1])
         elif what == b"get":
-            try:
-                return [b"ok", *store._get([k.decode() for k in rest[1:]], int(rest[0]) / 1000)]
-            except DistStoreError:
-                return [b"late"]
+            return store._get(keys, int(rest[0]) / 1000)
+        elif what == b"wait":
+            store._wait(keys, int(rest[0]) / 1000)
+        elif what == b"pop":
+            return [store._pop(keys[0], int(rest[0]) / 1000)]
+        elif what == b"pop now":
+            return [store._pop(rest[0].decode(), None)]
+        elif what == b"length":
+            return [b"%d" % store._length(rest[0].decode())]
+        elif what == b"check":
+            return [b"1" if store.check([word.decode() for word in rest]) else b"0"]
         elif what == b"change":
-            return [b"ok", store._change(rest[0].decode(), rest[1].decode(), rest[2], rest[3])]
+            return [store._change(rest[0].decode(), rest[1].decode(), rest[2], rest[3])]
         elif what == b"delete":
-            return [b"ok", b"1" if store._delete(rest[0].decode()) else b"0"]
+            return [b"1" if store._delete(rest[0].decode()) else b"0"]
         elif what == b"keys":
-            return [b"ok", *[k.encode() for k in store._keys()]]
-        return [b"ok"]
+            return [k.encode() for k in store._keys()]
+        return []
 
 
 def _connected(host: str, port: int, seconds: float, token: str):

@@ -125,6 +125,29 @@ class Work:
                 self._commit = None  # type: ignore[assignment]  # its own wait() raises the error again
 
 
+class _Several(Work):
+    def __init__(self, works: list[Work]):
+        outputs = [t for work in works for t in work._outputs]
+        super().__init__("", lambda: None, lambda found: None, outputs, 0.0)
+        self._open.release()
+        self._works = works
+
+    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
+        limit = timeout or (datetime.timedelta(seconds=self._timeout) if self._timeout else None)
+        for work in self._works:
+            work.wait(limit)
+        return super().wait()
+
+    def is_completed(self) -> bool:
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        return all(work.is_success() for work in self._works)
+
+    def exception(self):
+        return next((work._error for work in self._works if work._error is not None), None)
+
+
 class Lane:
     """A thread that runs one group's collectives, in order."""
 
@@ -168,3 +191,8 @@ def done(outputs: list) -> Work:
     work = Work("", lambda: None, None, outputs, 0.0)  # type: ignore[arg-type]
     work._open.release()
     return work
+
+
+def several(works: list[Work]) -> Work:
+    """A ``Work`` that is done when all of them are; its outputs are theirs."""
+    return _Several(works)

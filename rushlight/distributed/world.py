@@ -106,6 +106,13 @@ class ProcessGroup:
 
     _set_default_timeout = set_timeout
 
+    def get_group_store(self) -> Store:
+        """The world's store, with keys of this group's own."""
+        return PrefixStore(f"rushlight/group/{self.number}", _world.store)
+
+    def _get_backend_name(self) -> str:
+        return self.name()
+
     def __reduce__(self):
         raise TypeError("a ProcessGroup cannot be pickled")
 
@@ -210,6 +217,7 @@ def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) ->
     if rank == 0:
         store.set("rushlight/coordinator", world.serve(size, _world.host, heartbeat))
     world.join(store.get("rushlight/coordinator").decode(), size, rank, seconds, heartbeat)
+    world.wait_at_most(lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds())
     _world.connected = True
     atexit.register(_leave)
 
@@ -259,7 +267,8 @@ def _leave() -> None:
         _wait_for_the_others(default, store, 3 if failed else 60)
         if _world.mail is not None:
             _world.mail.close()
-        if failed and any(one.lane.busy for one in _world.groups):
+        world.wait_at_most(None)
+        if failed and (world.is_hung() or any(one.lane.busy for one in _world.groups)):
             world.abandon()
         else:
             world.leave()
@@ -270,7 +279,9 @@ def _leave() -> None:
 
 
 def _wait_for_the_others(default: ProcessGroup, store: Store, patience: float) -> None:
+    """Process 0 waits until the others have said that they leave, but no longer than so many seconds."""
     end, left = time.monotonic() + patience, 0
+    store._hurry(patience)  # who serves it may be stopped, and not answer
     try:
         if default.rank() != 0:
             store.add("rushlight/leaving", 1)

@@ -32,11 +32,13 @@ def spread(xp, x, *, low, full, step):
     return xp.spread(x, low=low, full=full, step=step)
 
 
+@functools.lru_cache(256)
 def taps_of(kernel, dilation, padding) -> tuple:
     """Where the elements of the first window sit, along each axis."""
     return tuple(tuple(range(-p, d * k - p, d)) for k, d, p in zip(kernel, dilation, padding))
 
 
+@functools.lru_cache(256)
 def offsets_of(kernel, dilation, padding) -> tuple:
     """Where the elements of the first window sit, in the order of memory."""
     return tuple(itertools.product(*taps_of(kernel, dilation, padding)))

@@ -9,6 +9,7 @@ from ._fully_shard import (
     UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
+    share_comm_ctx,
 )
 from .api import (
     BackwardPrefetch,

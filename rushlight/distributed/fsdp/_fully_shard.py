@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...autograd.function import Function
 from ...autograd.graph import saved_tensors_hooks
+from ...autograd.views import put
 from ...dtypes import dtype as Dtype
+from ...errors import warn_user
+from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
@@ -19,7 +24,7 @@ from ..tensor.placement_types import Replicate, Shard
 
 __all__ = [
     "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
-    "register_fsdp_forward_method",
+    "register_fsdp_forward_method", "share_comm_ctx",
 ]  # fmt: skip
 
 
@@ -60,7 +65,12 @@ def fully_shard(
     """Cut the parameters of ``module`` that no inner call has cut, over ``mesh``: its last dimension, if it has two.
 
     Call it for the layers first, then for the model: each call makes one unit that is gathered together.
+    Differs from PyTorch: ``dp_mesh_dims`` is refused.
     """
+    if dp_mesh_dims is not None:
+        raise NotImplementedError(
+            "fully_shard: dp_mesh_dims is not here; give the part of the mesh that cuts, mesh=mesh['dp']"
+        )
     from ...nn import ModuleDict, ModuleList
 
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
@@ -106,25 +116,89 @@ class FSDPModule:
         """What summed gradients are divided by, if not the number of processes."""
         self._fsdp_unit.factor = factor
 
-    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+    def set_reduce_scatter_divide_factor(self, factor: float) -> None:
+        """``set_gradient_divide_factor`` by its older name."""
+        warn_user("Use `set_gradient_divide_factor` instead", DeprecationWarning)
+        self.set_gradient_divide_factor(factor)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         for unit in self._units(recurse):
             unit.frees = reshard_after_forward
 
-    def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Gradients are reduced when they are there; nothing waits for the last."""
-
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """One program reduces over all dimensions of the mesh."""
+        """Whether backward exchanges gradients between replicas (a mesh of two dimensions); without, they add up.
+
+        Differs from PyTorch: what adds up is not cut over the processes of a replica until then.
+        """
+        for unit in self._units(recurse):
+            unit.all_reduces = requires_all_reduce
+
+    def set_all_reduce_hook(self, hook, *, stream=None) -> None:
+        """Have ``hook(gradients)`` change this process's part of this module's reduced gradients, all in a row.
+
+        Differs from PyTorch: they are divided by then, and not padded. ``stream`` changes nothing.
+        """
+        if stream is not None and self._fsdp_unit.mesh.ndim > 1:
+            raise ValueError("stream cannot be set when using native HSDP")
+        self._fsdp_unit.hook = hook
+
+    def set_reduce_scatter_unused_params(
+        self, reduce_scatter_unused_params: bool, *, recurse: bool = True
+    ) -> None:  # fmt: skip
+        """Whether parameters without a gradient in this process take part with zeros, as others may have one."""
+        for unit in self._units(recurse):
+            unit.unused_too = reduce_scatter_unused_params
+
+    def reset_iter_state(self) -> None:
+        """After an error in forward or backward: parameters are cut again, and gradients not yet reduced forgotten."""
+        for unit in self._units(True):
+            unit.put_back()
+            unit.waiting = {}
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Changes nothing: gradients are reduced when they are there, and nothing waits for the last."""
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Parts are back in place after forward, and gathered tensors go with the graph."""
+        """Changes nothing: parts are back in place after forward, and gathered tensors go with the graph."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Changes nothing: backward gathers only what it needs."""
 
     def set_modules_to_forward_prefetch(self, modules) -> None:
-        """What is computed next is XLA's to order."""
+        """Changes nothing but when is communicated, which XLA orders."""
 
-    set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+    def set_modules_to_backward_prefetch(self, modules) -> None:
+        """Changes nothing but when is communicated, which XLA orders."""
+
+    def set_post_optim_event(self, event) -> None:
+        """Changes nothing: gathering sees what was written before it."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Changes nothing: how means travel is XLA's to say."""
+
+    def set_separate_reduce_scatter_group(self, enable: bool = True, *, recurse: bool = True) -> None:
+        """Changes nothing: it lets NCCL do two things at a time."""
+
+    def set_reduce_scatter_max_input_buffers(self, max_input_buffers: int, *, recurse: bool = True) -> None:
+        """Changes nothing: buffers are XLA's."""
+        if isinstance(max_input_buffers, bool) or not isinstance(max_input_buffers, int):
+            raise TypeError(f"max_input_buffers must be an int, got {type(max_input_buffers).__name__}")
+        if max_input_buffers < 1:
+            raise ValueError(f"max_input_buffers must be at least 1, got {max_input_buffers}")
+
+    def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
+        """Changes nothing: buffers are XLA's."""
+
+    def set_symm_mem_for_comm(self, backend: str = "NCCL") -> None:
+        """Changes nothing: buffers are XLA's."""
+
+    def set_custom_all_gather(self, comm) -> None:
+        """Not here: an error."""
+        raise NotImplementedError("set_custom_all_gather: XLA gathers parameters; code of one's own cannot")
+
+    def set_custom_reduce_scatter(self, comm) -> None:
+        """Not here: an error."""
+        raise NotImplementedError("set_custom_reduce_scatter: XLA reduces gradients; see set_all_reduce_hook")
 
     def _units(self, recurse: bool):
         modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]  # it is a Module too
@@ -150,6 +224,13 @@ def register_fsdp_forward_method(module, method_name: str) -> None:
     setattr(module, method_name, called)
 
 
+def share_comm_ctx(modules: list) -> None:
+    """Changes nothing: it has several models share a GPU's streams."""
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"Expects list of FSDPModules but got {module}")
+
+
 _classes: dict[type, type] = {}
 
 
@@ -166,7 +247,8 @@ class _Unit:
     def __init__(self, modules, mesh, frees, place, policy, ignored):
         self.mesh, self.policy = mesh, policy
         self.frees = frees is not False  # gathered again for backward, where they are only saved for it
-        self.syncs, self.factor = True, None
+        self.syncs = self.all_reduces = True
+        self.factor, self.hook, self.unused_too = None, None, False
         self.waiting: dict[int, Tensor] = {}  # gradients not yet reduced, by the number of their parameter
         # Of each parameter: (where it stands, itself, how it lies, how it lies gathered, the mesh of that or None)
         self.places: list[tuple] = []
@@ -252,11 +334,15 @@ class _Unit:
         for i, g in enumerate(grads):
             if g is not None:
                 waiting[i] = waiting[i] + g if i in waiting else g
-        if not self.syncs:
+        if not self.syncs or (self.mesh.ndim > 1 and not self.all_reduces):
             self.waiting = waiting
             return [None] * len(grads)
         if self.waiting:
             self.waiting = {}
+        if self.unused_too:
+            for i, (_, p, *_) in enumerate(self.places):
+                if i not in waiting and p.requires_grad:
+                    waiting[i] = self._nothing(i)
         numbers = sorted(waiting)
         if not numbers:
             return [None] * len(grads)
@@ -277,7 +363,28 @@ class _Unit:
         found: list[Tensor | None] = [None] * len(grads)
         for i, array in zip(numbers, laid):
             found[i] = wrap(array) if self.factor is None else wrap(array) * (self._processes() / self.factor)
+        if self.hook is not None:
+            self._change_by_hook([t for t in found if t is not None])
         return found
+
+    def _nothing(self, i: int) -> Tensor:
+        """Zeros, as a gradient of gathered tensor ``i``."""
+        from ...engine.spread import namespace
+
+        p, _, how, inner = self.places[i][1:]
+        dtype = p._array.dtype if self.policy.param_dtype is None else self.policy.param_dtype.numpy
+        zeros = np.zeros(p._array.shape, dtype)
+        return wrap(zeros if inner is None else namespace.laid_out(zeros, how, inner))
+
+    def _change_by_hook(self, gradients: list[Tensor]) -> None:
+        """Give this process's parts to the hook, in one row, and take them back."""
+        parts = [g._local_tensor for g in gradients]  # type: ignore[attr-defined]  # DTensors
+        row, at = PUBLIC["cat"]([part.reshape(-1) for part in parts]), 0
+        self.hook(row)  # type: ignore[misc]
+        for g, part in zip(gradients, parts):
+            values = row[at : at + part.numel()].reshape(part.shape)
+            at += part.numel()
+            put(g, DTensor.from_local(values, g.device_mesh, g.placements, shape=g.shape)._array)
 
     def _processes(self) -> int:
         return self.mesh.size() // self.mesh.part().size()
@@ -289,6 +396,7 @@ class _Gather(Function):
     @staticmethod
     def forward(ctx, unit, *parts):
         ctx.unit = unit
+        ctx.set_materialize_grads(False)  # a parameter that was not used has no gradient, as in PyTorch
         return tuple(unit.whole([p._array for p in parts]))
 
     @staticmethod

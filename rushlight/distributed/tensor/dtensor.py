@@ -38,13 +38,18 @@ class DTensor(Tensor, metaclass=_DTensorType):
     @staticmethod
     def from_local(
         local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements=None, *, run_check: bool = False,
-        shape=None, stride=None,
+        shape=None, stride=None, grad_placements=None,
     ) -> Tensor:  # fmt: skip
-        """The tensor of which each process has ``local_tensor``; ``shape``, if the parts are not of one size."""
+        """The tensor of which each process has ``local_tensor``; ``shape``, if the parts are not of one size.
+
+        The gradient is laid as ``grad_placements`` says, by default as this tensor, before each process gets its part.
+        """
         mesh = device_mesh or current_mesh()
         placements = _checked(placements, mesh, local_tensor.ndim)
+        if grad_placements is not None:
+            grad_placements = _checked(grad_placements, mesh, local_tensor.ndim)
         shape = None if shape is None else tuple(shape)
-        return _FromTorchTensor.apply(local_tensor, mesh, placements, shape, run_check)
+        return _FromTorchTensor.apply(local_tensor, mesh, placements, shape, run_check, grad_placements)
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -164,21 +169,22 @@ class _FromTorchTensor(Function):
     """This process's part -> the DTensor."""
 
     @staticmethod
-    def forward(ctx, input, mesh, placements, shape, run_check):
+    def forward(ctx, input, mesh, placements, shape, run_check, grad_placements):
         how = how_of(placements, mesh)
         if run_check:
             input = input.clone()
             for dim, placement in enumerate(placements):
                 if placement.is_replicate() and mesh.get_group(dim).size() > 1:
                     broadcast(input, group=mesh.get_group(dim), group_src=0)
-        ctx.how, ctx.mesh = _without_parts(how), mesh
+        ctx.how = _without_parts(how) if grad_placements is None else how_of(grad_placements, mesh)
+        ctx.mesh = mesh
         ctx.plain = not isinstance(input, DTensor)
         return wrap(_joined(input, how, mesh, shape))
 
     @staticmethod
     def backward(ctx, grad):
         laid = wrap(_engine().lay(grad._array, ctx.how, ctx.mesh))
-        return wrap(_local(laid, plain=ctx.plain and _is_local(ctx.mesh))), None, None, None, None
+        return wrap(_local(laid, plain=ctx.plain and _is_local(ctx.mesh))), None, None, None, None, None
 
 
 class Redistribute(Function):

@@ -1,7 +1,8 @@
-"""Norms by kernels: the forms of the plain bodies (``numpy/kernels/norms.py``) with their arithmetic replaced."""
+"""Norms by kernels, in the forms of the plain bodies (``numpy/kernels/norms.py``)."""
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -9,103 +10,89 @@ import numpy as np
 from ..numpy.kernels import norms as plain
 from . import library
 
+# Of each form of the plain bodies: the kernel (its gradients' is ``…_slope``), the numbers that tell it the sizes, and
+# the shape of the sums that it makes for the parameters' gradients.
+_KERNELS = {
+    plain.Layer: ("layer_norm", lambda form: (form.size,), lambda form: form.size),
+    plain.Group: ("group_norm", lambda form: (*form.shape[1:], form.turns), lambda form: form.shape[:2]),
+    plain.Batch: ("batch_norm", lambda form: form.shape, lambda form: form.shape[1]),
+}
+
 
 def install(library, bodies, backward) -> None:
-    plain.FORMS.update(layer=Layer, group=Group, batch=Batch)
+    bodies["normalized"] = _normalized(bodies["normalized"])
+    backward["normalized"] = _normalized_backward(backward["normalized"])
     bodies["rms_normalized"], backward["rms_normalized"] = _rms, _rms_backward
     bodies["normalized_by"] = _normalized_by(bodies["normalized_by"])
     backward["normalized_by"] = _normalized_by_backward
 
 
-def _statistics(x, count):
-    return [np.empty((count, 1), x.dtype) for _ in range(3)]
+def _took(kernel, read, *rest) -> bool:
+    """Did the kernel take what it is to read, as it lies or in C order?"""
+    try:
+        kernel(*read, *rest)
+    except TypeError:
+        if all(a is None or a.flags.c_contiguous for a in read):
+            return False
+        return _took(kernel, [a if a is None else np.ascontiguousarray(a) for a in read], *rest)
+    return True
 
 
-def _parameters(w, b):
-    """As the kernels take them; NumPy's bodies want another shape."""
-    return [None if p is None else np.ascontiguousarray(p).reshape(-1) for p in (w, b)]
+class _Form:
+    """What the kernels take for these sizes."""
+
+    def __init__(self, view, axes, affine):
+        form, self.kept = plain.form_of(view, axes, affine)  # kept: the shape of statistics
+        name, numbers, sums = _KERNELS[type(form)]
+        self.kernel, self.slope = getattr(library, name), getattr(library, name + "_slope")
+        self.numbers, self.sums, self.each = numbers(form), sums(form), getattr(form, "each", None)
 
 
-class Layer(plain.Layer):
-    def forward(self, x, y, w, b, eps):
-        statistics = _statistics(x, len(x))
-        try:
-            library.layer_norm(np.ascontiguousarray(x), *_parameters(w, b), y, *statistics, self.size, eps)
-        except TypeError:
-            return super().forward(x, y, w, b, eps)
-        return statistics
-
-    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
-        gw, gb = (np.empty(self.size, x.dtype) for _ in range(2))  # a leaf takes over what is no part of another
-        try:
-            g, x = (np.ascontiguousarray(a) for a in (g, x))
-            library.layer_norm_slope(g, x, *_parameters(w, None)[:1], mean, scale, gx, gw, gb, self.size)
-        except TypeError:
-            return super().backward(g, x, gx, w, mean, scale, with_w, with_b)
-        return gw if with_w else None, gb if with_b else None
+_form_of = functools.lru_cache(256)(_Form)
 
 
-class Group(plain.Group):
-    def forward(self, x, y, w, b, eps):
-        statistics = _statistics(x, len(x))
-        try:
-            library.group_norm(
-                np.ascontiguousarray(x), *_parameters(w, b), y, *statistics, *self.shape[1:], self.turns, eps
-            )
-        except TypeError:
-            return super().forward(x, y, w, b, eps)
-        return statistics
+def _normalized(before):
+    def normalized(needs, x, w, b, *, view, axes, affine, eps):
+        form, y = _form_of(view, axes, affine), np.empty(x.shape, x.dtype)
+        statistics = tuple([np.empty(form.kept, x.dtype) for _ in range(3)])
+        if _took(form.kernel, (x, w, b), y, *statistics, *form.numbers, eps):
+            return (y, *statistics), statistics
+        return before(needs, x, w, b, view=view, axes=axes, affine=affine, eps=eps)
 
-    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
-        along, total = np.empty((2, *self.shape[:2]), x.dtype)
-        numbers = (*self.shape[1:], self.turns)
-        try:
-            g, x = (np.ascontiguousarray(a) for a in (g, x))
-            library.group_norm_slope(g, x, *_parameters(w, None)[:1], mean, scale, gx, along, total, *numbers)
-        except TypeError:
-            return super().backward(g, x, gx, w, mean, scale, with_w, with_b)
-        return self._each(along) if with_w else None, self._each(total) if with_b else None
+    return normalized
 
 
-class Batch(plain.Batch):
-    def forward(self, x, y, w, b, eps):
-        statistics = _statistics(x, self.shape[1])
-        try:
-            library.batch_norm(np.ascontiguousarray(x), *_parameters(w, b), y, *statistics, *self.shape, eps)
-        except TypeError:
-            return super().forward(x, y, w, b, eps)
-        return statistics
+def _normalized_backward(before):
+    def backward(g, edges, saved):
+        to_y, to_mean, to_scale, _ = g
+        x, (mean, scale, _) = saved.get("x"), saved["aux"]
+        if x is None or np.count_nonzero(to_mean) or np.count_nonzero(to_scale):
+            return before(g, edges, saved)
+        form, gx = _form_of(saved["view"], saved["axes"], saved["affine"]), np.empty(x.shape, x.dtype)
+        sums = [np.empty(form.sums, x.dtype) for _ in range(2)]  # a leaf takes over what is no part of another array
+        if not _took(form.slope, (to_y, x, saved.get("w"), mean, scale), gx, *sums, *form.numbers):
+            return before(g, edges, saved)
+        gw, gb = sums if form.each is None else map(form.each, sums)
+        return gx, None if edges[1] is None else gw, None if edges[2] is None else gb
 
-    def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
-        gw, gb = (np.empty(self.shape[1], x.dtype) for _ in range(2))
-        try:
-            g, x = (np.ascontiguousarray(a) for a in (g, x))
-            library.batch_norm_slope(g, x, *_parameters(w, None)[:1], mean, scale, gx, gw, gb, *self.shape)
-        except TypeError:
-            return super().backward(g, x, gx, w, mean, scale, with_w, with_b)
-        return gw if with_w else None, gb if with_b else None
+    return backward
 
 
 def _rms(needs, x, w, *, axes, eps):
     form, y = plain.Layer(x.shape, axes), np.empty(x.shape, x.dtype)
     scale = np.empty((form.shape[0], 1), x.dtype)
-    try:
-        library.rms_norm(np.ascontiguousarray(x), *_parameters(w, None)[:1], y, scale, form.size, eps)
-    except TypeError:
-        return plain.BODIES["rms_normalized"](needs, x, w, axes=axes, eps=eps)
-    return y, scale
+    if _took(library.rms_norm, (x, w), y, scale, form.size, eps):
+        return y, scale
+    return plain.BODIES["rms_normalized"](needs, x, w, axes=axes, eps=eps)
 
 
 def _rms_backward(g, edges, saved):
     x, scale = saved["x"], saved["aux"]
     form, gx = plain.Layer(x.shape, saved["axes"]), np.empty(x.shape, x.dtype)
     gw = np.empty(form.size, x.dtype)
-    arrays = [np.ascontiguousarray(a) for a in (g, x)]
-    try:
-        library.rms_norm_slope(*arrays, *_parameters(saved.get("w"), None)[:1], scale, gx, gw, form.size)
-    except TypeError:
-        return plain.BACKWARD["rms_normalized"](g, edges, saved)
-    return gx, None if edges[1] is None else gw
+    if _took(library.rms_norm_slope, (g, x, saved.get("w"), scale), gx, gw, form.size):
+        return gx, None if edges[1] is None else gw
+    return plain.BACKWARD["rms_normalized"](g, edges, saved)
 
 
 def _normalized_by(before):
@@ -132,9 +119,6 @@ def _normalized_by_backward(g, edges, saved):
     scale, gx = 1 / np.sqrt(variance + variance.dtype.type(saved["eps"])), np.empty(x.shape, x.dtype)
     gw, gb = (np.empty(x.shape[1], x.dtype) for _ in range(2))
     sizes = (*x.shape[:2], math.prod(x.shape[2:]))
-    try:
-        g, x = (np.ascontiguousarray(a) for a in (g, x))
-        library.given_norm_slope(g, x, *_parameters(saved.get("w"), None)[:1], mean, scale, gx, gw, gb, *sizes)
-    except TypeError:
+    if not _took(library.given_norm_slope, (g, x, saved.get("w"), mean, scale), gx, gw, gb, *sizes):
         return None
     return gx, None if edges[1] is None else gw, None if edges[2] is None else gb, None, None

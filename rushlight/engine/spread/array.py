@@ -18,7 +18,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..operators import Operators
-from ..xla.world import told
+from ..xla.world import in_time, told
 
 
 def spread_out(values: np.ndarray, sharding):
@@ -93,9 +93,16 @@ def whole(array: Spread):
             "the values of this DTensor lie in several processes; call full_tensor() in all of them, or to_local() for "
             "the part that lies here"
         )
+    return np.asarray(logical(np, fetched(physical), array.how, array.grid, array.shape))
+
+
+def fetched(x) -> np.ndarray:
+    """The values of an array of JAX's; a program that makes them may wait for other processes, and not for ever."""
+    if x.is_ready():
+        return np.asarray(x)
     with told("a DTensor's values"):
-        values = np.asarray(physical)
-    return np.asarray(logical(np, values, array.how, array.grid, array.shape))
+        in_time(f"a DTensor's values in rank {jax.process_index()}", jax.block_until_ready, x)
+        return np.asarray(x)
 
 
 def _traced_whole(array: Spread):
@@ -245,3 +252,9 @@ def here(grid) -> list:
 def is_local(grid) -> bool:
     """Are all its devices this process's?"""
     return len(here(grid)) == grid.devices.size
+
+
+@functools.lru_cache(maxsize=1024)
+def processes_of(grid) -> list[int]:
+    """The processes whose devices these are."""
+    return sorted({device.process_index for device in grid.devices.flat})

@@ -24,9 +24,10 @@ from ..numpy import namespace as numpy_engine
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.options import compiler_options
-from ..xla.world import quiet, told
+from ..xla.world import in_time, quiet, told
 from .array import (
     Spread,
+    fetched,
     how_of,
     is_even,
     is_local,
@@ -35,6 +36,7 @@ from .array import (
     logical,
     padded_shape,
     physical_of,
+    processes_of,
     sharding_of,
     spread_out,
     whole,
@@ -110,7 +112,7 @@ class _Program:
     def __call__(self, mesh, arrays, numbers):
         # NumPy's are copied: some device may read them when eager code has begun to write there again.
         physical = [a.physical if a.__class__ is Spread else np.array(a) for a in arrays]
-        made = _ran(self.run, physical, numbers)
+        made = _ran(self.grid, self.run, physical, numbers)
         if self.hows is None:
             self.hows = [how_of(x.sharding, self.grid, x.ndim) for x in made]
         return self._formed([_entered(x, how, mesh, shape) for x, how, shape in zip(made, self.hows, self.shapes)])
@@ -140,15 +142,20 @@ class _Program:
 _connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a world of several processes
 
 
-def _ran(program, *args):
-    """``program(*args)``. In a world XLA's gloo tells standard output whom it connects, in a first run: hushed."""
-    if jax.process_count() == 1 or any(map(is_traced, jax.tree.leaves(args))):
+def _ran(grid, program, *args):
+    """``program(*args)``, which other processes run too; whoever does not come in time is an error.
+
+    In a first run XLA's gloo tells standard output whom it connects: hushed.
+    """
+    if jax.process_count() == 1 or is_local(grid) or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
-    with told(f"{program.__name__} of DTensors"):
+    what = f"{program.__name__} of DTensors of rank {jax.process_index()} among ranks {processes_of(grid)}"
+    with told(what):
         if program in _connected:
-            return program(*args)
+            return in_time(what, program, *args)
+        program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
         with quiet():
-            made = jax.block_until_ready(program(*args))
+            made = in_time(what, lambda: jax.block_until_ready(program(*args)))
     _connected.add(program)
     return made
 
@@ -322,7 +329,7 @@ def lay(array: Spread, how: tuple, mesh=None) -> Spread:
     if is_traced(array):
         return pinned(_laid_anew(array.physical, array.how, how, array.grid, array.shape), how, mesh, array.shape)
     move = _laying(array.how, how, array.grid, array.shape)
-    return Spread(_ran(move, array.physical), how, mesh, array.shape)
+    return Spread(_ran(array.grid, move, array.physical), how, mesh, array.shape)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -345,7 +352,7 @@ def lay_all(arrays: list, hows: list, dtype=None) -> list:
         return [pinned(x, how, a.mesh, a.shape) for x, how, a in zip(held, hows, arrays)]
     mesh, before = arrays[0].mesh, tuple([(a.how, a.shape) for a in arrays])
     move = _laying_all(before, tuple(hows), mesh.grid, None if dtype is None else np.dtype(dtype))
-    made = _ran(move, [a.physical for a in arrays])
+    made = _ran(mesh.grid, move, [a.physical for a in arrays])
     return [Spread(x, how, a.mesh, a.shape) for x, how, a in zip(made, hows, arrays)]
 
 
@@ -361,8 +368,16 @@ def _laying_all(before: tuple, hows: tuple, grid, dtype):
 def moved(x, sharding):
     """An array of JAX's, on the same devices or with the same values everywhere, laid anew."""
     if isinstance(x.sharding, type(sharding)) and x.sharding.device_set == sharding.device_set:
-        return jax.jit(lambda x: x, out_shardings=sharding)(x)
-    return spread_out(np.asarray(x.addressable_data(0)), sharding)
+        return _ran(sharding.mesh, _moving(sharding), x)
+    return spread_out(fetched(x.addressable_data(0)), sharding)
+
+
+@functools.lru_cache(maxsize=4096)
+def _moving(sharding):
+    def move(x):
+        return x
+
+    return jax.jit(move, out_shardings=sharding)
 
 
 def laid_out(values: np.ndarray, how: tuple, mesh) -> Spread:

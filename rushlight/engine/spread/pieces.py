@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..xla import devices
-from .array import Spread, cuts, here, is_local, is_traced, padded_shape, piece, sharding_of, sizes_of, whole
+from .array import Spread, cuts, fetched, here, is_local, is_traced, padded_shape, piece, sharding_of, sizes_of, whole
 from .namespace import laid_out, lay, pinned
 from .seen import check_alike, seen
 
@@ -39,7 +39,7 @@ def _traced_part(array: Spread):
 def _on_one(array: Spread, device, at):
     data = next(s.data for s in array.physical.addressable_shards if s.device == device)
     cut = piece(array.how, array.grid, array.shape, at)
-    values = np.asarray(data).reshape(data.shape[data.ndim - len(array.shape) :])
+    values = fetched(data).reshape(data.shape[data.ndim - len(array.shape) :])
     values = np.array(values[tuple(slice(c.stop - c.start) for c in cut)])
     return values if device.platform == "cpu" else devices.to_device(values, devices.device_at(device))
 
@@ -57,7 +57,7 @@ def _on_some(array: Spread, places):
     values = np.empty(shape, array.dtype)
     for device, at in places:
         cut = piece(array.how, array.grid, array.shape, at)
-        data = np.asarray(shards[device]).reshape(shards[device].shape[-len(shape) :])
+        data = fetched(shards[device]).reshape(shards[device].shape[-len(shape) :])
         inside = tuple(slice(c.start - s, c.stop - s) for c, s in zip(cut, start))
         values[inside] = data[tuple(slice(c.stop - c.start) for c in cut)]
     return values
@@ -193,7 +193,7 @@ def owned(array: Spread):
         offset = tuple(c.start for c in cut)
         if shard.replica_id == 0 and offset not in seen:
             seen.add(offset)
-            values = np.asarray(shard.data).reshape(shard.data.shape[shard.data.ndim - len(cut) :])
+            values = fetched(shard.data).reshape(shard.data.shape[shard.data.ndim - len(cut) :])
             yield offset, values[tuple(slice(c.stop - c.start) for c in cut)]
 
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
+import queue
 import re
 import socket
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import jax
 from jax._src import api, dispatch, distributed, xla_bridge  # no public names: the objects of initialize()
@@ -66,6 +70,7 @@ def join(address: str, size: int, rank: int, timeout: int, heartbeat: int) -> No
     client.connect()
     state = distributed.global_state
     state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
+    _waiting.given_up = None
     with quiet():
         jax.devices()  # all processes describe their devices to each other
 
@@ -88,6 +93,121 @@ def abandon() -> None:
     """Leave everything as it is: a thread hangs inside XLA, and would bring the process down if it were woken."""
     atexit.unregister(api.clean_up)
     atexit.unregister(dispatch.wait_for_tokens)
+    # Nor may the interpreter take them apart when it ends: they have threads, and C++ aborts where one still runs.
+    state = distributed.global_state
+    for used in (state.client, state.service, *xla_bridge._backends.values()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
+
+
+# -- waiting for others ------------------------------------------------------------------------------------------------
+
+
+class _Waiting:
+    """How long a program may wait for other processes, and what came of it."""
+
+    seconds: Callable[[], float] | None = None  # the world's timeout; None: for ever
+    given_up: str | None = None  # what was waited for in vain: from then on nobody waits again
+    inside = 0  # programs that XLA is at
+
+
+_waiting = _Waiting()
+_counting = threading.Lock()
+
+
+def wait_at_most(seconds: Callable[[], float] | None) -> None:
+    """From now on ``in_time`` waits so long."""
+    _waiting.seconds = seconds
+
+
+def is_hung() -> bool:
+    """Does a thread still wait inside XLA for a process that was given up?"""
+    return _waiting.given_up is not None and _waiting.inside > 0
+
+
+def in_time(what: str, call: Callable, *args):
+    """``call(*args)``, which waits inside XLA for other processes: only as long as the world's timeout.
+
+    Nothing can interrupt a thread that waits there. So a thread beside this one makes the call; when time is up this
+    one raises, and the other is left behind.
+    """
+    if _waiting.given_up is not None:
+        raise DistBackendError(
+            f"{what}: not started, because {_waiting.given_up} has timed out: processes are no longer at the same place"
+        )
+    if _waiting.seconds is None:
+        return call(*args)
+    seconds = _waiting.seconds()
+    asked = _Asked(call, args)
+    _beside.ask(asked)
+    if not asked.open.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+        _waiting.given_up = what
+        lost.set()
+        raise DistBackendError(
+            f"{what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, busy with "
+            "something else, or cannot be reached."
+        )
+    if asked.error is not None:
+        raise asked.error
+    return asked.found
+
+
+class _Asked:
+    """A call that another thread makes; ``open`` is released when it is done."""
+
+    def __init__(self, call: Callable, args: tuple):
+        self.call, self.args = call, args
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self.open = threading.Lock()
+        self.open.acquire()
+
+    def make(self) -> None:
+        with _counting:
+            _waiting.inside += 1
+        try:
+            self.found = self.call(*self.args)
+        except BaseException as error:
+            self.error = error
+        finally:
+            with _counting:
+                _waiting.inside -= 1
+            self.call = self.args = None  # type: ignore[assignment]
+            self.open.release()
+
+
+class _Beside(threading.local):
+    """The thread that makes this one's calls, in order. It ends with the thread that asks, or with the process."""
+
+    calls: queue.SimpleQueue | None = None
+
+    def ask(self, asked: _Asked) -> None:
+        if self.calls is None:
+            self.calls = queue.SimpleQueue()
+            self._end = _End(self.calls)
+            threading.Thread(target=_make, args=(self.calls,), name="programs over processes", daemon=True).start()
+        self.calls.put(asked)
+
+
+class _End:
+    """Ends the thread beside when the thread it belongs to is gone."""
+
+    def __init__(self, calls: queue.SimpleQueue):
+        self._calls = calls
+
+    def __del__(self):
+        self._calls.put(None)
+
+
+def _make(calls: queue.SimpleQueue) -> None:
+    while (asked := calls.get()) is not None:
+        asked.make()
+        asked = None  # a thread that waits must not keep the last one's arrays
+
+
+_beside = _Beside()
+
+
+# -- what XLA says -----------------------------------------------------------------------------------------------------
 
 
 def _unheard(*_) -> None:

@@ -5,6 +5,7 @@ As in PyTorch, pooling in one dimension is pooling in two with a height of one; 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 
@@ -223,6 +224,7 @@ def _avg_pool(
     return _avg_pool_op[dims](input, taps=taps_of(kernel, dilation, padding), size=size, step=stride, divisor=divisor)
 
 
+@functools.lru_cache(256)
 def _window_sizes(full, kernel, stride, padding, size, with_padding):
     """How many elements each window has: one number if it is the same for all, else for each axis one per window."""
     counts = []
@@ -437,7 +439,13 @@ def _arguments(name, dims, kernel_size, stride, padding, dilation):
     ):
         if len(values) != dims:
             raise RuntimeError(f"{name}: {argument} must {form} a single int, or a tuple of {word} ints")
-    letters = ("T", "H", "W")[3 - dims :]
+    _check_arguments(kernel, stride, padding, dilation)
+    return kernel, stride, padding, dilation
+
+
+@functools.lru_cache(256)
+def _check_arguments(kernel, stride, padding, dilation) -> None:
+    letters = ("T", "H", "W")[3 - len(kernel) :]
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
     for text, short, values in (
@@ -456,7 +464,6 @@ def _arguments(name, dims, kernel_size, stride, padding, dilation):
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                 f"dilation={d}"
             )
-    return kernel, stride, padding, dilation
 
 
 def _row_arguments(input, kernel_size, stride, padding, dilation, ceil_mode):

@@ -233,11 +233,30 @@ static int add_rows(const rl_call *c)
     return RL_OK;
 }
 
+static void take_lines(void *context, long begin, long end)
+{
+    const lines *t = context;
+    for (long i = begin; i < end; i++)
+        memcpy(t->out + i * t->width, t->value + t->index[i] * t->width, (size_t)t->width * sizeof(real));
+}
+
+/* take_rows(table, index, out, rows, width): the rows of a table that the index names */
+static int take_rows(const rl_call *c)
+{
+    lines t = {c->array[0], c->array[1], c->array[2], c->size[1], c->integer[1]};
+    for (long i = 0; i < t.count; i++)
+        if (t.index[i] < 0 || t.index[i] >= c->integer[0])
+            return RL_BAD_INDEX;
+    rl_parallel(take_lines, &t, t.count, rl_rows(t.width));
+    return RL_OK;
+}
+
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
     {"row_sums", "xy i", row_sums},
     {"running_sums", "xy ii", running_sums},
     {"extremes", "xy?Q iii", extremes},
     {"add_rows", "xqy ii", add_rows},
+    {"take_rows", "xqy ii", take_rows},
     RL_END,
 };

@@ -125,54 +125,59 @@ static int lay_out(layout *l)
 
 /* -- the copy of an image ------------------------------------------------------------------------------------------ */
 
-RL_INLINE void copy_apart(const real *restrict from, long step, real *restrict to, long count)
+/* The numbers of one part of a row: to[i] = from[begin + step * i] for i in [lead, stop), zeros around them. */
+typedef struct {
+    long begin, step, lead, stop, size;
+} row_part;
+
+static row_part part_of(const axis *x, long begin)
 {
-    if (step == 2) /* which the compiler does several at a time */
-        RL_SIMD
-        for (long i = 0; i < count; i++)
-            to[i] = from[2 * i];
-    else
-        for (long i = 0; i < count; i++)
-            to[i] = from[step * i];
+    row_part p = {.begin = begin, .step = x->step, .size = x->size};
+    p.lead = least(x->size, begin < 0 ? parts(-begin, x->step) : 0);
+    p.stop = begin >= x->in ? p.lead : most(p.lead, least(x->size, (x->in - begin - 1) / x->step + 1));
+    return p;
 }
 
-static void copy_row(const axis *x, const real *from, real *to)
+/* ``room``: numbers that may be read from ``from`` on. Vectors write beyond the row: what follows is written later. */
+static void copy_row(const row_part *p, const real *restrict from, long room, real *restrict to)
 {
-    for (long r = 0; r < x->phases; r++, to += x->size) {
-        long begin = x->origin + r, i = 0; /* to[i] = from[begin + step * i] */
-        for (; i < x->size && begin + x->step * i < 0; i++)
-            to[i] = 0;
-        long stop = begin >= x->in ? i : least(x->size, (x->in - begin - 1) / x->step + 1);
-        if (x->step == 1 && i < stop)
-            memcpy(to + i, from + begin + i, (size_t)(stop - i) * sizeof(real)), i = stop;
-        copy_apart(from + begin + x->step * i, x->step, to + i, stop - i);
-        i = most(i, stop);
-        for (; i < x->size; i++)
-            to[i] = 0;
+    for (long i = 0; i < p->lead; i++)
+        to[i] = 0;
+    long i = p->lead;
+    if (p->step == 1 && i < p->stop) {
+        memcpy(to + i, from + p->begin + i, (size_t)(p->stop - i) * sizeof(real)), i = p->stop;
+    } else if (p->step == 2) {
+        for (; i < p->stop && p->begin + 2 * (i + LANES) <= room; i += LANES)
+            RL_SIMD
+            for (int j = 0; j < LANES; j++)
+                to[i + j] = from[p->begin + 2 * (i + j)];
     }
+    for (; i < p->stop; i++)
+        to[i] = from[p->begin + p->step * i];
+    for (i = p->stop; i < p->size; i++)
+        to[i] = 0;
 }
 
-/* Rows of part (r, s) of one channel. The x parts of a row are computed together: they are volume apart. */
+/* Rows of part (r, s, t) of one channel; parts are volume apart. */
 static void copy_channel(const layout *l, const real *from, long first, real *to)
 {
     const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
-    long volume = z->size * y->size * x->size;
+    long room = l->source_end - (from - l->source);
     long z_origin = z->origin + (l->cut == 0 ? first * z->step : 0);
     long y_origin = y->origin + (l->cut == 1 ? first * y->step : 0);
-    axis one = *x;
-    one.phases = 1;
+    long x_origin = x->origin + (l->cut == 2 ? first * x->step : 0);
     for (long r = 0; r < z->phases; r++)
         for (long s = 0; s < y->phases; s++)
             for (long t = 0; t < x->phases; t++) {
-                one.origin = x->origin + t + (l->cut == 2 ? first * x->step : 0);
+                row_part part = part_of(x, x_origin + t);
                 for (long i = 0; i < z->size; i++)
-                    for (long j = 0; j < y->size; j++) {
+                    for (long j = 0; j < y->size; j++, to += x->size) {
                         long at_z = z_origin + r + i * z->step, at_y = y_origin + s + j * y->step;
-                        real *row = to + ((r * y->phases + s) * x->phases + t) * volume + (i * y->size + j) * x->size;
+                        long at = (at_z * y->in + at_y) * x->in;
                         if (at_z < 0 || at_z >= z->in || at_y < 0 || at_y >= y->in)
-                            memset(row, 0, (size_t)x->size * sizeof(real));
+                            memset(to, 0, (size_t)x->size * sizeof(real));
                         else
-                            copy_row(&one, from + (at_z * y->in + at_y) * x->in, row);
+                            copy_row(&part, from + at, room - at, to);
                     }
             }
 }

@@ -8,7 +8,11 @@ typedef void row_body(const real *restrict a, const real *restrict b, real *rest
 /* The same for some columns side by side, at most WIDTH of them; the numbers of one lie `apart`. */
 typedef void strip_body(const real *restrict a, const real *restrict b, real *restrict out, long n, long apart, long width);
 
-enum { WIDTH = 128, STRETCH = 64 }; /* columns at a time; numbers that are added one by one */
+enum {
+    WIDTH = 128,  /* columns at a time */
+    STRETCH = 64, /* numbers that are added one by one */
+    SHORT = 16,   /* a row with fewer numbers does not fill a vector */
+};
 
 /* -- rows ------------------------------------------------------------------------------------------------------------- */
 
@@ -134,6 +138,31 @@ static void rows(void *context, long begin, long end)
         t->row(t->a + at, t->b + at, t->out + at, t->n);
 }
 
+/* to(i, j) = from(j, i), where rows of `from` are n long and those of `to` WIDTH */
+static void turn(const real *restrict from, real *restrict to, long n, long rows)
+{
+    for (long j = 0; j < rows; j++)
+        for (long i = 0; i < n; i++)
+            to[i * WIDTH + j] = from[j * n + i];
+}
+
+/* Short rows are turned into columns, and back. */
+static void short_rows(void *context, long begin, long end)
+{
+    const job *t = context;
+    real a[SHORT * WIDTH], b[SHORT * WIDTH], out[SHORT * WIDTH];
+    for (long first = begin; first < end; first += WIDTH) {
+        long width = end - first < WIDTH ? end - first : WIDTH, at = first * t->n;
+        turn(t->a + at, a, t->n, width);
+        if (t->b != t->a)
+            turn(t->b + at, b, t->n, width);
+        t->strip(a, t->b == t->a ? a : b, out, t->n, WIDTH, width);
+        for (long j = 0; j < width; j++)
+            for (long i = 0; i < t->n; i++)
+                t->out[at + j * t->n + i] = out[i * WIDTH + j];
+    }
+}
+
 static void strips(void *context, long begin, long end)
 {
     const job *t = context;
@@ -150,7 +179,7 @@ static int along_axis(const rl_call *c, int arrays, row_body *row, strip_body *s
     long n = c->integer[0], inner = c->integer[1], outer = n && inner ? c->size[0] / n / inner : 0;
     job t = {c->array[0], c->array[arrays - 2], c->array[arrays - 1], n, inner, (inner + WIDTH - 1) / WIDTH, row, strip};
     if (inner == 1)
-        rl_parallel(rows, &t, outer, rl_rows(2 * n));
+        rl_parallel(n < SHORT ? short_rows : rows, &t, outer, rl_rows(2 * n));
     else
         rl_parallel(strips, &t, outer * t.strips, rl_rows(2 * n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;

@@ -20,7 +20,7 @@ BACKWARD: dict = {}
 
 def _normalized(needs, x, w, b, *, view, axes, affine, eps):
     """((y, means, 1 / standard deviations, variances), the last three once more as residuals)."""
-    (form, kept), y = _form(view, axes, affine), np.empty(x.shape, x.dtype)
+    (form, kept), y = form_of(view, axes, affine), np.empty(x.shape, x.dtype)
     seen = [a.reshape(form.shape) for a in (x, y)]
     statistics = tuple([t.reshape(kept) for t in form.forward(*seen, form.parameter(w), form.parameter(b), eps)])
     return (y, *statistics), statistics
@@ -29,7 +29,7 @@ def _normalized(needs, x, w, b, *, view, axes, affine, eps):
 def _normalized_backward(g, edges, saved):
     g, to_mean, to_scale, _ = g
     x, view, axes, (mean, scale, _) = saved.get("x"), saved["view"], saved["axes"], saved["aux"]
-    form, _ = _form(view, axes, saved["affine"])
+    form, _ = form_of(view, axes, saved["affine"])
     if x is None:  # only the bias's gradient is wanted
         return None, None, form.sum(g.reshape(form.shape))
     gx = np.empty(x.shape, x.dtype)
@@ -43,7 +43,7 @@ def _normalized_backward(g, edges, saved):
 
 
 @functools.lru_cache(256)
-def _form(view, axes, affine):
+def form_of(view, axes, affine):
     """How these sizes are gone through, and the shape of their statistics."""
     form = "layer" if len(affine) == len(axes) else "group" if axes[0] else "batch"
     return FORMS[form](view, axes, affine), tuple([1 if i in axes else n for i, n in enumerate(view)])
@@ -164,13 +164,14 @@ class Group:
             c += incoming * factor
 
         parallel.rows(len(x), self.size, work)
-        return self._each(along * scale) if with_w else None, self._each(total) if with_b else None
+        return self.each(along * scale) if with_w else None, self.each(total) if with_b else None
 
     def sum(self, g):
         """The sum for each parameter."""
-        return self._each(sums.along(g))
+        return self.each(sums.along(g))
 
-    def _each(self, t):
+    def each(self, t):
+        """The sum for each parameter from those of each row."""
         return sums.rows(t.reshape(-1, self.turns * self.shape[1]))
 
 

@@ -98,6 +98,7 @@ def _flat_of(taps: tuple):
     return flat(tuple(itertools.product(*taps)))
 
 
+@functools.lru_cache(256)
 def numbers(shape, size, step):
     """What the kernel wants to know: how many volumes, their size, how many windows they have, and how far apart."""
     dims = len(step)

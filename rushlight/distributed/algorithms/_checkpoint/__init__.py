@@ -1,0 +1,1 @@
+"""Modules whose intermediate values are computed again, or kept elsewhere, until backward needs them."""

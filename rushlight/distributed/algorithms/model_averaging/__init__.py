@@ -1,0 +1,1 @@
+"""Means of all processes' parameters, now and then."""
