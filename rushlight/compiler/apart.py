@@ -14,6 +14,7 @@ dimension (a number is an array of one). So XLA is told nothing that is not so.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict
 from typing import Any, NamedTuple
@@ -31,6 +32,8 @@ from .guards import CompileError
 Level = tuple[int, ...]  # the axes along which each process has its own
 WHOLE: Level = ()
 _CONSTRAINT = "sharding_constraint"
+_PLACES = ("sharding", "out_sharding")  # parameters of equations
+_CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 
 
 class Processes:
@@ -125,7 +128,7 @@ class Own(NamedTuple):
     """Where ordinary tensors go: each process has its own, joined along the first dimension."""
 
     sharding: NamedSharding
-    count: int
+    processes: int
 
     def put(self, values):
         values = values if isinstance(values, jax.Array) else np.asarray(values)
@@ -133,7 +136,7 @@ class Own(NamedTuple):
         values = values.reshape(first, *rest)
         devices = sorted(self.sharding.addressable_devices, key=lambda device: device.id)
         shards = [jax.device_put(values if isinstance(values, jax.Array) else np.array(values), d) for d in devices]
-        shape = (self.count * first, *rest)
+        shape = (self.processes * first, *rest)
         return jax.make_array_from_single_device_arrays(shape, self.sharding, shards, dtype=values.dtype)
 
 
@@ -277,7 +280,7 @@ class _Plan:
     def run(self, consts, arrays) -> list:
         """What JAX is to compute of ``arrays``."""
         found: dict = {}  # by the id of a variable, how it lies or None, and its level
-        for v, array in zip((*self._jaxpr.constvars, *self._jaxpr.invars), (*consts, *arrays)):
+        for v, array in zip((*self._jaxpr.constvars, *self._jaxpr.invars), (*map(_constant, consts), *arrays)):
             found[id(v), None, self._known[v].level] = array
         for stage in range(max([stage for stage, _ in self._regions], default=-1) + 1):
             for (at, level), region in self._regions.items():
@@ -330,20 +333,36 @@ def _evaluated(equations, values: dict, wanted, processes: Processes, level: Lev
     """JAX's ``eval_jaxpr``, of some equations, with what says how arrays lie in words of this program's mesh."""
 
     def read(v):
-        return v.val if isinstance(v, Literal) else values[v]
+        return _constant(v.val) if isinstance(v, Literal) else values[v]
 
     for equation in equations:
         inputs = [read(v) for v in equation.invars]
         if equation.primitive.name == _CONSTRAINT and level != WHOLE:
-            made = [_constrained(*inputs, equation.params["sharding"].spec, processes, level)]
+            made = [_constrained(inputs[0], equation.params["sharding"].spec, processes, level)]
         elif equation.primitive is seen_p or equation.primitive is agreed_p:  # of what is the same everywhere
             made = inputs
+        elif equation.primitive.name in _CALLS:  # its inner equations say on which devices their results lie
+            inner = equation.params[_CALLS[equation.primitive.name]]
+            known = dict(zip((*inner.jaxpr.constvars, *inner.jaxpr.invars), (*inner.consts, *inputs)))
+            made = _evaluated(inner.jaxpr.eqns, known, inner.jaxpr.outvars, processes, level)
         else:
-            with equation.ctx.manager:
-                made = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(equation.params))
+            params = equation.params if level == WHOLE else _free(equation.params)
+            with equation.ctx.manager if level == WHOLE else contextlib.nullcontext():
+                made = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
             made = made if equation.primitive.multiple_results else [made]
         values.update(zip(equation.outvars, made))
     return [read(v) for v in wanted]
+
+
+def _free(params: dict) -> dict:
+    """Without what the trace knew of the devices that a result lies on."""
+    return {name: None if name in _PLACES else value for name, value in params.items()}
+
+
+def _constant(value):
+    """Of one that lies on a process's own devices, the values: the program's devices are others."""
+    lies_here = isinstance(value, jax.Array) and value.is_fully_addressable
+    return np.asarray(value) if lies_here else value
 
 
 def _constrained(x, spec, processes: Processes, level: Level):

@@ -48,7 +48,7 @@ class Program(Executable):
         super().__init__(learned, arguments, slots, optimizers, lockstep)
         self.place, mesh = place, learned.mesh
         self.over_processes = mesh is not None and not meshes.is_here(mesh)
-        self._processes = meshes.processes(mesh, learned.forms[arguments:]) if self.over_processes else None
+        self._processes: Any = meshes.processes(mesh, learned.forms[arguments:]) if self.over_processes else None
         self._home = self._home_of_tensors()
         self._old_grads = self._replaceable()
         self._outputs = self._outputs_by_input()

@@ -474,6 +474,7 @@ def trace_backward(learned: Traced, device, options, processes=None, levels=()):
     ``processes``: those that the function is a program of, and ``levels`` those of its residuals, see ``apart``.
     """
     tail, mesh = learned.tail, learned.mesh
+    assert tail is not None
     given = [learned.laid[i] for i, _ in tail.roots] if mesh is not None else [None] * len(tail.roots)
     forms: list = []
 
