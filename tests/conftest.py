@@ -14,6 +14,14 @@ settings.register_profile("rushlight", deadline=None, suppress_health_check=[Hea
 settings.load_profile("rushlight")
 
 
+# Files of tests that take many seconds each: with several processes the last one to start is waited for.
+LONG = {"test_mesh", "test_types", "test_distributed", "test_distributed_compile", "test_examples", "test_programs"}
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
+
 @pytest.fixture(scope="session")
 def thorough():
     """Whether ``RUSHLIGHT_PARITY=all`` asks for the long form of the tests that have one."""

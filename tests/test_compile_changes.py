@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import types
@@ -240,8 +241,18 @@ def check_equal(a, b, rtol=2e-4, path=""):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol / 10, err_msg=path)
 
 
-@pytest.mark.parametrize("mode", ["step", "forward", "evaluate"])
-@pytest.mark.parametrize("change", CHANGES)
+def cases():
+    """(how a program runs, change, mode): what is looked at between calls is the same for both ways to run it.
+
+    So XLA's programs are tried in the mode that has all the others in it; in all with ``RUSHLIGHT_PARITY=all``.
+    """
+    for change, mode in itertools.product(CHANGES, ("step", "forward", "evaluate")):
+        yield "played", change, mode
+        if mode == "step" or os.environ.get("RUSHLIGHT_PARITY") == "all":
+            yield "xla", change, mode
+
+
+@pytest.mark.parametrize(("either_way", "change", "mode"), [*cases()], indirect=["either_way"])
 def test_a_change_between_calls(change, mode):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ python tests/parity/layouts.py conv relu     only expressions that contain one o
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import warnings
@@ -307,6 +308,12 @@ def rows(shapes):
                     yield text, shape, name, other
 
 
+@functools.cache
+def extra(text) -> list[str]:
+    """The names of ``EXTRA`` that an expression has."""
+    return [name for name in compile(text, "", "eval").co_names if name in EXTRA]
+
+
 def outcome(library, text, shape, form, other):
     """Strides of the result, its formats, and the strides of its gradients; or the name of an error."""
     names = dict(torch=library, math=math, F=library.nn.functional, shape=shape)
@@ -316,7 +323,7 @@ def outcome(library, text, shape, form, other):
         names["x"] = x.requires_grad_() if "_(" not in text else x
         if other:
             names["y"] = eval(FORMS[other], names).requires_grad_()
-        names |= {name: eval(made, names) for name, made in EXTRA.items()}
+        names |= {name: eval(EXTRA[name], names) for name in extra(text)}
         result = eval(text, names)
         found = [result.stride(), result.is_contiguous()]
         if result.ndim == 4:
@@ -354,7 +361,7 @@ def gradients(library, text, shape, form, other, given, create_graph=False):
         inputs = {"x": eval(FORMS[form], names).requires_grad_()}
         if other:
             inputs["y"] = eval(FORMS[other], names).requires_grad_()
-        inputs |= {name: eval(made, names).requires_grad_() for name, made in EXTRA.items()}
+        inputs |= {name: eval(EXTRA[name], names).requires_grad_() for name in extra(text)}
         result = eval(text, names | inputs)
         if result.grad_fn is None or (given == "channels last" and result.ndim != 4):
             return None

@@ -321,6 +321,14 @@ def report(error):
     return type(error).__name__, [re.sub(r"\d{3,}", "N", line) for line in lines]
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Neither library waits five seconds for a worker that does not end."""
+    monkeypatch.setattr(rushlight.utils.data.dataloader, "_JOIN", 1.0)
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 1.0)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "error",
     [ValueError("no sample"), KeyError("a\nb"), OSError(5, "input"), TwoArguments(1, 2), StopIteration(3)],
@@ -357,6 +365,7 @@ def _gone(f, how, timeout):
         return report(error), error.__cause__ and report(error.__cause__)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_workers_that_hang():
     assert "RuntimeError" in str(on_both(lambda f: _gone(f, lambda: time.sleep(60), timeout=1)))
 
