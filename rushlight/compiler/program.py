@@ -427,6 +427,8 @@ class Program(Executable):
         known = _programs(self._execute)
         with meshes.connecting(self.learned.mesh):
             run.execute_apart(self._execute)
+            if self.over_processes:
+                jax.block_until_ready(run.outputs)  # by then they have connected
         self._settled = bool(run.outputs) and _programs(self._execute) == known
 
     def _commit(self, run: Run) -> None:
