@@ -6,6 +6,7 @@ import collections
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,20 @@ APART = {tensor_parallel: {"all-gather": 1}, fsdp_and_tensor_parallel: {"all-gat
 SHARES = {fsdp: 8, hybrid: 4}  # of all state, on each device
 
 
+def a_loop_is_not_compiled() -> None:
+    """Of what each process has for itself, where it has several devices: it is called as it is, with a warning."""
+    torch.manual_seed(0)
+    model, x = nn.LSTM(4, 8), torch.randn(3, 2, 4)
+    expected = model(x)[0].detach()
+    fully_shard(model, mesh=init_device_mesh("cpu", (8,)))
+    compiled = torch.compile(lambda x: model(x)[0])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x).tolist(), expected.tolist(), atol=2e-6)
+    assert [w for w in found if "called as it is" in str(w.message)]
+
+
 def main(folder: Path) -> None:
     plain = trained(one)[0]
     for cut, allowed, needed in EXPECTED:
@@ -185,6 +200,8 @@ def main(folder: Path) -> None:
             assert abs(share(model, optimizer) * SHARES[cut] - 1) < 0.02
         compare_compiled(cut, eager, folder)
         print(cut.__name__, flush=True)
+    if "RANK" in os.environ:
+        a_loop_is_not_compiled()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal, Var
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..engine.spread.array import sizes_of
@@ -118,6 +118,11 @@ class Processes:
         count = len(self._devices) // len(array.sharding.device_set)
         shards = [s.data if s.data.ndim else s.data.reshape(1) for s in array.addressable_shards]
         return jax.make_array_from_single_device_arrays((count * first, *rest), self.sharding(lies), shards)
+
+    @property
+    def divides(self) -> bool:
+        """Has a process several devices?"""
+        return bool(self._inside)
 
     @property
     def home(self) -> Own:
@@ -227,6 +232,8 @@ class _Plan:
         asked = self._asked(equation)
         if asked is not None and asked != level:
             raise CompileError("compile: an array is to lie on other devices than it is computed on.")
+        if level and self._processes.divides and _has_loop(equation):
+            raise CompileError("compile: a loop of what each process has for itself, on several devices of its own.")
 
     def _link(self, equation, level: Level, stage: int) -> _Known:
         """Have the region before it give what the equation takes to another level."""
@@ -352,6 +359,14 @@ def _evaluated(equations, values: dict, wanted, processes: Processes, level: Lev
             made = made if equation.primitive.multiple_results else [made]
         values.update(zip(equation.outvars, made))
     return [read(v) for v in wanted]
+
+
+def _has_loop(equation) -> bool:
+    """Has it inner equations that are not simply called? Their results lie on devices of the trace, see ``_CALLS``."""
+    if equation.primitive.name in _CALLS:
+        return any(map(_has_loop, equation.params[_CALLS[equation.primitive.name]].jaxpr.eqns))
+    values = [v for value in equation.params.values() for v in (value if isinstance(value, tuple) else (value,))]
+    return any(isinstance(value, (Jaxpr, ClosedJaxpr)) for value in values)
 
 
 def _free(params: dict) -> dict:
