@@ -135,6 +135,17 @@ def a_process_whose_guards_fail():
     assert made == [0, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 1], made
 
 
+def a_rank_in_the_arithmetic():
+    """Then processes never have the same program: the function is called as it is, and they are told."""
+    x = distribute_tensor(torch.ones(4), init_device_mesh("cpu", (parts(),)), [Shard(0)])
+    compiled = torch.compile(lambda x: x.to_local() + RANK)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            assert compiled(x).tolist() == [1 + RANK] * len(x.to_local())
+    assert [w for w in found if "different programs" in str(w.message)], [str(w.message) for w in found]
+
+
 def own_model():
     torch.manual_seed(0)
     layers = ("norm", nn.BatchNorm1d(8)), ("up", nn.Linear(8, 16)), ("between", nn.Tanh()), ("down", nn.Linear(16, 8))
@@ -245,7 +256,8 @@ def main(folder: Path) -> None:
         a_model_is_one_program(cut, plain, folder)
         print(cut.__name__, flush=True)
     for check in (
-        a_process_whose_guards_fail, what_each_process_has_for_itself, parts_and_wholes, a_killed_process,
+        a_process_whose_guards_fail, a_rank_in_the_arithmetic, what_each_process_has_for_itself, parts_and_wholes,
+        a_killed_process,
     ):  # fmt: skip
         print(check.__name__, flush=True)
         check()

@@ -58,11 +58,11 @@ def test_two_processes_with_four_devices_each(tmp_path):
 def test_compiled_functions_over_two_processes(tmp_path):
     """Programs that all processes agree on; the survivor of a killed one is told."""
     ran = [
-        "data_parallel", "sharded", "tensor_parallel", "a_process_whose_guards_fail",
+        "data_parallel", "sharded", "tensor_parallel", "a_process_whose_guards_fail", "a_rank_in_the_arithmetic",
         "what_each_process_has_for_itself", "parts_and_wholes", "a_killed_process",
     ]  # fmt: skip
     script = Path(__file__).with_name("compiled2.py")
-    first, second = run_world(tmp_path, 2, script, codes=[3, -9], XLA_FLAGS="")
+    first, second = run_world(tmp_path, 2, script, seconds=400, codes=[3, -9], XLA_FLAGS="")
     assert first.splitlines() == [*ran, "DistBackendError True 20"] and second.splitlines() == ran
 
 

@@ -226,8 +226,15 @@ class Compiled:
             return self._run(entry, args, kwargs, given)
         except Shared:
             return self._eagerly(args, kwargs)
-        except (Disturbed, Disagreed):
+        except Disturbed:
             return self._plainly(args, kwargs)  # that comes to an end whoever takes what
+        except Disagreed:
+            if self._together.differed == _ATTEMPTS:  # type: ignore[union-attr]
+                self._tell(
+                    "compile: processes have different programs of this function, as when a rank is a number in its "
+                    "arithmetic: it is called as it is", 4,
+                )  # fmt: skip
+            return self._plainly(args, kwargs)
         except Unexpected:
             if self._vote is not None:
                 self._vote.again()

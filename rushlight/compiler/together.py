@@ -33,6 +33,7 @@ class Together:
     def __init__(self, mesh):
         self.group = _group_of(mesh)
         self._calls = self.launched = 0
+        self.differed = 0  # calls in a row at which they had different programs
 
     def vote(self) -> Vote | None:
         """For one call; None if the world that they were in is over."""
@@ -55,9 +56,10 @@ class Vote:
     def launch(self, program) -> None:
         """Return when all processes are about to launch this program; ask them once only."""
         if not self._ask(digest(program)):
+            self._together.differed += min(self._found or [NEVER]) > NEVER
             raise Disagreed
         if not self.agreed:
-            self.agreed = True
+            self.agreed, self._together.differed = True, 0
             self._together.launched += 1
 
     def abstain(self, reason: int = EAGER) -> bool:
