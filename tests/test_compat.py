@@ -166,8 +166,8 @@ def test_descriptions_can_be_made():
 
     assert Strided(0, 2) == Strided(dim=0, split_factor=2) != Strided(1, 2)
     assert isinstance(Strided(0, 2), Placement) and repr(Strided(-1, 2)) == "_StridedShard(dim=-1, split_factor=2)"
-    with pytest.raises(NotImplementedError, match="local_map is only a name here"):
-        rushlight.distributed.tensor.experimental.local_map(len)
+    with pytest.raises(NotImplementedError, match="context_parallel is only a name here"):
+        rushlight.distributed.tensor.experimental.context_parallel(len)
 
 
 @pytest.mark.parametrize(
