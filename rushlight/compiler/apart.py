@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
+from jax.extend.core import Literal, Var
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..engine.spread.array import sizes_of
@@ -33,6 +33,7 @@ Level = tuple[int, ...]  # the axes along which each process has its own
 WHOLE: Level = ()
 _CONSTRAINT = "sharding_constraint"
 _PLACES = ("sharding", "out_sharding")  # parameters of equations
+_LOOPS = ("scan", "while", "cond")
 _CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 
 
@@ -362,11 +363,10 @@ def _evaluated(equations, values: dict, wanted, processes: Processes, level: Lev
 
 
 def _has_loop(equation) -> bool:
-    """Has it inner equations that are not simply called? Their results lie on devices of the trace, see ``_CALLS``."""
+    """Is there one in it? Its inner equations say on which devices their results lie, and cannot be called instead."""
     if equation.primitive.name in _CALLS:
         return any(map(_has_loop, equation.params[_CALLS[equation.primitive.name]].jaxpr.eqns))
-    values = [v for value in equation.params.values() for v in (value if isinstance(value, tuple) else (value,))]
-    return any(isinstance(value, (Jaxpr, ClosedJaxpr)) for value in values)
+    return equation.primitive.name in _LOOPS
 
 
 def _free(params: dict) -> dict:

@@ -8,6 +8,7 @@ With several processes all must call the same functions in the same order, as in
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import weakref
@@ -145,17 +146,19 @@ _connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a w
 def _ran(grid, program, *args):
     """``program(*args)``, which other processes run too; whoever does not come in time is an error.
 
-    In a first run XLA's gloo tells standard output whom it connects: hushed.
+    On CPUs it has ended then: with gloo, what a group exchanges next must not overtake it in one process and not in the
+    other. In a first run gloo tells standard output whom it connects: hushed.
     """
     if jax.process_count() == 1 or is_local(grid) or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
+    first = program not in _connected
+    wait = first or grid.devices.flat[0].platform == "cpu"
     what = f"{program.__name__} of DTensors of rank {jax.process_index()} among ranks {processes_of(grid)}"
     with told(what):
-        if program in _connected:
-            return in_time(what, program, *args)
-        program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
-        with quiet():
-            made = in_time(what, lambda: jax.block_until_ready(program(*args)))
+        if first:
+            program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
+        with quiet() if first else contextlib.nullcontext():
+            made = in_time(what, lambda: jax.block_until_ready(program(*args)) if wait else program(*args))
     _connected.add(program)
     return made
 
