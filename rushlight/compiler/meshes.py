@@ -166,11 +166,10 @@ class BackwardTogether:
     def __call__(self, residuals, gradients):
         entered = [self._entered(g, how) for g, how in zip(gradients, self._given)]
         with told("a compiled backward pass"):
-            if self._run is None:
+            first = self._run is None
+            if first:
                 self._run = self._made()
-                with quiet():
-                    made = jax.block_until_ready(self._run(*residuals, *entered))
-            else:
+            with quiet() if first else contextlib.nullcontext():
                 made = jax.block_until_ready(self._run(*residuals, *entered))
         made = iter(made)
         pairs = zip(self._shapes, self._found)

@@ -109,7 +109,9 @@ def digest(program) -> int:
 
 def _group_of(mesh):
     """The group of a mesh's processes, which all of them make here if there is none."""
-    ranks = sorted({device.process_index for device in mesh.grid.devices.flat})
+    from ..engine.spread.array import processes_of
+
+    ranks = list(processes_of(mesh.grid))
     for group in world._world.groups:
         if group.ranks == ranks:
             return group
