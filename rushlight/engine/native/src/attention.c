@@ -50,18 +50,8 @@ RL_INLINE matrix head(const attention *a, heads h, long which)
 static void times_first(long rows, long cols, long k, long length, matrix a, const real *strips, target c)
 {
     enum { SLICE = 512 };
-    long row[ROWS], at[SLICE], line[SLICE];
-    count(row, ROWS, a.row);
-    for (long p = 0; p < k || p == 0; p += SLICE) {
-        long some = least(SLICE, k - p);
-        count(at, some, a.col), count(line, some, COLS);
-        for (long i = 0; i < rows; i += ROWS)
-            for (long j = 0; j < cols; j += COLS) {
-                operands o = {some, a.at + i * a.row + p * a.col, row, at, strips + j * length + p * COLS, line};
-                tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
-            }
-        c.add = 1;
-    }
+    for (long p = 0; p < k || p == 0; p += SLICE, c.add = 1)
+        tiles(rows, cols, least(SLICE, k - p), part(a, 0, p), ROWS * a.row, strips + p * COLS, length, c);
 }
 
 static void times(long rows, long cols, long k, matrix a, const real *strips, target c)

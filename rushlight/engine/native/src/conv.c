@@ -287,7 +287,8 @@ static void forward_pieces(void *context, long begin, long end)
             else
                 for (long j = 0; j < run; j += COLS)
                     for (long p = 0; p == 0 || p < k; p += SUMMED) {
-                        operands o = {least(SUMMED, k - p), weights + p, row, f->at, image + j, l->offset + p};
+                        operands o = {.k = least(SUMMED, k - p), .a = weights + p, .row = row, .at = f->at,
+                                      .b = image + j, .line = l->offset + p};
                         target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
                         tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
                     }
@@ -346,7 +347,8 @@ static void several_outputs(void *context, long begin, long end)
         const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + s->group * f->group + i * f->row;
         for (long p = 0; p < k; p += SUMMED)
             for (long j = 0; j < s->wide; j += COLS) {
-                operands o = {least(SUMMED, k - p), weights, row, f->at + p, s->columns + j, s->line + p};
+                operands o = {.k = least(SUMMED, k - p), .a = weights, .row = row, .at = f->at + p,
+                              .b = s->columns + j, .line = s->line + p};
                 target to = {aside + j, s->wide, 1, p > 0, p ? NULL : bias, NULL};
                 tile(rows, least(COLS, s->wide - j), &o, to);
             }
@@ -640,7 +642,8 @@ static void weight_unit(const weight *w, long unit, long group, long begin, long
         count(line, k, COLS);
         for (long i = 0; i < rows; i += ROWS)
             for (long j = 0; j < w->outputs; j += COLS) {
-                operands o = {k, image, l->offset + i, w->position + p, strips + j * some + p * COLS, line};
+                operands o = {.k = k, .a = image, .row = l->offset + i, .at = w->position + p,
+                              .b = strips + j * some + p * COLS, .line = line};
                 target c = {to + i * w->wide + j, w->wide, 1, 1, NULL, NULL};
                 tile(least(ROWS, rows - i), least(COLS, parts(w->outputs - j, LANES) * LANES), &o, c);
             }

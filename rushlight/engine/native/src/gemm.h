@@ -1,8 +1,7 @@
 /* The inner loops of every matrix product: C = A B in small tiles that stay in registers.
 
    A tile of C has up to ROWS rows and VECS vectors of LANES columns. For each k it adds the outer product of a column
-   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. Tables say
-   where both are. The rows of B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from
+   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. The rows of B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from
    a matrix that has contiguous rows, by transposing squares of LANES x LANES in registers from one with contiguous
    columns. Nothing is padded but the last vector of a strip, and what is computed there is dropped. */
 #ifndef RL_GEMM_H
@@ -70,24 +69,35 @@ RL_INLINE target target_part(target c, long i, long j)
     return c;
 }
 
-/* What a tile multiplies: element (i, p) of A is a[row[i] + at[p]], row p of B begins at b[line[p]]. Tables cost nothing
-   beside the arithmetic, and serve matrices and images alike. */
+/* What a tile multiplies: element (i, p) of A is a[i * a_row + p * a_step], row p of B begins at b[p * b_row]. With tables
+   (images) they are a[row[i] + at[p]] and b[line[p]]. */
 typedef struct {
     long k;
-    const real *a;
-    const long *row, *at;
-    const real *b;
-    const long *line;
+    const real *a, *b;
+    long a_row, a_step, b_row;
+    const long *row, *at, *line;
 } operands;
 
-/* tile_table[rows - 1][vectors - 1] computes rows x width of C; it stands in matmul.c. */
+/* tile_table[are there tables][rows - 1][vectors - 1] computes rows x width of C; it stands in matmul.c. */
 typedef void tile_function(int width, const operands *o, target c);
-extern tile_function *const tile_table[ROWS][VECS];
+extern tile_function *const tile_table[2][ROWS][VECS];
 
 /* rows x width of C, at most ROWS x COLS. Every row of B has whole vectors. */
 RL_INLINE void tile(long rows, long width, const operands *o, target c)
 {
-    tile_table[rows - 1][parts(width, LANES) - 1]((int)width, o, c);
+    tile_table[o->at != NULL][rows - 1][parts(width, LANES) - 1]((int)width, o, c);
+}
+
+/* C = A B. From ROWS rows of A to the next is ``next``; B is in strips, of whose ``length`` rows the first k are used. A strip
+   stays in the first-level cache while A goes by: going along the strips for each few rows would read six times as much. */
+static inline void tiles(long rows, long cols, long k, matrix a, long next, const real *strips, long length, target c)
+{
+    for (long j = 0; j < cols; j += COLS)
+        for (long i = 0; i < rows; i += ROWS) {
+            operands o = {.k = k, .a = a.at + i / ROWS * next, .a_row = a.row, .a_step = a.col,
+                          .b = strips + j * length, .b_row = COLS};
+            tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
+        }
 }
 
 RL_INLINE void count(long *table, long length, long step)

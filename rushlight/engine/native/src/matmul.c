@@ -13,7 +13,7 @@
 /* -- the tiles, see gemm.h ------------------------------------------------------------------------------------------ */
 
 /* For a tile that is not whole vectors in memory. */
-static void store_elements(int rows, int width, const real *tile, target c)
+static __attribute__((noinline)) void store_elements(int rows, int width, const real *tile, target c)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < width; j++) {
@@ -39,55 +39,81 @@ RL_INLINE void store_vector(vec value, real *place, int i, int j, target c)
     *(vec *)place = value;
 }
 
-/* rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
-RL_INLINE void tile_body(const int rows, const int vecs, int width, const operands *o, target c)
+/* Early: what is indexed by a variable when registers are given out is not in one. */
+#define UNROLL _Pragma("GCC unroll 8")
+
+/* sum += a column of A times a row of B */
+RL_INLINE void add_outer(const int rows, const int vecs, vec sum[ROWS][VECS], const real *const line[ROWS], long at,
+                         const real *b)
+{
+    vec row[VECS];
+    UNROLL
+    for (int j = 0; j < vecs; j++)
+        row[j] = *(const vec *)(b + j * LANES);
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        UNROLL
+        for (int j = 0; j < vecs; j++)
+            sum[i][j] += line[i][at] * row[j];
+    __asm__ volatile("" ::: "memory"); /* GCC would begin the next one, run out of registers and move sums about */
+}
+
+/* tables, rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
+RL_INLINE void tile_body(const int tables, const int rows, const int vecs, int width, const operands *o, target c)
 {
     vec sum[ROWS][VECS];
-    const real *line[ROWS];
+    const real *line[ROWS], *b = o->b;
+    UNROLL
     for (int i = 0; i < rows; i++) {
-        line[i] = o->a + o->row[i];
+        line[i] = o->a + (tables ? o->row[i] : i * o->a_row);
+        UNROLL
         for (int j = 0; j < vecs; j++)
             sum[i][j] = (vec){0};
     }
-    for (long p = 0; p < o->k; p++) {
-        const real *b = o->b + o->line[p];
-        long at = o->at[p];
-        vec row[VECS];
-        for (int j = 0; j < vecs; j++)
-            row[j] = *(const vec *)(b + j * LANES);
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < vecs; j++)
-                sum[i][j] += line[i][at] * row[j];
-    }
+    const long k = o->k, a_step = o->a_step, b_row = o->b_row, *at = o->at, *b_line = o->line;
+    if (tables)
+        for (long p = 0; p < k; p++)
+            add_outer(rows, vecs, sum, line, at[p], b + b_line[p]);
+    else
+        for (long p = 0, step = 0; p < k; p++, step += a_step, b += b_row)
+            add_outer(rows, vecs, sum, line, step, b);
     if (c.col == 1 && width == vecs * LANES) {
+        UNROLL
         for (int i = 0; i < rows; i++)
+            UNROLL
             for (int j = 0; j < vecs; j++)
                 store_vector(sum[i][j], c.at + i * c.row + j * LANES, i, j * LANES, c);
         return;
     }
     real tile[ROWS * COLS];
+    UNROLL
     for (int i = 0; i < rows; i++)
+        UNROLL
         for (int j = 0; j < vecs; j++)
             *(vec *)(tile + i * COLS + j * LANES) = sum[i][j];
     store_elements(rows, width, tile, c);
 }
 
-#define TILE(rows, vecs)                                                                                               \
-    static void tile_##rows##_##vecs(int width, const operands *o, target c)                                           \
+#define TILE(name, tables, rows, vecs)                                                                                 \
+    static void name##_##rows##_##vecs(int width, const operands *o, target c)                                         \
     {                                                                                                                  \
-        tile_body(rows, vecs, width, o, c);                                                                            \
+        tile_body(tables, rows, vecs, width, o, c);                                                                    \
     }
-#define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
-#define NAMES(rows) {tile_##rows##_1, tile_##rows##_2, tile_##rows##_3}
+#define TILES(rows)                                                                                                    \
+    TILE(plain, 0, rows, 1) TILE(plain, 0, rows, 2) TILE(plain, 0, rows, 3)                                            \
+    TILE(found, 1, rows, 1) TILE(found, 1, rows, 2) TILE(found, 1, rows, 3)
+#define NAMES(name, rows) {name##_##rows##_1, name##_##rows##_2, name##_##rows##_3}
 
 TILES(1) TILES(2) TILES(3) TILES(4)
 #if ROWS == 8
 TILES(5) TILES(6) TILES(7) TILES(8)
-tile_function *const tile_table[ROWS][VECS] = {NAMES(1), NAMES(2), NAMES(3), NAMES(4),
-                                                      NAMES(5), NAMES(6), NAMES(7), NAMES(8)};
+#define ALL(name)                                                                                                      \
+    {NAMES(name, 1), NAMES(name, 2), NAMES(name, 3), NAMES(name, 4),                                                   \
+     NAMES(name, 5), NAMES(name, 6), NAMES(name, 7), NAMES(name, 8)}
 #else
-tile_function *const tile_table[ROWS][VECS] = {NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
+#define ALL(name) {NAMES(name, 1), NAMES(name, 2), NAMES(name, 3), NAMES(name, 4)}
 #endif
+tile_function *const tile_table[2][ROWS][VECS] = {ALL(plain), ALL(found)};
 
 /* -- products ------------------------------------------------------------------------------------------------------ */
 
@@ -115,15 +141,10 @@ typedef struct {
 /* rows x cols of C from A where it lies, or packed (then a.at is that), and packed strips of B. */
 static void multiply(long rows, long cols, long k, matrix a, int a_packed, const real *strips, target c)
 {
-    long row[ROWS], at[SLICE], line[SLICE];
-    count(row, ROWS, a_packed ? 1 : a.row);
-    count(at, k, a_packed ? ROWS : a.col);
-    count(line, k, COLS);
-    for (long i = 0; i < rows; i += ROWS)
-        for (long j = 0; j < cols; j += COLS) {
-            operands o = {k, a.at + i * (a_packed ? k : a.row), row, at, strips + j * k, line};
-            tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
-        }
+    if (a_packed)
+        tiles(rows, cols, k, (matrix){a.at, 1, ROWS}, ROWS * k, strips, k, c);
+    else
+        tiles(rows, cols, k, a, ROWS * a.row, strips, k, c);
 }
 
 static int block(long rows, long cols, long k, matrix a, matrix b, target c)

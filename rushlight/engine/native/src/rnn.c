@@ -22,7 +22,6 @@ typedef struct {
     real *squashed;     /* LSTM: tanh of c after each step */
     const real *bias;   /* GRU: the hidden state's */
     real *strips;       /* packed weights */
-    long *at, *line;
     /* backward */
     const real *gy;
     real *from_x, *from_h;
@@ -32,13 +31,7 @@ typedef struct {
 /* C (+)= A W for some rows: A is (rows, k), W packed, k x cols. */
 static void times(const layer *l, long rows, long cols, long k, const real *a, long a_row, target c)
 {
-    long row[ROWS];
-    count(row, ROWS, a_row);
-    for (long i = 0; i < rows; i += ROWS)
-        for (long j = 0; j < cols; j += COLS) {
-            operands o = {k, a + i * a_row, row, l->at, l->strips + j * k, l->line};
-            tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
-        }
+    tiles(rows, cols, k, (matrix){a, a_row, 1}, ROWS * a_row, l->strips, k, c);
 }
 
 RL_INLINE real sigmoid(real x)
@@ -185,11 +178,9 @@ static void backward_sequences(void *context, long begin, long end)
 static int run(layer *l, void (*body)(void *, long, long), long k, long cols, matrix weights)
 {
     long strips = parts(cols, COLS) * COLS * k;
-    l->strips = malloc((size_t)strips * sizeof(real) + (size_t)(2 * k + 2) * sizeof(long));
+    l->strips = malloc((size_t)strips * sizeof(real));
     if (!l->strips)
         return RL_NO_MEMORY;
-    l->at = (long *)(l->strips + (strips + 1) / 2 * 2), l->line = l->at + k;
-    count(l->at, k, 1), count(l->line, k, COLS);
     pack_strips(k, cols, weights, l->strips);
     rl_parallel(body, l, l->batch, SEQUENCES);
     free(l->strips);

@@ -283,16 +283,13 @@ static void winograd_pieces(void *context, long begin, long end)
     winograd *w = context;
     long k = w->channels, image_apart = apart_of(k * w->wide), m_apart = apart_of(SOME_OUTPUTS * w->wide);
     long image = ELEMENTS * image_apart, products = ELEMENTS * m_apart, taps_apart = apart_of(w->outputs * k);
-    long row[ROWS], tables = 2 * k * (long)(sizeof(long) / sizeof(real));
-    real *v = rl_scratch((size_t)(image + products + 4 * w->plane + tables) * sizeof(real));
+    real *v = rl_scratch((size_t)(image + products + 4 * w->plane) * sizeof(real));
     if (!v) {
         w->status = RL_NO_MEMORY;
         return;
     }
-    real *m = v + image, *planes = m + products + tables;
-    long *column = (long *)(m + products), *line = column + k;
+    real *m = v + image, *planes = m + products;
     memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
-    count(row, ROWS, k), count(column, k, 1), count(line, k, w->wide);
     for (long which = begin; which < end && !w->bad; which++) {
         piece p = piece_of(w, which / w->blocks);
         long from = which % w->blocks * w->block, to = least(w->outputs, from + w->block);
@@ -305,7 +302,8 @@ static void winograd_pieces(void *context, long begin, long end)
                         for (long c = 0; c < k; c += SOME_CHANNELS) {
                             const real *taps = w->taps + e * taps_apart + (first + i) * k + c;
                             const real *tiles = v + e * image_apart + c * w->wide + j;
-                            operands o = {least(SOME_CHANNELS, k - c), taps, row, column, tiles, line};
+                            operands o = {.k = least(SOME_CHANNELS, k - c), .a = taps, .a_row = k, .a_step = 1,
+                                          .b = tiles, .b_row = w->wide};
                             target sum = {m + e * m_apart + i * w->wide + j, w->wide, 1, c > 0, NULL, NULL};
                             tile(least(ROWS, outputs - i), least(COLS, parts(p.tiles - j, LANES) * LANES), &o, sum);
                         }
@@ -351,17 +349,14 @@ static void weight_shares(void *context, long begin, long end)
     winograd *w = context;
     long k = w->channels, image_apart = apart_of(k * w->wide), m_apart = apart_of(w->block * w->wide);
     long image = ELEMENTS * image_apart, gradient = ELEMENTS * m_apart, taps_apart = apart_of(w->outputs * k);
-    long strips_size = parts(k, COLS) * COLS * w->wide, tables = 2 * w->wide * (long)(sizeof(long) / sizeof(real));
-    long row[ROWS];
-    real *v = rl_scratch((size_t)(image + gradient + strips_size + tables + 4 * w->plane) * sizeof(real));
+    long strips_size = parts(k, COLS) * COLS * w->wide;
+    real *v = rl_scratch((size_t)(image + gradient + strips_size + 4 * w->plane) * sizeof(real));
     if (!v) {
         w->status = RL_NO_MEMORY;
         return;
     }
-    real *m = v + image, *strips = m + gradient, *planes = strips + strips_size + tables;
-    long *column = (long *)(strips + strips_size), *line = column + w->wide;
+    real *m = v + image, *strips = m + gradient, *planes = strips + strips_size;
     memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
-    count(row, ROWS, w->wide), count(column, w->wide, 1), count(line, w->wide, COLS);
     for (long which = begin; which < end; which++) {
         long share = which / w->blocks, first = which % w->blocks * w->block;
         long outputs = least(w->block, w->outputs - first);
@@ -374,12 +369,8 @@ static void weight_shares(void *context, long begin, long end)
             transform_gradients(w, &p, first, outputs, planes, m);
             for (int e = 0; e < ELEMENTS; e++) {
                 pack_strips(p.tiles, k, (matrix){v + e * image_apart, 1, w->wide}, strips);
-                for (long j = 0; j < k; j += COLS)
-                    for (long i = 0; i < outputs; i += ROWS) {
-                        operands o = {p.tiles, m + e * m_apart + i * w->wide, row, column, strips + j * p.tiles, line};
-                        target c = {sums + e * taps_apart + i * k + j, k, 1, 1, NULL, NULL};
-                        tile(least(ROWS, outputs - i), least(COLS, k - j), &o, c);
-                    }
+                target c = {sums + e * taps_apart, k, 1, 1, NULL, NULL};
+                tiles(outputs, k, p.tiles, (matrix){m + e * m_apart, w->wide, 1}, ROWS * w->wide, strips, p.tiles, c);
             }
         }
     }
