@@ -46,17 +46,12 @@ RL_INLINE matrix head(const attention *a, heads h, long which)
     return h.m;
 }
 
-/* C (+)= A B for a B in packed strips, of which the first k of ``length`` rows are used. */
-static void times_first(long rows, long cols, long k, long length, matrix a, const real *strips, target c)
+/* C (+)= A B, for the first k rows and ``cols`` columns of B. */
+static void times(long rows, long cols, long k, matrix a, strips b, target c)
 {
     enum { SLICE = 512 };
-    for (long p = 0; p < k || p == 0; p += SLICE, c.add = 1)
-        tiles(rows, cols, least(SLICE, k - p), part(a, 0, p), ROWS * a.row, strips + p * COLS, length, c);
-}
-
-static void times(long rows, long cols, long k, matrix a, const real *strips, target c)
-{
-    times_first(rows, cols, k, k, a, strips, c);
+    for (long p = 0; p < k || p == 0; p += SLICE, b.at += SLICE * COLS, c.add = 1)
+        tiles(rows, cols, least(SLICE, k - p), part(a, 0, p), ROWS * a.row, b, c);
 }
 
 RL_INLINE long wide(long cols) { return parts(cols, COLS) * COLS; }
@@ -136,7 +131,8 @@ static void forward_block(const attention *a, long which, long begin, real *memo
     matrix noise = head(a, a->noise, which), out = head(a, a->out, which);
     pack_strips(a->size, keys, turned(head(a, a->k, which)), k_strips);
     pack_strips(keys, a->value_size, head(a, a->v, which), v_strips);
-    times(rows, keys, a->size, part(head(a, a->q, which), begin, 0), k_strips, (target){scores, line, 1, 0, NULL, NULL});
+    times(rows, keys, a->size, part(head(a, a->q, which), begin, 0), (strips){k_strips, a->size, keys},
+          (target){scores, line, 1, 0, NULL, NULL});
     real total[MOST_QUERIES];
     real *logs = (real *)a->logs.m.at + which * a->queries + begin;
     for (long i = 0; i < rows; i++) {
@@ -148,7 +144,8 @@ static void forward_block(const attention *a, long which, long begin, real *memo
             times_noise(noise, begin + i, keys, row, spare);
     }
     real *to = (real *)out.at + begin * out.row;
-    times(rows, a->value_size, keys, (matrix){scores, line, 1}, v_strips, (target){to, out.row, 1, 0, NULL, NULL});
+    times(rows, a->value_size, keys, (matrix){scores, line, 1}, (strips){v_strips, keys, a->value_size},
+          (target){to, out.row, 1, 0, NULL, NULL});
     for (long i = 0; i < rows; i++)
         scale_row(a->value_size, to + i * out.row, 1 / total[i]);
 }
@@ -222,8 +219,9 @@ static void backward_block(const attention *a, long which, long begin, space s)
     long rows = least(a->block, a->queries - begin), keys = seen(a, begin + rows), line = wide(a->keys);
     matrix q = part(head(a, a->q, which), begin, 0), g = part(head(a, a->g, which), begin, 0);
     matrix dq = part(head(a, a->dq, which), begin, 0), dk = head(a, a->dk, which), dv = head(a, a->dv, which);
-    times(rows, keys, a->size, q, s.keys_across, (target){s.weights, line, 1, 0, NULL, NULL});
-    times(rows, keys, a->value_size, g, s.values_across, (target){s.slopes, line, 1, 0, NULL, NULL});
+    times(rows, keys, a->size, q, (strips){s.keys_across, a->size, a->keys}, (target){s.weights, line, 1, 0, NULL, NULL});
+    times(rows, keys, a->value_size, g, (strips){s.values_across, a->value_size, a->keys},
+          (target){s.slopes, line, 1, 0, NULL, NULL});
     for (long i = 0; i < rows; i++) {
         finish_scores(a, which, begin + i, keys, s.weights + i * line, s.spare);
         slopes_of_row(a, which, begin + i, keys, s.weights + i * line, s.slopes + i * line, s.spare);
@@ -231,9 +229,12 @@ static void backward_block(const attention *a, long which, long begin, space s)
     pack_strips(rows, a->value_size, g, s.g);
     pack_strips(rows, a->size, q, s.q);
     matrix weights = {s.weights, 1, line}, slopes = {s.slopes, line, 1};
-    times(keys, a->value_size, rows, weights, s.g, (target){(real *)dv.at, dv.row, 1, 1, NULL, NULL});
-    times(keys, a->size, rows, turned(slopes), s.q, (target){(real *)dk.at, dk.row, 1, 1, NULL, NULL});
-    times_first(rows, a->size, keys, a->keys, slopes, s.keys_down, (target){(real *)dq.at, dq.row, 1, 0, NULL, NULL});
+    times(keys, a->value_size, rows, weights, (strips){s.g, rows, a->value_size},
+          (target){(real *)dv.at, dv.row, 1, 1, NULL, NULL});
+    times(keys, a->size, rows, turned(slopes), (strips){s.q, rows, a->size},
+          (target){(real *)dk.at, dk.row, 1, 1, NULL, NULL});
+    times(rows, a->size, keys, slopes, (strips){s.keys_down, a->keys, a->size},
+          (target){(real *)dq.at, dq.row, 1, 0, NULL, NULL});
 }
 
 static void scale_all(long rows, long cols, matrix m, real scale)

@@ -641,11 +641,11 @@ static void weight_unit(const weight *w, long unit, long group, long begin, long
         long k = least(RUN, some - p);
         count(line, k, COLS);
         for (long i = 0; i < rows; i += ROWS)
-            for (long j = 0; j < w->outputs; j += COLS) {
+            for (long s = 0; s * COLS < w->outputs; s++) {
                 operands o = {.k = k, .a = image, .row = l->offset + i, .at = w->position + p,
-                              .b = strips + j * some + p * COLS, .line = line};
-                target c = {to + i * w->wide + j, w->wide, 1, 1, NULL, NULL};
-                tile(least(ROWS, rows - i), least(COLS, parts(w->outputs - j, LANES) * LANES), &o, c);
+                              .b = strips + (s * some + p) * COLS, .line = line};
+                target c = {to + i * w->wide + strip_begin(w->outputs, s), w->wide, 1, 1, NULL, NULL};
+                tile(least(ROWS, rows - i), parts(strip_width(w->outputs, s), LANES) * LANES, &o, c);
             }
     }
 }

@@ -1,9 +1,10 @@
 /* The inner loops of every matrix product: C = A B in small tiles that stay in registers.
 
    A tile of C has up to ROWS rows and VECS vectors of LANES columns. For each k it adds the outer product of a column
-   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. The rows of B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from
-   a matrix that has contiguous rows, by transposing squares of LANES x LANES in registers from one with contiguous
-   columns. Nothing is padded but the last vector of a strip, and what is computed there is dropped. */
+   of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. The rows of
+   B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from a matrix that has contiguous
+   rows, by transposing squares of LANES x LANES in registers from one with contiguous columns. Nothing is padded but the
+   last vector of a strip, and what is computed there is dropped. */
 #ifndef RL_GEMM_H
 #define RL_GEMM_H
 
@@ -88,15 +89,31 @@ RL_INLINE void tile(long rows, long width, const operands *o, target c)
     tile_table[o->at != NULL][rows - 1][parts(width, LANES) - 1]((int)width, o, c);
 }
 
-/* C = A B. From ROWS rows of A to the next is ``next``; B is in strips, of whose ``length`` rows the first k are used. A strip
-   stays in the first-level cache while A goes by: going along the strips for each few rows would read six times as much. */
-static inline void tiles(long rows, long cols, long k, matrix a, long next, const real *strips, long length, target c)
+/* Columns are cut into strips of COLS. If a single vector would be left over, the last strip begins one vector earlier: a
+   tile that is one vector wide has too few sums under way at a time. strip_begin(cols, s) is where strip s begins. */
+RL_INLINE long strip_begin(long cols, long s)
 {
-    for (long j = 0; j < cols; j += COLS)
+    long begin = s * COLS;
+    return begin >= cols ? cols : s && cols - begin <= LANES ? begin - LANES : begin;
+}
+
+RL_INLINE long strip_width(long cols, long s) { return strip_begin(cols, s + 1) - strip_begin(cols, s); }
+
+/* A matrix that pack_strips has made. */
+typedef struct {
+    const real *at;
+    long rows, cols;
+} strips;
+
+/* C = A B, for the first k rows and ``cols`` columns of B. From ROWS rows of A to the next is ``next``. A strip stays in the
+   first-level cache while A goes by: going along the strips for each few rows would read six times as much. */
+static inline void tiles(long rows, long cols, long k, matrix a, long next, strips b, target c)
+{
+    for (long s = 0, j = 0; j < cols; j = strip_begin(b.cols, ++s))
         for (long i = 0; i < rows; i += ROWS) {
             operands o = {.k = k, .a = a.at + i / ROWS * next, .a_row = a.row, .a_step = a.col,
-                          .b = strips + j * length, .b_row = COLS};
-            tile(least(ROWS, rows - i), least(COLS, cols - j), &o, target_part(c, i, j));
+                          .b = b.at + s * COLS * b.rows, .b_row = COLS};
+            tile(least(ROWS, rows - i), least(strip_width(b.cols, s), cols - j), &o, target_part(c, i, j));
         }
 }
 
@@ -181,8 +198,8 @@ static inline void pack_strip(long k, long width, matrix b, real *to)
 /* All strips of b, one after the other. */
 static inline void pack_strips(long k, long cols, matrix b, real *to)
 {
-    for (long j = 0; j < cols; j += COLS)
-        pack_strip(k, least(COLS, cols - j), part(b, 0, j), to + j * k);
+    for (long s = 0; s * COLS < cols; s++)
+        pack_strip(k, strip_width(cols, s), part(b, 0, strip_begin(cols, s)), to + s * COLS * k);
 }
 
 enum { GROUPS = 4 };

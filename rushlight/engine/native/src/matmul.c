@@ -139,12 +139,12 @@ typedef struct {
 } product;
 
 /* rows x cols of C from A where it lies, or packed (then a.at is that), and packed strips of B. */
-static void multiply(long rows, long cols, long k, matrix a, int a_packed, const real *strips, target c)
+static void multiply(long rows, long cols, long k, matrix a, int a_packed, const real *packed, target c)
 {
     if (a_packed)
-        tiles(rows, cols, k, (matrix){a.at, 1, ROWS}, ROWS * k, strips, k, c);
+        tiles(rows, cols, k, (matrix){a.at, 1, ROWS}, ROWS * k, (strips){packed, k, cols}, c);
     else
-        tiles(rows, cols, k, a, ROWS * a.row, strips, k, c);
+        tiles(rows, cols, k, a, ROWS * a.row, (strips){packed, k, cols}, c);
 }
 
 static int block(long rows, long cols, long k, matrix a, matrix b, target c)
@@ -221,12 +221,15 @@ typedef struct {
     long pieces; /* of the packing: each has a share of the strips and one of the rows */
 } together;
 
-static void pack_columns(const together *t, long j)
+/* Strip s of all, which is one of a block's. */
+static void pack_columns(const together *t, long s)
 {
     const product *w = t->w;
+    long block = s * COLS / w->cols * w->cols, cols = least(w->cols, w->n - block), own = s - block / COLS;
+    long j = block + strip_begin(cols, own), width = strip_width(cols, own);
     for (long p = t->begin; p < t->end; p += t->slice) {
         long some = least(t->slice, t->end - p), at = p - t->begin;
-        pack_strip(some, least(COLS, w->n - j), part(w->b, p, j), t->strips + at * t->wide + j * some);
+        pack_strip(some, width, part(w->b, p, j), t->strips + at * t->wide + s * COLS * some);
     }
 }
 
@@ -245,8 +248,8 @@ static void pack_pieces(void *context, long begin, long end)
 {
     const together *t = context;
     long strips = t->wide / COLS, groups = t->pack_a ? parts(t->w->m, PACK_ROWS) : 0;
-    for (long j = strips * begin / t->pieces; j < strips * end / t->pieces; j++)
-        pack_columns(t, j * COLS);
+    for (long s = strips * begin / t->pieces; s < strips * end / t->pieces; s++)
+        pack_columns(t, s);
     for (long i = groups * begin / t->pieces; i < groups * end / t->pieces; i++)
         pack_lines(t, i * PACK_ROWS);
 }

@@ -21,7 +21,7 @@ typedef struct {
     real *inner;        /* GRU: the hidden state's part of n; LSTM: c before each step */
     real *squashed;     /* LSTM: tanh of c after each step */
     const real *bias;   /* GRU: the hidden state's */
-    real *strips;       /* packed weights */
+    real *packed;       /* weights, in strips */
     /* backward */
     const real *gy;
     real *from_x, *from_h;
@@ -31,7 +31,7 @@ typedef struct {
 /* C (+)= A W for some rows: A is (rows, k), W packed, k x cols. */
 static void times(const layer *l, long rows, long cols, long k, const real *a, long a_row, target c)
 {
-    tiles(rows, cols, k, (matrix){a, a_row, 1}, ROWS * a_row, l->strips, k, c);
+    tiles(rows, cols, k, (matrix){a, a_row, 1}, ROWS * a_row, (strips){l->packed, k, cols}, c);
 }
 
 RL_INLINE real sigmoid(real x)
@@ -177,13 +177,12 @@ static void backward_sequences(void *context, long begin, long end)
 /* Packs the weights, k x cols, and runs all sequences. */
 static int run(layer *l, void (*body)(void *, long, long), long k, long cols, matrix weights)
 {
-    long strips = parts(cols, COLS) * COLS * k;
-    l->strips = malloc((size_t)strips * sizeof(real));
-    if (!l->strips)
+    l->packed = malloc((size_t)(parts(cols, COLS) * COLS * k) * sizeof(real));
+    if (!l->packed)
         return RL_NO_MEMORY;
-    pack_strips(k, cols, weights, l->strips);
+    pack_strips(k, cols, weights, l->packed);
     rl_parallel(body, l, l->batch, SEQUENCES);
-    free(l->strips);
+    free(l->packed);
     return l->out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 

@@ -355,7 +355,7 @@ static void weight_shares(void *context, long begin, long end)
         w->status = RL_NO_MEMORY;
         return;
     }
-    real *m = v + image, *strips = m + gradient, *planes = strips + strips_size;
+    real *m = v + image, *packed = m + gradient, *planes = packed + strips_size;
     memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
     for (long which = begin; which < end; which++) {
         long share = which / w->blocks, first = which % w->blocks * w->block;
@@ -368,9 +368,10 @@ static void weight_shares(void *context, long begin, long end)
             transform_piece(w, &p, planes, v);
             transform_gradients(w, &p, first, outputs, planes, m);
             for (int e = 0; e < ELEMENTS; e++) {
-                pack_strips(p.tiles, k, (matrix){v + e * image_apart, 1, w->wide}, strips);
+                pack_strips(p.tiles, k, (matrix){v + e * image_apart, 1, w->wide}, packed);
                 target c = {sums + e * taps_apart, k, 1, 1, NULL, NULL};
-                tiles(outputs, k, p.tiles, (matrix){m + e * m_apart, w->wide, 1}, ROWS * w->wide, strips, p.tiles, c);
+                tiles(outputs, k, p.tiles, (matrix){m + e * m_apart, w->wide, 1}, ROWS * w->wide,
+                      (strips){packed, p.tiles, k}, c);
             }
         }
     }
