@@ -70,6 +70,12 @@ class Ring:
             np.add(part, self._run("swap", sent)[:count], out=into[i : i + count])
         return into
 
+    def swap(self, x):
+        """The other member's ``x``, of two; as JAX's array, and read-only."""
+        n = self._exact(x)(x.shape[0])
+        made = self._made("swap", x if n == x.shape[0] else np.pad(x, (0, n - x.shape[0])))
+        return made if n == x.shape[0] else made[: x.shape[0]]
+
     def broadcast(self, x, source: int):
         """``x`` of member number ``source``."""
         words, back = _words(x)
@@ -106,6 +112,10 @@ class Ring:
         return found[0] if len(found) == 1 else xp.concatenate(found, axis=1)
 
     def _run(self, name: str, x, **static):
+        mine = self._made(name, x, **static)
+        return np.asarray(mine) if x.__class__ is np.ndarray else mine
+
+    def _made(self, name: str, x, **static):
         whole = self._joined(x)
         program = _program(self.mesh, name, tuple(sorted(static.items())))
         if self._used:
@@ -114,8 +124,7 @@ class Ring:
             with quiet():
                 made = jax.block_until_ready(program(whole))
             self._used = True
-        mine = made.addressable_data(0)
-        return np.asarray(mine) if x.__class__ is np.ndarray else mine
+        return made.addressable_data(0)
 
     def _joined(self, x):
         """The array of all members of which this one has ``x``."""
