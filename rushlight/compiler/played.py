@@ -107,7 +107,7 @@ class Played(Executable):
             first = memory + len(part.takes) + 1
             targets: list[Value | None] = [Value(a.shape, a.dtype, k) for k, a in enumerate(avals, first)]
             known = [*inputs, *_taken(part.takes, memory)]
-            play = play_of(part.closed, known, targets, part.checked, first, memory + 1, effort)
+            play = play_of(part.closed, known, targets, part.checked, first, memory + 1, effort, beside=True)
             if play is None:
                 raise NotPlayed("a part")
             return _PlayedPart(play, avals)

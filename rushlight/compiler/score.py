@@ -253,7 +253,7 @@ class Score:
 
     # -- from steps to a function ------------------------------------------------------------------------------------
 
-    def played(self, targets: list[Value | None], flag: bool, fresh: int, own: int | None = None):
+    def played(self, targets: list[Value | None], flag: bool, fresh: int, own: int | None = None, beside=False):
         """See ``play_of``; memories from ``own`` on are nobody else's, those from ``fresh`` on are new."""
         outputs = self._outputs[:-1] if flag else self._outputs
         # What is an input itself is kept before others are written, for they may be the same memory.
@@ -285,9 +285,9 @@ class Score:
         for v, array in self._constants:
             _, start = places.of(v)
             room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
-        _player(room, places, [], once, [], -1)()
+        _player(room, places, [], once, [], -1, False)()
         given = self._given([to for to in targets if to is not None])
-        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1)
+        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1, beside)
 
     def _start(self, v: Value) -> int:
         return start_of(self._starts, v)
@@ -432,7 +432,7 @@ class _Places:
         return self._home(self._moves[start]) if start in self._moves else start
 
 
-def _player(room, places: _Places, asking, telling, given, flag):
+def _player(room, places: _Places, asking, telling, given, flag, beside: bool):
     steps = [*asking, *telling]
     described, offsets, integers, numbers, laid = [], [], [], [], []
     for i, step in enumerate(steps):
@@ -448,7 +448,7 @@ def _player(room, places: _Places, asking, telling, given, flag):
             laid += [x for v in step.operands for x in _laid(v)]
     return library.player(
         room, tuple(described), np.array(offsets, np.int64), np.array(integers, np.int64),
-        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag,
+        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag, beside,
     )  # fmt: skip
 
 

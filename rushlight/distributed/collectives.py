@@ -329,7 +329,7 @@ def barrier(group=None, async_op=False, device_ids=None, timeout=None):
         return None
     group = the(group)
     nothing = np.zeros(1, np.int32)
-    meet = lambda ring: ring.all_reduce(nothing, "sum")
+    meet = lambda ring: ring.all_reduce(nothing, "sum", nothing)
     return _start(group, "barrier", None, meet, [], _nothing, async_op, timeout)
 
 
