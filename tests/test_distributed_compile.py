@@ -1,4 +1,7 @@
-"""Compiled functions that exchange something with other processes: programs, and collectives between them."""
+"""Compiled functions that exchange something with other processes: programs, and collectives between them.
+
+Small programs are played; each test runs once more with all of them XLA's.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from worlds import run_world
 
+from rushlight.engine.native import library, reason
+
 pytest.importorskip("jax")
 
 START = """
-import contextlib, datetime, os, signal, warnings
+import contextlib, datetime, os, signal, threading, time, warnings
 import rushlight as torch, rushlight.distributed as dist
+from rushlight.compiler import score
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 seconds = datetime.timedelta(seconds=60)
 dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=size, timeout=seconds)
 nn, F = torch.nn, torch.nn.functional
+score.MOST = score.MOST if os.environ["WAY"] == "Played" else 0
 warnings.simplefilter("error")
 
 def network():
     torch.manual_seed(0)
-    layers = nn.Linear(8, 300), nn.BatchNorm1d(300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 4)
+    layers = nn.Linear(8, 40), nn.BatchNorm1d(40), nn.ReLU(), nn.Linear(40, 40), nn.ReLU(), nn.Linear(40, 4)
     return nn.Sequential(*layers).double()
 
 def batches(n, length=4):
@@ -58,47 +65,60 @@ def stepping(**options):
 """
 
 
-def world(tmp_path, size, body, **options):
-    script = tmp_path / "script.py"
-    script.write_text(START + body)
-    return run_world(tmp_path, size, script, **options)
+@pytest.fixture(params=["Played", "Program"])
+def way(request):
+    if request.param == "Played" and library is None:
+        pytest.skip(f"there are no kernels: {reason}")
+    return request.param
+
+
+@pytest.fixture
+def world(tmp_path, way):
+    def run(size, body, **options):
+        script = tmp_path / "script.py"
+        script.write_text(START + body)
+        return run_world(tmp_path, size, script, WAY=way, **options)
+
+    return run
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_a_step_with_a_ddp_model(tmp_path, size):
+def test_a_step_with_a_ddp_model(world, way, size):
     """One program up to each bucket, one after the exchange; numbers, gradients and buffers are the eager step's."""
     body = """
-plain, model = stepping(bucket_cap_mb=0.4)
+plain, model = stepping(bucket_cap_mb=0.007)
 expected = trained(plain, model, batches(6))
-plain, model = stepping(bucket_cap_mb=0.4)
+plain, model = stepping(bucket_cap_mb=0.007)
 step = torch.compile(plain)
 same(trained(step, model, batches(6)), expected)
 (entry,) = [e for entries in step._entries.values() for e in entries]
-parts = entry.program._exchanges._parts
-print(step.compilations, len(parts), len(model.reducer.buckets), [p.params["what"] for p in parts])
+parts = entry.program._exchanges.parts
+names = type(entry.program).__name__, *[p.params["what"] for p in parts]
+print(step.compilations, len(parts), len(model.reducer.buckets), *names)
 """
-    expected = "1 4 2 ['broadcast', 'broadcast', 'all_reduce', 'all_reduce']\n"
-    assert world(tmp_path, size, body) == [expected] * size
+    summed = "swap swap" if size == 2 else "all_reduce all_reduce"
+    expected = f"1 4 2 {way} broadcast broadcast {summed}\n"
+    assert world(size, body) == [expected] * size
 
 
-def test_processes_that_compile_and_that_do_not(tmp_path):
+def test_processes_that_compile_and_that_do_not(world):
     """Programs exchange the same, in the same order, as eager code does."""
     body = """
 def between(i):
     if rank == 0 and i % 3 == 2:  # this process's world is another now
         model.module[2].note = i
-plain, model = stepping(bucket_cap_mb=0.4)
+plain, model = stepping(bucket_cap_mb=0.007)
 expected = trained(plain, model, batches(9))
-plain, model = stepping(bucket_cap_mb=0.4)
+plain, model = stepping(bucket_cap_mb=0.007)
 same(trained(torch.compile(plain) if rank else plain, model, batches(9)), expected)
-plain, model = stepping(bucket_cap_mb=0.4)
+plain, model = stepping(bucket_cap_mb=0.007)
 same(trained(torch.compile(plain), model, batches(9), between), expected)
 print("the same")
 """
-    assert world(tmp_path, 2, body) == ["the same\n"] * 2
+    assert world(2, body) == ["the same\n"] * 2
 
 
-def test_evaluation_between_steps(tmp_path):
+def test_evaluation_between_steps(world):
     """A forward pass without gradients changes whether buffers are sent at the next one: another program, no cut."""
     body = """
 def evaluated(model):
@@ -114,10 +134,10 @@ step = torch.compile(plain)
 same(trained(step, model, batches(12), evaluated(model)), expected)
 print(step.compilations)
 """
-    assert world(tmp_path, 2, body) == ["2\n"] * 2
+    assert world(2, body) == ["2\n"] * 2
 
 
-def test_steps_without_exchange(tmp_path):
+def test_steps_without_exchange(world):
     """``no_sync`` inside a compiled step and around it."""
     body = """
 def accumulating(compiled):
@@ -146,10 +166,10 @@ def accumulating(compiled):
 same(accumulating(True), accumulating(False))
 print("the same")
 """
-    assert world(tmp_path, 2, body) == ["the same\n"] * 2
+    assert world(2, body) == ["the same\n"] * 2
 
 
-def test_any_collective(tmp_path):
+def test_any_collective(world):
     """Each of them, blocking or not, in one compiled function: what comes is used, and tensors are written."""
     body = """
 total = torch.zeros(3)
@@ -182,10 +202,10 @@ for i in range(4):
         torch.testing.assert_close(a, b)
 print(compiled.compilations)
 """
-    assert world(tmp_path, 2, body) == ["1\n"] * 2
+    assert world(2, body) == ["1\n"] * 2
 
 
-def test_what_is_not_one_program(tmp_path):
+def test_what_is_not_one_program(world):
     """Hooks, unused parameters, gradients in buckets, objects and messages: cut, and the numbers are the eager ones."""
     body = """
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
@@ -224,10 +244,10 @@ for function in (objects, message, group, checked, branch):
 """
     lines = ["True"] * 3 + ["objects 1.0 1.0 1.0 True", "message 2.0 2.0 2.0 True", "group 2.0 2.0 2.0 True"]
     lines += ["checked 1.0 1.0 1.0 True", "branch 1.0 1.0 1.0 True"]
-    assert [said.splitlines() for said in world(tmp_path, 2, body)] == [lines] * 2
+    assert [said.splitlines() for said in world(2, body)] == [lines] * 2
 
 
-def test_values_are_looked_at_before_the_exchange(tmp_path):
+def test_values_are_looked_at_before_the_exchange(world):
     """A target out of range is an error at its line, and so is a branch that turns: nothing was exchanged before."""
     body = """
 model = DDP(nn.Linear(8, 4).double())
@@ -250,10 +270,10 @@ try:
 except IndexError:
     print("out of bounds")
 """
-    assert world(tmp_path, 2, body) == ["2\nout of bounds\n"] * 2
+    assert world(2, body) == ["2\nout of bounds\n"] * 2
 
 
-def test_a_killed_process_is_an_error_and_nothing_has_changed(tmp_path):
+def test_a_killed_process_is_an_error_and_nothing_has_changed(world):
     body = """
 plain, model = stepping()
 step = torch.compile(plain)
@@ -271,10 +291,10 @@ for i, (x, y) in enumerate(data):
             os._exit(0)
     step(x, y)
 """
-    assert world(tmp_path, 2, body, codes=[0, -9])[0] == "True\nTrue\n"
+    assert world(2, body, codes=[0, -9])[0] == "True\nTrue\n"
 
 
-def test_interrupted_steps(tmp_path):
+def test_interrupted_steps(world):
     """A handler that saves and writes tensors while a step exchanges: no step is lost, and none is exchanged twice."""
     body = """
 plain, model = stepping()
@@ -297,4 +317,41 @@ found = trained(step, model, batches(40), between)
 same(found, expected)
 print(seen[0] > 3)
 """
-    assert world(tmp_path, 2, body) == ["True\n"] * 2
+    assert world(2, body) == ["True\n"] * 2
+
+
+def test_an_interrupted_exchange_is_left_alone(tmp_path, world, way):
+    """Ctrl-C while another process is late: what is still to be sent is not what the next call sends."""
+    body = """
+def function(x):
+    y = x * 2
+    dist.all_reduce(y)
+    count.add_(1)
+    return y
+count = torch.zeros(1)
+compiled = torch.compile(function)
+for _ in range(3):
+    compiled(torch.ones(1 << 20))
+print(type(next(iter(compiled._entries.values()))[0].program).__name__, count.item())
+if rank == 0:
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        compiled(torch.ones(1 << 20))
+    except KeyboardInterrupt:
+        print(count.item())
+    open(os.environ["FLAG"], "w").close()
+    print(compiled(torch.full((1 << 20,), 5.0)).unique().tolist())
+else:
+    while not os.path.exists(os.environ["FLAG"]):
+        time.sleep(0.01)
+    time.sleep(0.2)  # the other one is in its next call
+    for _ in range(2):
+        late = torch.zeros(1 << 20)
+        dist.all_reduce(late)
+        print(late.unique().tolist())
+"""
+    said = world(2, body, FLAG=str(tmp_path / "flag"))
+    assert said == [f"{way} 3.0\n3.0\n[10.0]\n", f"{way} 3.0\n[2.0]\n[10.0]\n"]

@@ -162,6 +162,34 @@ def test_steps_that_are_known_are_not_made_twice():
     assert sorted(step.kernel[0] for step in score._steps) == [".add", ".add", ".exp", ".exp", ".mul"]
 
 
+def test_what_is_joined_is_made_in_its_place():
+    x, y = some(3, 4), some(2, 4)
+    closed = jax.make_jaxpr(lambda x, y: jnp.concatenate([x.reshape(-1) * 2, y.reshape(-1) + 1, x[0]]))(x, y)
+    inputs = [Value(a.shape, a.dtype, memory=i) for i, a in enumerate((x, y), 1)]
+    score = Score(closed, inputs, RULES)
+    (made,) = score._outputs
+    joined = score._joined(score._steps, {})
+    assert len(made.made) == 3 and [step in made.made for step in joined] == [True, True]  # not the argument's row
+    check(lambda x, y: jnp.concatenate([x.reshape(-1) * 2, y.reshape(-1) + 1, x[0]]), x, y)
+    check(lambda x, y: (jnp.concatenate([x * 2, y + 1]).sum(0), (x * 2).max(), y + 1), x, y)  # others need them too
+    check(lambda x, y: (z := jnp.concatenate([x * 2, y + 1]), jnp.concatenate([z, z, x * 2])), x, y)
+    check(lambda x, y: jnp.concatenate([x * 2, y + 1]).at[jnp.array([0, 4, 4])].add(x), x, y)
+    check(
+        lambda x, y: (jnp.pad(x * 2, ((0, 2), (0, 0))), jnp.stack([y + 1, y * 2], 1), jnp.stack([y + 1, y * 2])), x, y
+    )
+    check(lambda x, y: jnp.concatenate([x * 2, y + 1], 1 - 1).T @ jnp.concatenate([x * 2, y + 1]), x, y)
+
+
+def test_a_result_that_is_what_was_asked():
+    """Where a program's own check is a result too, it is still looked at."""
+    closed = jax.make_jaxpr(lambda x: (x * 2, (x > 0).all(), (x > 0).all()))(some(3))
+    targets = [Value((3,), np.float32, memory=2), Value((), bool, memory=3)]
+    play = Score(closed, [Value((3,), np.float32, memory=1)], RULES).played(targets, flag=True, fresh=2)
+    made, truth = np.zeros(3, np.float32), np.zeros((), bool)
+    assert play(np.array([1, -1, 1], np.float32), made, truth) is False and not made.any()
+    assert play(np.array([1, 2, 3], np.float32), made, truth) is True and made.tolist() == [2, 4, 6] and truth
+
+
 def test_what_is_not_played():
     for function, x in (
         (lambda x: jnp.sort(x), some(3)),

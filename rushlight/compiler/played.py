@@ -1,7 +1,9 @@
 """A small program, played: its steps run in C on the tensors' own memory (``steps.py``).
 
 Nothing is handed over and nothing is away: inputs are read where they are, and when all is computed, results and state
-are put in their places by the same call of C, which no signal and no other thread of Python's divides.
+are put in their places by the same call of C, which no signal and no other thread of Python's divides. Where a program
+exchanges something with other processes (``exchanges.py``), its parts are played one after the other on what those
+before made, in memory of the program's own; only the last one writes to tensors.
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ import numpy as np
 
 from ..autograd.mode import state as mode_state
 from ..engine import landed
+from ..engine.numpy.alignment import aligned
 from ..tensor import Tensor, wrap
 from .commit import insist
+from .exchanges import Exchanges, Part, changed_meanwhile
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
+from .score import Effort, NotPlayed
 from .steps import Value, play_of
 from .trace import Traced, trace_backward
 
@@ -26,7 +31,9 @@ _ndarray, _empty = np.ndarray, np.empty
 
 def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimizers, lockstep, device) -> Played | None:
     """The program as one that is played; None if it is none of the kind."""
-    if learned.mesh is not None or learned.uses_rng or learned.moved_grads or learned.exchanges:
+    if learned.mesh is not None or learned.uses_rng or learned.moved_grads:
+        return None
+    if learned.exchanges and learned.tail is not None:
         return None
     if any(t._array.__class__ is not _ndarray for t in (*arguments, *(slot.tensor for slot in slots))):
         return None
@@ -52,14 +59,25 @@ class Played(Executable):
         inputs += [Value((), a.dtype, memory, 8 * k) for k, a in enumerate(avals[count:-1])]  # the optimizers' numbers
         inputs.append(Value(avals[-1].shape, np.float32))  # random words, which are not used
         self._new: list = []  # (shape, dtype) of what each call makes: results, gradients, what backward needs
-        targets = self._targets(closed.out_avals, inputs, memory)
-        self.play = play_of(closed, inputs, targets, flag=learned.checked, fresh=memory + 1)
+        self._exchanges: Any = None
+        self.play: Any = None
+        flag, own, effort = learned.checked, memory + 1, Effort()
+        if learned.exchanges:
+            try:
+                self._exchanges = parts = self._divided(inputs, memory, effort)
+            except NotPlayed:
+                return
+            closed, flag = parts.last, False
+            inputs += _taken(parts.takes, memory)
+            memory += len(parts.takes)
+        targets = self._targets(learned.jaxpr.out_avals, inputs, memory)
+        self.play = play_of(closed, inputs, targets, flag, memory + 1, own, effort)
         self._written, self._state = set(learned.written), [slot.tensor for slot in slots]
         self._followed = [slot for i, slot in enumerate(slots, arguments) if i in places and slot.leaf is not None]
         self._gradients: list[Any] = [None] * len(learned.new_grads)  # those that this program has made
         self._gradient_places = [(i, len(self._result_places) + k) for k, i in enumerate(learned.new_grads)]
         changes = (learned.written, learned.new_grads, learned.no_grads, learned.places, learned.switched, optimizers)
-        self._changes_nothing = self._made and not any(changes)
+        self._changes_nothing = self._made and not any(changes) and self._exchanges is None
         self._counts = [state["step"] for o in lockstep for state in o.state.values() if "step" in state]
 
     def _targets(self, avals, inputs, memory: int) -> list[Value | None]:
@@ -80,11 +98,44 @@ class Played(Executable):
         self._result_places = [k for k in range(learned.results) if k not in known]
         return targets
 
+    def _divided(self, inputs: list[Value], memory: int, effort: Effort) -> Exchanges:
+        """The parts that end with an exchange; the last one, after all of them, is what ``play`` is."""
+
+        def made(part: Part) -> _PlayedPart:
+            avals = part.closed.out_avals[: len(part.closed.out_avals) - part.checked]
+            effort.elements -= 2 * avals[0].size  # to scale and to add them is little beside their exchange
+            first = memory + len(part.takes) + 1
+            targets: list[Value | None] = [Value(a.shape, a.dtype, k) for k, a in enumerate(avals, first)]
+            known = [*inputs, *_taken(part.takes, memory)]
+            play = play_of(part.closed, known, targets, part.checked, first, memory + 1, effort, beside=True)
+            if play is None:
+                raise NotPlayed("a part")
+            return _PlayedPart(play, avals)
+
+        return Exchanges(self.learned.jaxpr, self.learned.exchanges, self.learned.checked, True, made)
+
     def __call__(self, arguments: list[Tensor], call: tuple):
         """Run on ``arguments``, the tensors in ``call``: the function, its arguments and keywords."""
         landed()
         if self._changes_nothing:
             return self._structured(self._computed(arguments, call))
+        if self._exchanges is None:
+            return self._run(arguments, call, ())
+        given, _ = self._gathered(arguments)
+        found = self._exchanges(self._in_order(given))
+        if found is None:
+            raise Unexpected
+        try:
+            result = self._run(arguments, call, found)
+        except (Outdated, Shared, Disturbed):
+            raise changed_meanwhile() from None
+        for part in self._exchanges.parts:
+            if part.run is not None:
+                part.run.end()
+        return result
+
+    def _gathered(self, arguments: list[Tensor]) -> tuple[list, list[Tensor]]:
+        """The arrays that it is given, and all its tensors."""
         for slot in self._followed:
             self._follow(slot, arguments)
         tensors = [*arguments, *self._state]
@@ -98,10 +149,16 @@ class Played(Executable):
                 raise Shared
         if self._counts and len({t._array.item() for t in self._counts}) > 1:
             raise Outdated
-        run = _Run(tensors, call, self._empty(tensors))
         given = [t._array for t in taken]
         if self._options:
             given.append(self._numbers())
+        return given, tensors
+
+    def _run(self, arguments: list[Tensor], call: tuple, found):
+        """Play all of it, or what is left when ``found`` has come from other processes."""
+        given, tensors = self._gathered(arguments)
+        run = _Run(tensors, call, self._empty(tensors))
+        given += map(np.asarray, found)
         given += run.new
         try:
             try:
@@ -183,7 +240,7 @@ class Played(Executable):
         written = [k for k, i in enumerate(self._taken) if i in self._written]
         if not all(given[k].flags.c_contiguous and given[k].flags.writeable for k in written):
             raise Disturbed
-        return [a if k in written else np.ascontiguousarray(a).reshape(a.shape) for k, a in enumerate(given)]
+        return [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in given]
 
     def _commit(self, run: _Run) -> None:
         """Tell the tensors what has happened. May be interrupted, and done again from the start."""
@@ -215,6 +272,33 @@ class Played(Executable):
         t = self._input(i, arguments)
         t._sync()
         return t._array.copy()  # which may be written before backward comes
+
+
+class _PlayedPart:
+    """A part up to an exchange. What it makes is in memory that serves again when the step has ``end``-ed.
+
+    A step that does not come to its end leaves it to whoever still exchanges it.
+    """
+
+    def __init__(self, play, avals):
+        self._play, self._avals = play, avals
+        self._free: list | None = None
+        self._used: list = []
+
+    def __call__(self, *given):
+        made, self._free = self._free or [aligned(a.size, a.dtype).reshape(a.shape) for a in self._avals], None
+        if not self._play(*map(np.asarray, given), *made):
+            return None
+        self._used = made
+        return made[0], made[1:]
+
+    def end(self) -> None:
+        self._free = self._used
+
+
+def _taken(variables, memory: int) -> list[Value]:
+    """What a part takes: each in a memory of its own, after ``memory``."""
+    return [Value(v.aval.shape, v.aval.dtype, k) for k, v in enumerate(variables, memory + 1)]
 
 
 class _Run:

@@ -21,7 +21,7 @@ from ..storage import is_lent
 from ..tensor import Tensor, wrap
 from . import apart, meshes
 from .commit import RUNNING, Run, insist
-from .exchanges import Exchanges
+from .exchanges import Exchanges, Part, changed_meanwhile
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
 from .guards import CompileError
 from .residence import SMALL, Group, current, lies_at, move, own_buffer
@@ -160,9 +160,24 @@ class Program(Executable):
         """The parts that end with an exchange; the last one, after all of them, is what this program executes."""
         if self.learned.tail is not None or self.learned.mesh is not None:
             raise CompileError("compile: a forward pass alone, or one over a mesh, that exchanges is not one program.")
-        parts = Exchanges(self._jaxpr, self.learned.exchanges, self._checked, self.unpacked, options)
+        made = lambda part: self._compiled_part(part, options)
+        parts = Exchanges(self._jaxpr, self.learned.exchanges, self._checked, self.place.platform == "cpu", made)
         self._jaxpr, self._checked = parts.last, False
         return parts
+
+    def _compiled_part(self, part: Part, options):
+        """A part as a program; the host looks at the flag, if it has one."""
+
+        def body(*given):
+            inputs, _, others = self.unpacked(given)
+            return jax.core.eval_jaxpr(part.closed.jaxpr, part.closed.consts, *inputs, *others)
+
+        def run(*given):
+            sent, *made = execute(*given)
+            return (sent, made) if not part.checked or made[-1] else None
+
+        execute = jax.jit(body, compiler_options=options)
+        return run
 
     def _count_outputs(self) -> None:
         """Where each kind of output begins: buffers of small state, large state, results, written arguments, ..."""
@@ -350,10 +365,7 @@ class Program(Executable):
         except Outdated:
             if not self._promised(exchanged):
                 raise
-            raise RuntimeError(
-                "compile: a signal handler has changed what a step depends on while it exchanged something with other "
-                "processes; the step was not made"
-            ) from None
+            raise changed_meanwhile() from None
 
     def _promised(self, exchanged: list) -> bool:
         """Do other processes count on this call?"""

@@ -73,6 +73,10 @@ class Step:
         self.lists, self.over, self.copies = lists, over, copies
 
     @property
+    def is_copy(self) -> bool:
+        return self.lists is None and self.kernel[0].partition("_")[0] == ".copy"
+
+    @property
     def values(self) -> list[Value]:
         """All that it reads and writes."""
         return [v for v in (*self.operands, self.numbers) if isinstance(v, Value)]
@@ -87,15 +91,23 @@ def dense_strides(shape, itemsize, order=None) -> tuple:
     return tuple(strides)
 
 
+class Effort:
+    """What a program takes: elements that loops compute, and multiplications in kernels. Its parts share one."""
+
+    def __init__(self):
+        self.elements = self.multiplications = 0
+
+
 class Score:
     """The steps of a jaxpr, as they are found by ``rules``, {primitive: (score, equation, operands) -> value(s)}."""
 
-    def __init__(self, closed, inputs: list[Value], rules: dict[str, Any]):
-        self._rules = rules
+    def __init__(self, closed, inputs: list[Value], rules: dict[str, Any], effort: Effort | None = None):
+        self._rules, self._effort = rules, effort or Effort()
         self._steps: list[Step] = []
         self._known: dict = {}  # steps that were made, by what they do
         self._room, self._constants = 0, []
         self._starts: list[int] = []  # where in the room each array begins
+        self._sizes: dict[int, int] = {}  # how many elements it has
         self._work = self._multiplications = 0
         self._inputs = inputs
         self._outputs = self.follow(closed.jaxpr, closed.consts, inputs)
@@ -133,6 +145,7 @@ class Score:
         """Room for an array, with its dimensions in memory in ``order``, the outermost first."""
         v = Value(shape, dtype, 0, self._room, dense_strides(shape, np.dtype(dtype).itemsize, order))
         self._starts.append(self._room)
+        self._sizes[self._room] = v.size
         self._room += -(-v.size * v.dtype.itemsize // _ALIGNED) * _ALIGNED
         return v
 
@@ -188,8 +201,15 @@ class Score:
     def dense(self, v: Value) -> Value:
         return v if v.is_dense else self.map("copy", v, shape=v.shape)
 
-    def kept(self, v: Value) -> Value:
-        return self.map("copy", v, shape=v.shape) if v.memory else v
+    def kept(self, v: Value, own: int) -> Value:
+        """``v`` in memory that no argument has: memories from ``own`` on are the program's."""
+        return self.map("copy", v, shape=v.shape) if 0 < v.memory < own else v
+
+    def _apart(self, v: Value) -> Value:
+        """``v`` in a place that it shares with nothing."""
+        made = self.new(v.shape, v.dtype)
+        self.copied(v, made)
+        return made
 
     def copied(self, v: Value, into: Value) -> None:
         self.step("copy", letter_of(v), [v, into], v.shape)
@@ -233,25 +253,29 @@ class Score:
 
     # -- from steps to a function ------------------------------------------------------------------------------------
 
-    def played(self, targets: list[Value | None], flag: bool, fresh: int):
-        """See ``play_of``; memories from ``fresh`` on are new."""
-        if self._work > MOST + self._multiplications // _BESIDE:
-            raise NotPlayed("it is too large")
+    def played(self, targets: list[Value | None], flag: bool, fresh: int, own: int | None = None, beside=False):
+        """See ``play_of``; memories from ``own`` on are nobody else's, those from ``fresh`` on are new."""
         outputs = self._outputs[:-1] if flag else self._outputs
         # What is an input itself is kept before others are written, for they may be the same memory.
-        wanted = [(self.kept(v), to) for v, to in zip(outputs, targets) if to is not None]
-        truth = [self.dense(self._outputs[-1])] if flag else []
+        own = fresh if own is None else own
+        wanted = [(self.kept(v, own), to) for v, to in zip(outputs, targets) if to is not None]
+        truth = [self._apart(self._outputs[-1])] if flag else []
         computed = self._needed([v for v, _ in wanted] + truth)
         once, always = self._constant_ones(computed)
         asked = {id(step) for step in self._needed(truth)}
         moves = self._made_in_place(always, wanted, fresh)
         last = self._written_over(always, wanted, moves)
+        joined = self._joined(always, moves)
+        self._effort.elements += self._work - sum(step.operands[1].size for step in joined)
+        self._effort.multiplications += self._multiplications
+        if self._effort.elements > MOST + self._effort.multiplications // _BESIDE:
+            raise NotPlayed("it is too large")
         first = len(self._steps)
         for v, to in wanted:
-            if moves.get(self._start(v)) != to.memory:
+            if self._start(v) not in moves or moves[self._start(v)].memory != to.memory:
                 self.copied(v, to)
-        left = {id(step) for s in last for step in (s, *s.copies)}
-        asking = [step for step in always if id(step) in asked]
+        left = {id(step) for s in (*last, *joined) for step in (s, *s.copies)}
+        asking = [step for step in always if id(step) in asked and id(step) not in left]
         telling = [step for step in always if id(step) not in asked and id(step) not in left]
         telling += [*self._steps[first:], *last]
         places = _Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once)
@@ -261,23 +285,42 @@ class Score:
         for v, array in self._constants:
             _, start = places.of(v)
             room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
-        _player(room, places, [], once, [], -1)()
+        _player(room, places, [], once, [], -1, False)()
         given = self._given([to for to in targets if to is not None])
-        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1)
+        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1, beside)
 
     def _start(self, v: Value) -> int:
         return start_of(self._starts, v)
 
-    def _made_in_place(self, steps, wanted, fresh) -> dict[int, int]:
+    def _made_in_place(self, steps, wanted, fresh) -> dict[int, Value]:
         """{where an array begins: the new memory that it is made in}, of results that nobody else has as theirs."""
         changing = {id(step) for step in steps}
-        moves: dict[int, int] = {}
+        moves: dict[int, Value] = {}
         for v, to in wanted:
             start = self._start(v)
             whole = start >= 0 and v.offset == start and v.is_dense and v.made and start not in moves
             if to.memory >= fresh and whole and all(id(step) in changing for step in v.made):
-                moves[start] = to.memory
+                moves[start] = to
         return moves
+
+    def _joined(self, steps, moves) -> list[Step]:
+        """Copies that are not made, for what they copy is made in its place among others; ``moves`` is told so."""
+        changing, found = {id(step) for step in steps}, []
+        for step in steps:
+            if not step.is_copy or step.operands[0].memory:
+                continue
+            v, into = step.operands
+            start, parts = self._start(v), into.made
+            # What others are added to, or laid over, has more than its parts' elements.
+            is_joined = all(part.is_copy for part in parts) and sum(part.operands[1].size for part in parts)
+            whole = v.offset == start and v.is_dense and self._sizes[start] == v.size and v.made
+            if (
+                whole and is_joined == self._sizes.get(self._start(into)) and into.is_dense and start not in moves
+                and all(id(s) in changing for s in v.made) and v.made is not parts
+            ):  # fmt: skip
+                moves[start] = into
+                found.append(step)
+        return found
 
     def _written_over(self, steps, wanted, moves) -> list[Step]:
         """Kernels that are called last, for what they write over is where it belongs; ``moves`` is told so."""
@@ -285,17 +328,16 @@ class Score:
         belongs = {start: to.memory for start, (_, to) in zip(starts, wanted) if starts.count(start) == 1}
         written = {to.memory for _, to in wanted}
         found = []
-        for step in steps:
+        for step in (step for step in steps if step.over):
             own = {self._start(made): source for source, made in step.over}
             others = [v for v in step.values if self._start(v) not in own]
             users = [v for s in steps if s is not step and s not in step.copies for v in s.values]
             if (
-                own
-                and all(s.memory == belongs.get(start) and not s.offset and s.is_dense for start, s in own.items())
+                all(s.memory == belongs.get(start) and not s.offset and s.is_dense for start, s in own.items())
                 and not any(v.memory in written or step in v.made for v in others)
                 and not any(self._start(v) in own for v in users)
             ):
-                moves.update((start, source.memory) for start, source in own.items())
+                moves.update(own)
                 found.append(step)
         return found
 
@@ -354,19 +396,20 @@ class _Places:
             return v.memory, v.offset
         start = self._start(v)
         if start in self._moves:
-            return self._moves[start], v.offset - start
+            memory, offset = self.of(self._moves[start])
+            return memory, offset + v.offset - start
         return 0, self._new[start] + v.offset - start
 
     def share(self, steps: list[Step]) -> None:
         """Give each array that these steps use its place; one that is used no more leaves its place to others."""
-        uses = [[self._start(v) for v in step.values if not v.memory] for step in steps]
+        uses = [[start for v in step.values if (start := self._home(v)) >= 0] for step in steps]
         last = {start: i for i, starts in enumerate(uses) for start in starts}
         free: list[tuple[int, int]] = []  # (size, offset)
         for i, starts in enumerate(uses):
             for start in starts:
-                if start not in self._new and start not in self._moves:
+                if start not in self._new:
                     self._new[start] = self._take(free, self._sizes[start])
-            gone = {start for start in starts if last[start] == i} - self._kept - set(self._moves)
+            gone = {start for start in starts if last[start] == i} - self._kept
             free += [(self._sizes[start], self._new[start]) for start in gone]
 
     def _take(self, free: list[tuple[int, int]], size: int) -> int:
@@ -383,8 +426,13 @@ class _Places:
     def _start(self, v: Value) -> int:
         return start_of(self._starts, v)
 
+    def _home(self, v: Value) -> int:
+        """Where the array begins whose place ``v`` has; -1 if that is not in the room."""
+        start = self._start(v)
+        return self._home(self._moves[start]) if start in self._moves else start
 
-def _player(room, places: _Places, asking, telling, given, flag):
+
+def _player(room, places: _Places, asking, telling, given, flag, beside: bool):
     steps = [*asking, *telling]
     described, offsets, integers, numbers, laid = [], [], [], [], []
     for i, step in enumerate(steps):
@@ -400,7 +448,7 @@ def _player(room, places: _Places, asking, telling, given, flag):
             laid += [x for v in step.operands for x in _laid(v)]
     return library.player(
         room, tuple(described), np.array(offsets, np.int64), np.array(integers, np.int64),
-        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag,
+        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag, beside,
     )  # fmt: skip
 
 

@@ -15,19 +15,24 @@ import numpy as np
 from ..engine.native import library
 from ..engine.xla.kernels.native import ABSENT, WRITTEN_OVER
 from . import score as scores
-from .score import LETTERS, NotPlayed, Score, Value, dense_strides, letter_of
+from .score import LETTERS, Effort, NotPlayed, Score, Value, dense_strides, letter_of
 
 
-def play_of(closed, inputs: list[Value], targets: list[Value | None], flag: bool = False, fresh: int = 1 << 30):
+def play_of(
+    closed, inputs: list[Value], targets: list[Value | None], flag=False, fresh: int = 1 << 30,
+    own: int | None = None, effort: Effort | None = None, beside: bool = False,
+):  # fmt: skip
     """The function that plays ``closed``: it takes NumPy arrays, the memories that ``inputs`` and ``targets`` name.
 
     ``targets`` are where outputs belong; None for one that nobody wants. ``flag``: the last output says whether they
-    may be put there. Memories from ``fresh`` on hold nothing of value. None if it is not to be played.
+    may be put there. Memories from ``own`` on are no arguments', those from ``fresh`` on hold nothing of value.
+    ``effort`` is that of the parts before, if it is a part. ``beside``: other threads may run meanwhile, which is for
+    one that writes to no argument. None if it is not to be played.
     """
     if library is None or not scores.MOST:
         return None
     try:
-        return Score(closed, inputs, RULES).played(targets, flag, fresh)
+        return Score(closed, inputs, RULES, effort).played(targets, flag, fresh, own, beside)
     except NotPlayed:
         return None
 

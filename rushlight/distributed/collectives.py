@@ -61,11 +61,18 @@ def start_sum(tensor: Tensor, group: ProcessGroup) -> Work:
     return _start(group, "all_reduce", tensor, run, [], _kept, True)
 
 
-def start_exchange(group: ProcessGroup, what: str, x, static: dict) -> Work:
-    """A collective that a program has recorded, of an array that it computed; the ``result()`` is what came."""
+def start_exchange(group: ProcessGroup, what: str, x, static: dict, is_spent: bool) -> Work:
+    """A collective that a program has recorded, of an array that it computed; the ``result()`` is what came.
+
+    What ``is_spent`` nobody needs any more: a sum may be made in its memory.
+    """
     from ..engine.xla.exchange import laid_out
 
-    run = lambda ring: getattr(ring, what)(laid_out(x), **static)
+    def run(ring):
+        if is_spent and what == "all_reduce" and ring.swaps and x.__class__ is np.ndarray:
+            return ring.all_reduce(x, into=x, **static)
+        return getattr(ring, what)(laid_out(x), **static)
+
     return _start(group, what, wrap(x), run, [], _kept, True)
 
 
@@ -322,7 +329,7 @@ def barrier(group=None, async_op=False, device_ids=None, timeout=None):
         return None
     group = the(group)
     nothing = np.zeros(1, np.int32)
-    meet = lambda ring: ring.all_reduce(nothing, "sum")
+    meet = lambda ring: ring.all_reduce(nothing, "sum", nothing)
     return _start(group, "barrier", None, meet, [], _nothing, async_op, timeout)
 
 

@@ -55,4 +55,6 @@ class RecordedRing:
 
 def laid_out(x):
     """What a program computed, as collectives take it: on the host NumPy's, in the same memory."""
+    if x.__class__ is np.ndarray:
+        return x
     return np.asarray(x) if next(iter(x.devices())).platform == "cpu" else x

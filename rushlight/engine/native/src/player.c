@@ -1,6 +1,6 @@
 /* Small programs: a list of calls of kernels, played one after the other without a way back through Python.
 
-   player(room, steps, offsets, integers, numbers, laid, given, flag) makes one. ``room`` is memory of its own, for
+   player(room, steps, offsets, integers, numbers, laid, given, flag, beside) makes one. ``room`` is memory of its own, for
    constants and what comes between. ``steps`` has a tuple for each call:
 
        the kernel's name, whether it is of doubles, how many arrays, integers and numbers it has,
@@ -11,10 +11,10 @@
    or -1 if there is none, and how far in. ``integers`` are those of all steps, each followed by the lengths of its lists.
    ``laid`` has for each array of a step that is told so the number of elements and of dimensions, sizes and strides.
    ``given`` has two numbers for each argument: its size in bytes, and whether it is written. ``flag``: where in ``room``
-   it says whether more than the first steps are played, or -1.
+   it says whether more than the first steps are played, or -1. ``beside``: other threads may have the interpreter meanwhile.
 
    The function that is made takes the arrays and returns that flag. Between its first and its last write to an argument
-   nothing can come: it holds the interpreter all the time. */
+   nothing can come: it holds the interpreter all the time, unless it is one that others may run beside. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -44,6 +44,7 @@ typedef struct {
     long operand_count, argument_count;
     Py_buffer *buffers;
     long flag;
+    int beside;
 } player;
 
 static void discard(PyObject *capsule)
@@ -89,10 +90,13 @@ static PyObject *play(PyObject *self, PyObject *const *args, Py_ssize_t count)
             const operand *o = &p->operands[i];
             *o->at = (char *)p->buffers[o->memory - 1].buf + o->offset;
         }
+        PyThreadState *thread = p->beside ? PyEval_SaveThread() : NULL;
         status = run(p, 0, p->asking);
         placed = status == RL_OK && (p->flag < 0 || ((const char *)p->room.buf)[p->flag]);
         if (placed)
             status = run(p, p->asking, p->count);
+        if (thread)
+            PyEval_RestoreThread(thread);
     }
     for (long i = 0; i < (taken < p->argument_count ? taken : p->argument_count); i++)
         PyBuffer_Release(&p->buffers[i]);
@@ -194,8 +198,8 @@ static PyObject *make(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     }
     PyObject *made = NULL;
-    if (PyArg_ParseTuple(args, "w*O!y*y*y*y*y*l", &p->room, &PyTuple_Type, &steps, &p->offsets, &p->integers,
-                         &p->numbers, &p->laid, &p->given, &p->flag) &&
+    if (PyArg_ParseTuple(args, "w*O!y*y*y*y*y*lp", &p->room, &PyTuple_Type, &steps, &p->offsets, &p->integers,
+                         &p->numbers, &p->laid, &p->given, &p->flag, &p->beside) &&
         fill(p, steps)) {
         p->method.ml_name = "play";
         p->method.ml_meth = (PyCFunction)(void (*)(void))play;
