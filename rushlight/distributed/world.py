@@ -212,11 +212,10 @@ def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) ->
             f"processes communicate through JAX, which cannot be imported ({error}); pip install 'rushlight[xla]'"
         ) from error
     seconds = max(int(timeout.total_seconds()), 1)
-    heartbeat = int(os.environ.get("RUSHLIGHT_HEARTBEAT", "100"))
     _world.host = os.environ.get("RUSHLIGHT_HOST") or _own_host(store)
     if rank == 0:
-        store.set("rushlight/coordinator", world.serve(size, _world.host, heartbeat))
-    world.join(store.get("rushlight/coordinator").decode(), size, rank, seconds, heartbeat)
+        store.set("rushlight/coordinator", world.serve(size, _world.host))
+    world.join(store.get("rushlight/coordinator").decode(), size, rank, seconds)
     world.wait_at_most(lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds())
     _world.connected = True
     atexit.register(_leave)

@@ -1,7 +1,8 @@
 """Many processes, one runtime: how a process joins JAX's coordination service and leaves it again.
 
 Process 0 serves it at a free port. ``jax.distributed.initialize`` would end a process (by SIGABRT) as soon as another
-dies; here the failed collective raises, and the process decides. So service and client are made from JAX's own parts.
+dies; here the failed collective raises, and the process decides. So service and client are made from JAX's own parts,
+and the client is never told that the service is gone (``_Relay``).
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from . import devices  # noqa: F401 - JAX's settings are made there
 
 _quieting = threading.Lock()
 lost = threading.Event()  # has a program failed because another process has ended?
+_NEVER = 20 * 24 * 3600  # seconds without a sign of life until JAX acts: what waits for others has timeouts of its own
 
 
-def serve(size: int, host: str, heartbeat: int) -> str:
+def serve(size: int, host: str) -> str:
     """Start the service in this process, process 0 of ``size``; its address."""
     local = host in ("localhost", "127.0.0.1")
     for last in (False,) * 7 + (True,):
@@ -41,7 +43,7 @@ def serve(size: int, host: str, heartbeat: int) -> str:
                 distributed.global_state.service = _jax.get_distributed_runtime_service(
                     f"127.0.0.1:{port}" if local else f"[::]:{port}",
                     size,
-                    heartbeat_timeout=heartbeat,
+                    heartbeat_timeout=_NEVER,
                     shutdown_timeout=1,
                     recoverable=True,
                 )
@@ -53,23 +55,24 @@ def serve(size: int, host: str, heartbeat: int) -> str:
     return f"{host}:{port}"
 
 
-def join(address: str, size: int, rank: int, timeout: int, heartbeat: int) -> None:
+def join(address: str, size: int, rank: int, timeout: int) -> None:
     """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
     if xla_bridge.backends_are_initialized():
         clear_backends()
+    relay = _Relay(address, timeout)
     client = _jax.get_distributed_runtime_client(
-        address,
+        relay.address,
         rank,
         init_timeout=timeout,
         shutdown_timeout=1,
-        heartbeat_timeout=heartbeat,
-        missed_heartbeat_callback=_unheard,
+        heartbeat_timeout=_NEVER,
         shutdown_on_destruction=False,
         use_compression=True,
     )
     client.connect()
     state = distributed.global_state
     state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
+    _relays.append(relay)
     _waiting.given_up = None
     with quiet():
         jax.devices()  # all processes describe their devices to each other
@@ -87,6 +90,8 @@ def leave() -> None:
         if end is not None:
             with contextlib.suppress(Exception):  # it may be gone already
                 end.shutdown()
+    while _relays:
+        _relays.pop().close()
 
 
 def abandon() -> None:
@@ -97,6 +102,68 @@ def abandon() -> None:
     state = distributed.global_state
     for used in (state.client, state.service, *xla_bridge._backends.values()):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
+
+
+# -- the way to the service --------------------------------------------------------------------------------------------
+
+
+class _Relay:
+    """Passes bytes between this process's client and the service, and leaves the client's end open when that is gone.
+
+    A client whose connection breaks ends its process: it asks the service for errors all the time, calls back with
+    what it finds, and C++ cannot make a Python object of that. A client that gets no answer goes on waiting.
+    """
+
+    def __init__(self, address: str, timeout: float):
+        host, _, port = address.rpartition(":")
+        self._service = host, int(port)
+        self._timeout = timeout
+        self._open = [self._reached()]
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self._start(self._accept)
+
+    def close(self) -> None:
+        for end in (self._listening, *self._open):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it
+            end.close()
+
+    def _reached(self) -> socket.socket:
+        found = socket.create_connection(self._service, self._timeout)
+        found.settimeout(None)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
+
+    def _accept(self) -> None:
+        service: socket.socket | None = self._open[0]
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            self._open.append(client)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if service is None:
+                with contextlib.suppress(OSError):
+                    service = self._reached()
+                    self._open.append(service)
+            if service is not None:
+                self._start(_pass, client, service)
+                self._start(_pass, service, client)
+                service = None
+
+    def _start(self, work: Callable, *args) -> None:
+        threading.Thread(target=work, args=args, name="relay", daemon=True).start()
+
+
+def _pass(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+
+
+_relays: list[_Relay] = []  # of the world that this process is in
 
 
 # -- waiting for others ------------------------------------------------------------------------------------------------
@@ -208,10 +275,6 @@ _beside = _Beside()
 
 
 # -- what XLA says -----------------------------------------------------------------------------------------------------
-
-
-def _unheard(*_) -> None:
-    """Somebody is not heard any more. Nothing to do here: whoever waits for it is told."""
 
 
 def is_of_other_processes(error: Exception) -> bool:
