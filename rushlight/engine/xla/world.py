@@ -16,7 +16,9 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
+from itertools import starmap
 from typing import Any
 
 import jax
@@ -192,54 +194,78 @@ def is_hung() -> bool:
 
 
 def in_time(what: str, call: Callable, *args):
-    """``call(*args)``, which waits inside XLA for other processes: only as long as the world's timeout.
+    """``call(*args)``, which waits inside XLA for other processes: only as long as the world's timeout."""
+    asked = Asked(what, call, *args)
+    asked.start()
+    asked.wait()
+    return asked.result()
+
+
+class Asked:
+    """A call that waits inside XLA for other processes: only as long as the world's timeout.
 
     Nothing can interrupt a thread that waits there. So a thread beside this one makes the call; when time is up this
     one raises, and the other is left behind.
     """
-    if _waiting.given_up is not None:
-        raise DistBackendError(
-            f"{what}: not started, because {_waiting.given_up} has timed out: processes are no longer at the same place"
-        )
-    if _waiting.seconds is None:
-        return call(*args)
-    seconds = _waiting.seconds()
-    asked = _Asked(call, args)
-    _beside.ask(asked)
-    if not asked.open.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
-        _waiting.given_up = what
-        lost.set()
-        raise DistBackendError(
-            f"{what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, busy with "
-            "something else, or cannot be reached."
-        )
-    if asked.error is not None:
-        raise asked.error
-    return asked.found
 
+    def __init__(self, what: str, call: Callable, *args):
+        self._what, self._call, self._args = what, call, args
+        self._seconds = self._end = 0.0
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._started: list = []
+        self._open = threading.Lock()  # held until it is done
+        self._open.acquire()
 
-class _Asked:
-    """A call that another thread makes; ``open`` is released when it is done."""
+    def start(self) -> None:
+        """Have it made, unless a process was given up: then nobody knows which calls the others make."""
+        if _waiting.given_up is not None:
+            raise DistBackendError(
+                f"{self._what}: not started, because {_waiting.given_up} has timed out: processes are no longer at the "
+                "same place"
+            )
+        if _waiting.seconds is None:
+            self.make()
+            return
+        self._seconds = _waiting.seconds()
+        self._end = time.monotonic() + self._seconds
+        # No bytecode in between, so that nothing can interrupt it there: it is under way, and ``wait`` knows.
+        self._started.extend(starmap(_beside.queue().put, ((self,),)))
 
-    def __init__(self, call: Callable, args: tuple):
-        self.call, self.args = call, args
-        self.found: Any = None
-        self.error: BaseException | None = None
-        self.open = threading.Lock()
-        self.open.acquire()
+    def wait(self) -> None:
+        """Until it is done, or time is up."""
+        if self._started and self._open.acquire(timeout=_within(self._end - time.monotonic())):
+            self._open.release()
+
+    def result(self):
+        """What the call has returned or raised; an error if it is still under way."""
+        if self._open.locked():
+            _waiting.given_up = self._what
+            lost.set()
+            raise DistBackendError(
+                f"{self._what}: timed out after {int(self._seconds * 1000)}ms. A process did not take part: it is "
+                "stopped, busy with something else, or cannot be reached."
+            )
+        if self._error is not None:
+            raise self._error
+        return self._found
 
     def make(self) -> None:
         with _counting:
             _waiting.inside += 1
         try:
-            self.found = self.call(*self.args)
+            self._found = self._call(*self._args)
         except BaseException as error:
-            self.error = error
+            self._error = error
         finally:
             with _counting:
                 _waiting.inside -= 1
-            self.call = self.args = None  # type: ignore[assignment]
-            self.open.release()
+            self._call = self._args = None  # type: ignore[assignment]
+            self._open.release()
+
+
+def _within(seconds: float) -> float:
+    return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 
 class _Beside(threading.local):
@@ -247,12 +273,12 @@ class _Beside(threading.local):
 
     calls: queue.SimpleQueue | None = None
 
-    def ask(self, asked: _Asked) -> None:
+    def queue(self) -> queue.SimpleQueue:
         if self.calls is None:
-            self.calls = queue.SimpleQueue()
-            self._end = _End(self.calls)
-            threading.Thread(target=_make, args=(self.calls,), name="programs over processes", daemon=True).start()
-        self.calls.put(asked)
+            calls = queue.SimpleQueue()  # type: ignore[var-annotated]
+            threading.Thread(target=_make, args=(calls,), name="programs over processes", daemon=True).start()
+            self._end, self.calls = _End(calls), calls
+        return self.calls
 
 
 class _End:
