@@ -92,6 +92,27 @@ sys.exit(3)
         assert (tmp_path / f"err{rank}").read_text() == ""
 
 
+@pytest.mark.parametrize("when", ["meeting", "joining"])
+def test_a_process_that_never_joins(tmp_path, when):
+    """Before it has said that it comes, and after that: the others are told who is missing, or what they waited for."""
+    body = f"""
+limit = datetime.timedelta(seconds=2)
+if rank == 1:
+    if {when == "meeting"}:
+        os._exit(0)
+    from rushlight.engine.xla import world
+    world.join = lambda *_: os._exit(0)
+    limit *= 30
+told(lambda: dist.init_process_group("gloo", os.environ["MEETING"], limit, size, rank))
+assert not dist.is_initialized()
+sys.exit(3)
+"""
+    found = world(tmp_path, 3, body, codes=[3, 0, 3])
+    kind = "DistStoreError" if when == "meeting" else "DistBackendError"
+    assert [found[0], found[2]] == [f"{kind} init_process_group of rank {rank} of 3\n" for rank in (0, 2)]
+    assert (tmp_path / "err0").read_text() == (tmp_path / "err2").read_text() == ""
+
+
 @pytest.mark.parametrize("how", ["SIGSTOP", "SIGKILL"])
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_compiled_program_of_which_one_process_does_not_come(tmp_path, size, how):

@@ -57,27 +57,35 @@ def serve(size: int, host: str) -> str:
     return f"{host}:{port}"
 
 
-def join(address: str, size: int, rank: int, timeout: int) -> None:
+def join(address: str, size: int, rank: int, timeout: float) -> None:
     """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
     if xla_bridge.backends_are_initialized():
         clear_backends()
-    relay = _Relay(address, timeout)
-    client = _jax.get_distributed_runtime_client(
-        relay.address,
-        rank,
-        init_timeout=timeout,
-        shutdown_timeout=1,
-        heartbeat_timeout=_NEVER,
-        shutdown_on_destruction=False,
-        use_compression=True,
-    )
-    client.connect()
-    state = distributed.global_state
-    state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
-    _relays.append(relay)
+    what = f"init_process_group of rank {rank} of {size}"
     _waiting.given_up = None
-    with quiet():
-        jax.devices()  # all processes describe their devices to each other
+    try:
+        relay = _Relay(address, timeout)
+        _relays.append(relay)
+        client = _jax.get_distributed_runtime_client(
+            relay.address,
+            rank,
+            init_timeout=_NEVER,
+            shutdown_timeout=1,
+            heartbeat_timeout=_NEVER,
+            shutdown_on_destruction=False,
+            use_compression=True,
+        )
+        in_time(what, client.connect)
+        state = distributed.global_state
+        state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
+        with quiet():
+            in_time(what, jax.devices)  # all processes describe their devices to each other
+    except Exception as error:
+        if is_hung():
+            abandon()
+        if isinstance(error, DistBackendError):
+            raise
+        raise DistBackendError(f"{what} failed: {cause(error)}") from None
 
 
 def leave() -> None:
@@ -102,7 +110,7 @@ def abandon() -> None:
     atexit.unregister(dispatch.wait_for_tokens)
     # Nor may the interpreter take them apart when it ends: they have threads, and C++ aborts where one still runs.
     state = distributed.global_state
-    for used in (state.client, state.service, *xla_bridge._backends.values()):
+    for used in (state.client, state.service, *xla_bridge._backends.values(), *_relays):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
 
 
