@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from soak import soak
 from worlds import run_world
 
 pytest.importorskip("jax")
@@ -165,3 +166,8 @@ sys.exit(3)
         assert lines[5] == f"DistBackendError a compiled backward pass {among}"
         assert lines[6] == f"{6.0 / size} 6"
         assert (tmp_path / f"err{rank}").read_text() == ""
+
+
+def test_a_training_goes_on_to_the_same_bits(tmp_path):
+    """``tests/soak.py``, in short: processes are killed and stopped at random moments."""
+    soak(tmp_path, 2, seed=5, kinds=("compiled",), steps=60)
