@@ -93,6 +93,25 @@ sys.exit(3)
         assert (tmp_path / f"err{rank}").read_text() == ""
 
 
+def test_process_0_is_killed_before_a_group_is_used(tmp_path):
+    """Then the others cannot find each other any more: that is an error at once, not when time is up."""
+    body = """
+store = join()
+x, mesh = torch.ones(6), init_device_mesh("cpu", (size,))
+laid = distribute_tensor(x, mesh, [Shard(0)])
+store.set(f"here/{rank}", "")
+if rank == 0:
+    store.wait([f"here/{r}" for r in range(size)])
+    time.sleep(0.5)  # until it has answered them
+    os.kill(os.getpid(), signal.SIGKILL)
+assert told(lambda: laid.sum() if rank == 1 else dist.all_reduce(x)) < 60
+sys.exit(3)
+"""
+    found = world(tmp_path, 3, body, codes=[-9, 3, 3])
+    whats = "sum of DTensors", "all_reduce"
+    assert found[1:] == [f"DistBackendError {w} of rank {r} among ranks [0, 1, 2]\n" for r, w in enumerate(whats, 1)]
+
+
 @pytest.mark.parametrize("when", ["meeting", "joining"])
 def test_a_process_that_never_joins(tmp_path, when):
     """Before it has said that it comes, and after that: the others are told who is missing, or what they waited for."""

@@ -170,7 +170,7 @@ class BackwardTogether:
                 self._run = self._made()
                 self._run.trace(*residuals, *entered)  # here, where the forward pass was traced
             with quiet() if first else contextlib.nullcontext():
-                made = in_time(what, lambda: jax.block_until_ready(self._run(*residuals, *entered)))
+                made = in_time(what, lambda: jax.block_until_ready(self._run(*residuals, *entered)), connects=first)
         made = iter(made)
         pairs = zip(self._shapes, self._found)
         return [None if shape is None else _array(next(made), how, shape) for shape, how in pairs]

@@ -432,7 +432,9 @@ class Program(Executable):
         if self.over_processes:
             wait = not self._settled or self.place.platform == "cpu"
             with nullcontext() if self._settled else quiet():
-                run.execute_asked(Asked(self._named(), _executed, self._execute, run, wait))
+                run.execute_asked(
+                    Asked(self._named(), partial(_executed, self._execute, run, wait), connects=not self._settled)
+                )
         else:
             run.execute_apart(self._execute)
         self._settled = bool(run.outputs) and _programs(self._execute) == known

@@ -276,13 +276,13 @@ def _leave() -> None:
         from ..engine.xla import world
 
         failed = failed or world.lost.is_set()
-        # JAX ends processes whose service is gone: after a failure too, the others get a moment to leave.
         _wait_for_the_others(default, store, 3 if failed else 60)
         if _world.mail is not None:
             _world.mail.close()
         world.wait_at_most(None)
-        if failed and (world.is_hung() or any(one.lane.busy for one in _world.groups)):
-            world.abandon()
+        busy = {one.lane.thread for one in _world.groups if one.lane.busy}
+        if failed and (world.is_hung() or busy):
+            world.abandon(busy)
         else:
             world.leave()
         _world.connected, _world.mail = False, None

@@ -13,11 +13,12 @@ import ctypes
 import os
 import queue
 import re
+import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from itertools import starmap
 from typing import Any
 
@@ -61,8 +62,10 @@ def join(address: str, size: int, rank: int, timeout: float) -> None:
     """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
     if xla_bridge.backends_are_initialized():
         clear_backends()
+    atexit.unregister(_park)
+    atexit.register(_park)
     what = f"init_process_group of rank {rank} of {size}"
-    _waiting.given_up = None
+    _waiting.given_up = _waiting.alone = None
     try:
         relay = _Relay(address, timeout)
         _relays.append(relay)
@@ -75,11 +78,11 @@ def join(address: str, size: int, rank: int, timeout: float) -> None:
             shutdown_on_destruction=False,
             use_compression=True,
         )
-        in_time(what, client.connect)
+        in_time(what, client.connect, connects=True)
         state = distributed.global_state
         state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
         with quiet():
-            in_time(what, jax.devices)  # all processes describe their devices to each other
+            in_time(what, jax.devices, connects=True)  # all processes describe their devices to each other
     except Exception as error:
         if is_hung():
             abandon()
@@ -104,14 +107,29 @@ def leave() -> None:
         _relays.pop().close()
 
 
-def abandon() -> None:
-    """Leave everything as it is: a thread hangs inside XLA, and would bring the process down if it were woken."""
+def abandon(threads: Set[int] = frozenset()) -> None:
+    """Leave everything as it is: ``threads``, or those of ``in_time``, hang inside XLA."""
+    _waiting.stuck |= threads | _waiting.inside
     atexit.unregister(api.clean_up)
     atexit.unregister(dispatch.wait_for_tokens)
     # Nor may the interpreter take them apart when it ends: they have threads, and C++ aborts where one still runs.
     state = distributed.global_state
     for used in (state.client, state.service, *xla_bridge._backends.values(), *_relays):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
+
+
+def _park() -> None:
+    """When the interpreter ends: have threads that hang inside XLA sleep until the process is gone.
+
+    One that wakes in the midst of that, because another process has ended too, would end this one by SIGABRT: Python
+    before 3.14 takes such threads down, through C++ that cannot be unwound.
+    """
+    stuck = _waiting.stuck & {thread.ident for thread in threading.enumerate()}
+    if stuck and sys.platform == "linux":
+        libc, number = ctypes.CDLL(None), signal.SIGRTMAX
+        libc.signal(int(number), libc.sleep)  # the handler's argument is the signal's number: so many seconds
+        for thread in stuck:
+            signal.pthread_kill(thread, number)
 
 
 # -- the way to the service --------------------------------------------------------------------------------------------
@@ -127,13 +145,14 @@ class _Relay:
     def __init__(self, address: str, timeout: float):
         host, _, port = address.rpartition(":")
         self._service = host, int(port)
-        self._timeout = timeout
+        self._timeout, self._closed = timeout, False
         self._open = [self._reached()]
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self._start(self._accept)
 
     def close(self) -> None:
+        self._closed = True
         for end in (self._listening, *self._open):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it
@@ -160,8 +179,13 @@ class _Relay:
                     self._open.append(service)
             if service is not None:
                 self._start(_pass, client, service)
-                self._start(_pass, service, client)
+                self._start(self._answer, service, client)
                 service = None
+
+    def _answer(self, service: socket.socket, client: socket.socket) -> None:
+        _pass(service, client)
+        if not self._closed:
+            _waiting.alone = time.monotonic()
 
     def _start(self, work: Callable, *args) -> None:
         threading.Thread(target=work, args=args, name="relay", daemon=True).start()
@@ -184,11 +208,12 @@ class _Waiting:
 
     seconds: Callable[[], float] | None = None  # the world's timeout; None: for ever
     given_up: str | None = None  # what was waited for in vain: from then on nobody waits again
-    inside = 0  # programs that XLA is at
+    alone: float | None = None  # since when the service is gone: who has not connected by then never will
+    inside: set[int] = set()  # threads whose calls XLA is at
+    stuck: set[int] = set()  # those of them that were given up
 
 
 _waiting = _Waiting()
-_counting = threading.Lock()
 
 
 def wait_at_most(seconds: Callable[[], float] | None) -> None:
@@ -198,27 +223,28 @@ def wait_at_most(seconds: Callable[[], float] | None) -> None:
 
 def is_hung() -> bool:
     """Does a thread still wait inside XLA for a process that was given up?"""
-    return _waiting.given_up is not None and _waiting.inside > 0
+    return _waiting.given_up is not None and bool(_waiting.inside)
 
 
-def in_time(what: str, call: Callable, *args):
-    """``call(*args)``, which waits inside XLA for other processes: only as long as the world's timeout."""
-    asked = Asked(what, call, *args)
+def in_time(what: str, call: Callable, connects: bool = False, seconds: float | None = None):
+    """``call()``, which waits inside XLA for other processes: see ``Asked``."""
+    asked = Asked(what, call, connects, seconds)
     asked.start()
     asked.wait()
     return asked.result()
 
 
 class Asked:
-    """A call that waits inside XLA for other processes: only as long as the world's timeout.
+    """A call that waits inside XLA for other processes: only as long as the world's timeout, or so many seconds.
 
     Nothing can interrupt a thread that waits there. So a thread beside this one makes the call; when time is up this
-    one raises, and the other is left behind.
+    one raises, and the other is left behind. If the call ``connects`` processes, it needs the service: time is up then
+    soon after that is gone.
     """
 
-    def __init__(self, what: str, call: Callable, *args):
-        self._what, self._call, self._args = what, call, args
-        self._seconds = self._end = 0.0
+    def __init__(self, what: str, call: Callable, connects: bool = False, seconds: float | None = None):
+        self._what, self._call, self._connects, self._seconds = what, call, connects, seconds
+        self._end = 0.0
         self._found: Any = None
         self._error: BaseException | None = None
         self._started: list = []
@@ -235,21 +261,33 @@ class Asked:
         if _waiting.seconds is None:
             self.make()
             return
-        self._seconds = _waiting.seconds()
+        self._seconds = _waiting.seconds() if self._seconds is None else self._seconds
         self._end = time.monotonic() + self._seconds
         # No bytecode in between, so that nothing can interrupt it there: it is under way, and ``wait`` knows.
         self._started.extend(starmap(_beside.queue().put, ((self,),)))
 
     def wait(self) -> None:
         """Until it is done, or time is up."""
-        if self._started and self._open.acquire(timeout=_within(self._end - time.monotonic())):
-            self._open.release()
+        while self._started and (left := self._left()) >= 0:
+            if self._open.acquire(timeout=min(left, 0.5 if self._connects else threading.TIMEOUT_MAX)):
+                self._open.release()
+                return
+
+    def _left(self) -> float:
+        """How many seconds there are to wait; what has connected finds out by itself that a process is gone."""
+        now, alone = time.monotonic(), _waiting.alone if self._connects else None
+        return self._end - now if alone is None else min(self._end, alone + 2) - now
 
     def result(self):
         """What the call has returned or raised; an error if it is still under way."""
         if self._open.locked():
             _waiting.given_up = self._what
             lost.set()
+            if time.monotonic() < self._end:
+                raise DistBackendError(
+                    f"{self._what} failed: process 0, which serves where processes find each other, has ended or "
+                    "cannot be reached"
+                )
             raise DistBackendError(
                 f"{self._what}: timed out after {int(self._seconds * 1000)}ms. A process did not take part: it is "
                 "stopped, busy with something else, or cannot be reached."
@@ -259,21 +297,15 @@ class Asked:
         return self._found
 
     def make(self) -> None:
-        with _counting:
-            _waiting.inside += 1
+        _waiting.inside.add(threading.get_ident())
         try:
-            self._found = self._call(*self._args)
+            self._found = self._call()
         except BaseException as error:
             self._error = error
         finally:
-            with _counting:
-                _waiting.inside -= 1
-            self._call = self._args = None  # type: ignore[assignment]
+            _waiting.inside.discard(threading.get_ident())
+            self._call = None  # type: ignore[assignment]
             self._open.release()
-
-
-def _within(seconds: float) -> float:
-    return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 
 class _Beside(threading.local):
