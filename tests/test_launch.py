@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -118,10 +119,102 @@ def test_an_ended_launcher_ends_its_processes(tmp_path):
             os.kill(int(file.read_text()), 0)
 
 
+TURN = """
+import os, sys, time
+names = "RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE"
+names += " TORCHELASTIC_RESTART_COUNT"
+turn = os.environ["RUSHLIGHT_STORE"].rpartition("/")[2]
+with open(f"turn{turn}.{os.environ['RANK']}.new", "w") as file:
+    file.write(" ".join(os.environ[name] for name in names.split()) + f" {os.getpid()}")
+os.rename(file.name, file.name.removesuffix(".new"))
+while not os.path.exists("end"):
+    if os.path.exists(f"fail{turn}") and os.environ["RANK"] == "0":
+        sys.exit(7)
+    time.sleep(0.05)
+"""
+
+
+class Machines:
+    """Launchers on this machine, each as if it were one of its own."""
+
+    def __init__(self, folder, *options):
+        (folder / "turn.py").write_text(TURN)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._place = f"127.0.0.1:{probe.getsockname()[1]}"
+        self._folder, self._options, self.launchers = folder, options, []
+
+    def start(self, processes=1):
+        command = [sys.executable, "-m", "rushlight", "launch", "--rdzv-endpoint", self._place, *self._options]
+        command += ["--nproc-per-node", str(processes), "--no-python", sys.executable, "turn.py"]
+        self.launchers.append(subprocess.Popen(command, cwd=self._folder, env=environment(), stderr=subprocess.PIPE))
+        return self.launchers[-1]
+
+    def turn(self, number, size):
+        """What the processes of a round were told, without their ids, and these."""
+        files = [self._folder / f"turn{number}.{rank}" for rank in range(size)]
+        end = time.monotonic() + 100
+        while not all(file.exists() for file in files):
+            assert time.monotonic() < end, [p.name for p in self._folder.iterdir()]
+            time.sleep(0.02)
+        told = [file.read_text().rpartition(" ") for file in files]
+        return [line for line, _, _ in told], [int(pid) for _, _, pid in told]
+
+
+@pytest.fixture
+def machines(tmp_path):
+    made = Machines(
+        tmp_path, "--nnodes", "1:3", "--max-restarts", "1", "--rdzv-backend", "c10d", "--rdzv-conf",
+        "last_call_timeout=1,keep_alive_interval=1",
+    )  # fmt: skip
+    yield made
+    for launcher in made.launchers:
+        launcher.kill()
+        launcher.communicate()
+
+
+def test_machines_that_come_and_go(tmp_path, machines):
+    """All start again with new ranks, and that is no restart; a machine with more processes has more ranks."""
+    first = machines.start()
+    assert machines.turn(0, 1)[0] == ["0 1 1 0 1 0 1 0"]
+    second = machines.start(2)
+    told, (_, *pids) = machines.turn(1, 3)
+    assert told == ["0 3 1 0 2 0 3 0", "1 3 2 1 2 1 3 0", "2 3 2 1 2 2 3 0"]
+    second.kill()  # and its processes end with it
+    assert machines.turn(2, 1)[0] == ["0 1 1 0 1 0 1 0"]
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    third = machines.start()
+    assert machines.turn(3, 2)[0] == ["0 2 1 0 2 0 2 0", "1 2 1 1 2 1 2 0"]
+    third.terminate()
+    assert third.wait(60) == 128 + signal.SIGTERM
+    machines.turn(4, 1)
+    (tmp_path / "end").touch()
+    said = first.communicate(timeout=60)[1].decode()
+    assert first.returncode == 0
+    assert "machine 1 was not heard of for 3 seconds" in said and said.count("1 more machine(s) came") == 2
+
+
+def test_a_failure_on_one_of_several_machines(tmp_path, machines):
+    """It counts as a restart, for all; the next one is the last."""
+    launchers = [machines.start(), machines.start()]
+    number = 0
+    while not (tmp_path / f"turn{number}.1").exists():  # the second may have come to a round of the first alone
+        number += (tmp_path / f"turn{number + 1}.0").exists()
+        time.sleep(0.02)
+    (tmp_path / f"fail{number}").touch()
+    assert machines.turn(number + 1, 2)[0] == ["0 2 1 0 2 0 2 1", "1 2 1 1 2 1 2 1"]
+    (tmp_path / f"fail{number + 1}").touch()
+    assert [launcher.wait(60) for launcher in launchers] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--nnodes", "1:4", "x.py"], "machines that come and go are not supported"),
+        (["--nnodes", "4:1", "x.py"], "--nnodes 4:1: expected at least 1, and no more at least than at most"),
+        (["--nnodes", "many", "x.py"], "--nnodes many: expected a number, or two as in 1:4"),
+        (["--nnodes", "2", "--rdzv-conf", "join_timeout=1", "x.py"], "1 of at least 2 machines (--nnodes) were there"),
         (["--nproc-per-node", "many", "x.py"], "expected a number, auto, cpu or gpu"),
         (["--no-python", "no-such-command"], "cannot start 'no-such-command'"),
     ],

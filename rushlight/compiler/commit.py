@@ -30,15 +30,17 @@ RUNNING = threading.RLock()
 class Run:
     """One execution: ``outputs`` is empty, or holds what the program returned; ``commit(run)`` puts that in place.
 
-    ``inputs`` holds what the program is given, and is empty before that is known, and once it is taken back.
+    ``inputs`` holds what the program is given, and is empty before that is known, and once it is taken back. ``lost``
+    is the error of whoever wants new values: the program has failed, and has what it was given.
     """
 
-    __slots__ = ("arguments", "arrays", "call", "commit", "inputs", "outputs", "results", "wait")
+    __slots__ = ("arguments", "arrays", "call", "commit", "inputs", "lost", "outputs", "results", "wait")
 
     def __init__(self, commit, arguments, arrays, call):
         self.commit, self.arguments, self.arrays, self.call = commit, arguments, arrays, call
         self.inputs: list[tuple] = []
         self.outputs, self.results, self.wait = [], None, None
+        self.lost: Exception | None = None
 
     def execute(self, function) -> None:
         """``function(*inputs)``; it must not run Python code, or an exception may come in the midst of it."""
@@ -50,12 +52,25 @@ class Run:
         self.wait = thread.wait  # a signal handler that needs the outputs waits too
         thread.run()
 
+    def execute_asked(self, asked) -> None:
+        """The same in the thread of ``asked``, a call that fills ``outputs``, which has a time limit."""
+        self.wait = asked.wait
+        try:
+            asked.start()
+            asked.wait()
+        except BaseException:
+            insist(asked.wait)
+            raise
+        asked.result()
+
     def finish(self) -> None:
         """Put the outputs in their places; to do so once more changes nothing."""
         if self.wait is not None:
             self.wait()
         if self.outputs:
             self.commit(self)
+        elif self.lost is not None:
+            raise self.lost.with_traceback(None)
 
     def cancel(self) -> bool:
         """Take the inputs back, if the program does not have them yet."""

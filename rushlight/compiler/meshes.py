@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ..engine import SPREAD
 from ..engine.xla.devices import device_at, portable
-from ..engine.xla.world import quiet, told
+from ..engine.xla.world import in_time, quiet, told
 from ..tensor import Tensor, wrap
 from .guards import CompileError
 from .residence import move
@@ -107,11 +107,6 @@ def sent(values, home):
     return spread_out(values, home) if isinstance(home, NamedSharding) else jax.device_put(values, home)
 
 
-def connecting(mesh):
-    """While a program runs first: in a world XLA's gloo tells standard output whom it connects."""
-    return contextlib.nullcontext() if mesh is None or is_here(mesh) else quiet()
-
-
 def mine(value, shape: tuple):
     """What this process has of a program's output that is no DTensor."""
     found = value.addressable_data(0)
@@ -164,13 +159,18 @@ class BackwardTogether:
         self._shapes: list = []  # of its results, None where there is none
 
     def __call__(self, residuals, gradients):
+        from ..engine.spread.array import processes_of
+
         entered = [self._entered(g, how) for g, how in zip(gradients, self._given)]
-        with told("a compiled backward pass"):
+        ranks = processes_of(self._processes.grid)
+        what = f"a compiled backward pass of rank {jax.process_index()} among ranks {ranks}"
+        with told(what):
             first = self._run is None
             if first:
                 self._run = self._made()
+                self._run.trace(*residuals, *entered)  # here, where the forward pass was traced
             with quiet() if first else contextlib.nullcontext():
-                made = jax.block_until_ready(self._run(*residuals, *entered))
+                made = in_time(what, lambda: jax.block_until_ready(self._run(*residuals, *entered)), connects=first)
         made = iter(made)
         pairs = zip(self._shapes, self._found)
         return [None if shape is None else _array(next(made), how, shape) for shape, how in pairs]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate, islice, repeat
+from contextlib import nullcontext
+from functools import partial
+from itertools import accumulate, islice, repeat, starmap
 from operator import is_
 from typing import Any
 
@@ -17,6 +19,8 @@ from ..engine import computed, landed
 from ..engine.numpy.alignment import aligned_copy, is_aligned
 from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
+from ..engine.xla.world import Asked, cause, quiet
+from ..errors import DistBackendError
 from ..storage import is_lent
 from ..tensor import Tensor, wrap
 from . import apart, meshes
@@ -324,7 +328,7 @@ class Program(Executable):
             t._come_home()  # somebody outside sees and writes its memory
         if run.results is None:
             raise Unexpected
-        if large or (self.over_processes and self.place.platform == "cpu"):  # then errors of other processes come here
+        if large:
             jax.block_until_ready(run.outputs)  # it reads memory that eager code goes on writing to
         return self._structured(run.results)
 
@@ -347,15 +351,15 @@ class Program(Executable):
             if self.vote is not None:
                 self.vote.launch(self)
             if written.awaits(run):  # what is taken out later takes the inputs back
-                if self._settled:
+                if self._settled and not self.over_processes:
                     run.execute(self._execute)
                 else:
                     self._run_apart(run)
             run.finish()
             return run
-        except BaseException:
-            # Interrupted: before the program ran, or when its outputs were under way to their places.
-            insist(run.finish if run.outputs else written.end)
+        except BaseException as error:
+            # Interrupted: before the program ran, or when its outputs were under way to their places. Or it failed.
+            insist(run.finish if run.outputs else partial(written.failed, self._loss(error)))
             with explained(self.place, self._holding):
                 raise
 
@@ -437,11 +441,27 @@ class Program(Executable):
 
     def _run_apart(self, run: Run) -> None:
         known = _programs(self._execute)
-        with meshes.connecting(self.learned.mesh):
+        if self.over_processes:
+            wait = not self._settled or self.place.platform == "cpu"
+            with nullcontext() if self._settled else quiet():
+                run.execute_asked(
+                    Asked(self._named(), partial(_executed, self._execute, run, wait), connects=not self._settled)
+                )
+        else:
             run.execute_apart(self._execute)
-            if self.over_processes:
-                jax.block_until_ready(run.outputs)  # by then they have connected
         self._settled = bool(run.outputs) and _programs(self._execute) == known
+
+    def _named(self) -> str:
+        """What errors call it."""
+        return "a compiled function" if self.vote is None else self.vote.what
+
+    def _loss(self, error: Any) -> RuntimeError:
+        """What is to be said of state that the program was given, if it has failed."""
+        kind = DistBackendError if self.over_processes else RuntimeError
+        return kind(
+            f"the values of this tensor were given to a compiled program that failed ({cause(error)}): load them from "
+            "a checkpoint"
+        )
 
     def _commit(self, run: Run) -> None:
         """Put what the program returned where it belongs. May be interrupted, and done again from the start."""
@@ -550,6 +570,14 @@ class Program(Executable):
         group.gather([(slot.tensor, slot.start) for slot in small], [slot.tensor for slot in large or ()])
         self._lent = [slot.tensor for slot in self.slots if is_lent(slot.tensor)]
         return group
+
+
+def _executed(function, run: Run, wait: bool) -> None:
+    """``run.execute(function)``; with ``wait``, its outputs are there only if what computes them has not failed."""
+    outputs = list(starmap(function, run.inputs))
+    if wait:
+        jax.block_until_ready(outputs)
+    run.outputs.extend(outputs)
 
 
 def _programs(jitted) -> int:

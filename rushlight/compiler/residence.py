@@ -99,6 +99,8 @@ class Group:
 
     def begin(self, run: Run) -> None:
         """What the group holds is about to be given away: members must look here, and ``run`` knows the rest."""
+        if self.is_lost:
+            self.held()  # says so
         self._run = run
         self.storage.version += 1
 
@@ -121,8 +123,23 @@ class Group:
     def end(self) -> None:
         self._run = None
 
+    def failed(self, loss: Exception) -> None:
+        """The program was not executed, or failed: if it has what it was given, ``loss`` is for whoever asks for it."""
+        if self.is_lost:  # that was before, and is why this one has failed
+            return
+        if any(array.is_deleted() for array in (*self._buffers.values(), *self._arrays)):
+            self._run.lost = loss  # type: ignore[union-attr]
+        else:
+            self.end()
+
+    @property
+    def is_lost(self) -> bool:
+        return self._run is not None and self._run.lost is not None and not self._run.outputs
+
     def dissolve(self, members: list[Tensor]) -> None:
         """The program is gone: large ``members`` that live on keep their own array, not everybody's."""
+        if self.is_lost:
+            return
         with RUNNING:
             _, arrays = self.held()
             for t in members:

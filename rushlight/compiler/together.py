@@ -49,7 +49,8 @@ class Vote:
     def __init__(self, together: Together, call: int):
         self._together, self._group = together, (group := together.group)
         self._call, self._round = call, 0
-        self.told = told(f"{_WHAT} of rank {group.rank()} among ranks {group.ranks}")  # of processes that have ended
+        self.what = f"{_WHAT} of rank {group.rank()} among ranks {group.ranks}"
+        self.told = told(self.what)  # of processes that have ended
         self._found: list[int] | None = None
         self.agreed = False
 
@@ -76,8 +77,8 @@ class Vote:
             every = gathered_numbers(self._group, [self._call, self._round, what], _WHAT)
             if len({tuple(row[:2]) for row in every}) > 1:
                 raise DistBackendError(
-                    f"{_WHAT} of rank {self._group.rank()} among ranks {self._group.ranks}: they are not at the same "
-                    f"call of it, but at {[row[0] for row in every]}; all must call it equally often"
+                    f"{self.what}: they are not at the same call of it, but at {[row[0] for row in every]}; all must "
+                    "call it equally often"
                 )
             self._found = [row[2] for row in every]
         return set(self._found) == {what}

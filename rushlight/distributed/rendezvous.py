@@ -55,10 +55,11 @@ def _by_environment(url, rank, world_size, timeout=datetime.timedelta(minutes=30
     rank, world_size = int(value("RANK")), int(value("WORLD_SIZE"))
     host, port = value("MASTER_ADDR"), int(value("MASTER_PORT"))
     attempt = f"attempt_{env.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    served, _, turn = env.get("RUSHLIGHT_STORE", "").partition("/")
     if env.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         store: Store = TCPStore(host, port, world_size, rank == 0, timeout)
-    elif env.get("RUSHLIGHT_STORE") == f"{host}:{port}":  # our own launcher serves one
-        store = PrefixStore(f"worker/{attempt}", TCPStore(host, port, timeout=timeout))
+    elif served == f"{host}:{port}":  # our own launcher serves one
+        store = PrefixStore(f"worker/round_{turn}", TCPStore(host, port, timeout=timeout))
     else:
         token = f"{env.get('TORCHELASTIC_RUN_ID', '')}/{attempt}/{port}"
         store = _beside(host, port, rank == 0, world_size, token, timeout)

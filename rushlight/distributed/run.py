@@ -1,13 +1,15 @@
 """Start a script in several processes: ``rushlight launch``, and ``torch.distributed.run`` with torchrun's options.
 
 On each machine one launcher starts its processes, watches them, and serves or joins the store in which they meet. When
-one process fails, all are ended; while restarts are left, all are started again, on every machine.
+one process fails, all are ended; while restarts are left, all are started again, on every machine. So they are when
+machines come or go, if their number may change (``launchers.py``).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import datetime
 import os
 import signal
@@ -19,8 +21,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from .errors import DistError
+from .launchers import Launchers, Round
 from .store import PrefixStore, Server, Store, TCPStore
 
 __all__ = ["get_args_parser", "main", "run"]
@@ -43,7 +47,7 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
         spelled = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
         parser.add_argument(*spelled, **how)
 
-    option("nnodes", default="1", help="how many machines take part; each runs this command")
+    option("nnodes", default="1", help="how many machines take part, or least:most; each runs this command")
     option("nproc-per-node", default="1", help="processes on this machine: a number, auto, cpu or gpu")
     option("node-rank", type=int, default=None, help="this machine's number; by default in order of arrival")
     option("master-addr", default="127.0.0.1", help="machine 0's address")
@@ -51,7 +55,11 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
     option("rdzv-backend", default="static", help="static or c10d: c10d takes --rdzv-endpoint")
     option("rdzv-endpoint", default="", help="host:port of the launcher that serves the store")
     option("rdzv-id", default="none", help="a name for this run; launchers of other runs are turned away")
-    option("rdzv-conf", default="", help="key=value, …: of these, timeout (seconds) is used")
+    option(
+        "rdzv-conf",
+        default="",
+        help="key=value, …, in seconds: timeout, join_timeout, last_call_timeout, keep_alive_interval",
+    )
     option("standalone", action="store_true", help="one machine, any free port")
     option("max-restarts", type=int, default=0, help="how often all processes are started again after a failure")
     option("monitor-interval", type=float, default=0.1, help="seconds between looks at the processes")
@@ -70,7 +78,7 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
     option("event-log-handler", default="null", help=argparse.SUPPRESS)
     option("logs-specs", default=None, help=argparse.SUPPRESS)
     option("numa-binding", default=None, help=argparse.SUPPRESS)
-    option("signals-to-handle", default="", help=argparse.SUPPRESS)
+    option("signals-to-handle", default="SIGTERM,SIGINT,SIGHUP,SIGQUIT", help=argparse.SUPPRESS)
     option("duplicate-stdout-filters", default="", help=argparse.SUPPRESS)
     option("duplicate-stderr-filters", default="", help=argparse.SUPPRESS)
     option("virtual-local-rank", action="store_true", help=argparse.SUPPRESS)
@@ -85,20 +93,26 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
 
 def run(args) -> int:
     """Start, watch and end the processes of this machine; the exit status."""
-    nodes, processes = _nodes(args.nnodes), _processes(args.nproc_per_node)
-    launcher = _Launcher(args, nodes, processes)
+    least, most = _nodes(args.nnodes)
     with _ended_by_signals():
+        launcher = _Launcher(args, least, most, _processes(args.nproc_per_node))
         try:
             return launcher.run()
+        except DistError as error:
+            raise SystemExit(f"the launchers have lost each other: {error}") from None
         finally:
             launcher.close()
 
 
-def _nodes(text: str) -> int:
+def _nodes(text: str) -> tuple[int, int]:
     low, _, high = str(text).partition(":")
-    if high and high != low:
-        raise SystemExit(f"--nnodes {text}: machines that come and go are not supported; give one number")
-    return int(low)
+    try:
+        least, most = int(low), int(high or low)
+    except ValueError:
+        raise SystemExit(f"--nnodes {text}: expected a number, or two as in 1:4") from None
+    if not 0 < least <= most:
+        raise SystemExit(f"--nnodes {text}: expected at least 1, and no more at least than at most")
+    return least, most
 
 
 def _processes(text: str) -> int:
@@ -118,13 +132,14 @@ def _processes(text: str) -> int:
 class _Launcher:
     """One machine's processes, and the store that all launchers share."""
 
-    def __init__(self, args, nodes: int, processes: int):
-        self.args, self.nodes, self.processes = args, nodes, processes
+    def __init__(self, args, least: int, most: int, processes: int):
+        self.args, self._most, self.processes = args, most, processes
         self.run_id = args.rdzv_id if args.rdzv_id != "none" or not args.standalone else uuid.uuid4().hex
         self._server: Server | None = None
         self.host, self.port = self._place()
-        self.store: Store = PrefixStore("launchers", self._joined())
-        self.node = args.node_rank if args.node_rank is not None else self.store.add("nodes", 1) - 1
+        settings = _pairs(args.rdzv_conf)
+        store = PrefixStore("launchers", self._joined(float(settings.get("timeout", 900))))
+        self._launchers = Launchers(store, self._server is not None, least, most, processes, args.node_rank, settings)
         self._logs: str | None = None
 
     def close(self) -> None:
@@ -132,60 +147,44 @@ class _Launcher:
             self._server.close()
 
     def run(self) -> int:
-        attempt = 0
         while True:
-            workers = _Workers(self, attempt)
+            now = self._launchers.meet()
+            workers = _Workers(self, now)
             try:
-                outcome = self._watch(workers, attempt)
+                outcome = self._watch(workers, now)
+            except BaseException:
+                self._launchers.tell(now, "changed")  # this machine leaves
+                raise
             finally:
                 workers.end(self.args.shutdown_timeout)
-            if outcome != "again":
+            if outcome in ("done", "failed"):
                 return 0 if outcome == "done" else 1
-            attempt += 1
 
-    def _watch(self, workers: _Workers, attempt: int) -> str:
-        """``done``, ``failed``, or ``again``: what this attempt came to, on all machines."""
+    def _watch(self, workers: _Workers, now: Round) -> str:
+        """What this round came to, on all machines: see ``Launchers``."""
         told = False
         while True:
             failed = workers.failed()
             if failed is not None:
-                print(f"rushlight launch: {failed}", file=sys.stderr, flush=True)
-                last = attempt >= self.args.max_restarts
-                self._tell(f"verdict/{attempt}", "failed" if last else "again")
+                self._say(failed)
+                self._launchers.tell(now, "failed" if now.restarts >= self.args.max_restarts else "again")
             if workers.done() and not told:
                 told = True
-                if self._count(f"done/{attempt}") >= self.nodes:
-                    self._tell(f"verdict/{attempt}", "done")
-            if self.nodes == 1 and failed is None and not told:
-                time.sleep(self.args.monitor_interval)
-                continue
-            verdict = self._asked(f"verdict/{attempt}")
-            if verdict:
-                self._part(attempt)
-                return verdict
+                self._launchers.done(now)
+            if self._most > 1:
+                change = self._launchers.change(now)
+                if change is not None:
+                    self._say(f"{change}: all processes are started again")
+                    self._launchers.tell(now, "changed")
+            if self._most > 1 or failed is not None or told:
+                verdict = self._launchers.verdict(now)
+                if verdict:
+                    return verdict
             time.sleep(self.args.monitor_interval)
 
-    def _tell(self, key: str, value: str) -> None:
-        with contextlib.suppress(DistError):
-            self.store.compare_set(key, "", value)
-
-    def _count(self, key: str) -> int:
-        return self.store.add(key, 1)
-
-    def _asked(self, key: str) -> str:
-        try:
-            return self.store.get(key).decode() if self.store.check([key]) else ""
-        except DistError:  # the launcher that serves the store is gone
-            return "failed"
-
-    def _part(self, attempt: int) -> None:
-        """The launcher that serves the store stays until all have read the verdict."""
-        end = time.monotonic() + 10
-        with contextlib.suppress(DistError):
-            seen = self._count(f"seen/{attempt}")
-            while self._server is not None and seen < self.nodes and time.monotonic() < end:
-                time.sleep(0.02)
-                seen = self.store.add(f"seen/{attempt}", 0)
+    @staticmethod
+    def _say(what: str) -> None:
+        print(f"rushlight launch: {what}", file=sys.stderr, flush=True)
 
     def _place(self) -> tuple[str, int]:
         """Where the store is."""
@@ -197,31 +196,31 @@ class _Launcher:
             return (host or port, int(port) if host else 29400)
         return args.master_addr, args.master_port
 
-    def _joined(self) -> Store:
+    def _joined(self, seconds: float) -> Store:
         """The store: served here, or by the launcher at the address that all were given."""
-        timeout = datetime.timedelta(seconds=float(_pairs(self.args.rdzv_conf).get("timeout", 900)))
+        timeout = datetime.timedelta(seconds=seconds)
         wanted = self.args.node_rank in (None, 0) and _is_here(self.host)
         if wanted:
             try:
                 self._server = Server(self.host, self.port)
                 self.port = self._server.port
             except OSError:
-                if self.nodes == 1 and self.args.node_rank is None and self.args.rdzv_backend == "static":
+                if self._most == 1 and self.args.node_rank is None and self.args.rdzv_backend == "static":
                     self._server = Server(self.host, 0)  # one machine needs no port that others know
                     self.port = self._server.port
         return PrefixStore(f"run/{self.run_id}", TCPStore(self.host, self.port, timeout=timeout))
 
-    def environment(self, local_rank: int, attempt: int) -> dict[str, str]:
+    def environment(self, local_rank: int, now: Round) -> dict[str, str]:
         """What a process is told, by torchrun's names."""
-        size = self.nodes * self.processes
-        rank = self.node * self.processes + local_rank
+        rank, size = now.first + local_rank, now.size
         told = {
-            "LOCAL_RANK": local_rank, "RANK": rank, "GROUP_RANK": self.node, "ROLE_RANK": rank,
+            "LOCAL_RANK": local_rank, "RANK": rank, "GROUP_RANK": now.node, "ROLE_RANK": rank,
             "ROLE_NAME": self.args.role, "LOCAL_WORLD_SIZE": self.processes, "WORLD_SIZE": size,
-            "GROUP_WORLD_SIZE": self.nodes, "ROLE_WORLD_SIZE": size, "MASTER_ADDR": self.host, "MASTER_PORT": self.port,
-            "TORCHELASTIC_RESTART_COUNT": attempt, "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
+            "GROUP_WORLD_SIZE": now.nodes, "ROLE_WORLD_SIZE": size, "MASTER_ADDR": self.host, "MASTER_PORT": self.port,
+            "TORCHELASTIC_RESTART_COUNT": now.restarts, "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
+            "TORCHELASTIC_SIGNALS_TO_HANDLE": self.args.signals_to_handle,
             "TORCHELASTIC_RUN_ID": self.run_id, "TORCHELASTIC_USE_AGENT_STORE": "True",
-            "RUSHLIGHT_STORE": f"{self.host}:{self.port}",
+            "RUSHLIGHT_STORE": f"{self.host}:{self.port}/{now.number}",
         }  # fmt: skip
         env = {**os.environ, **{name: str(value) for name, value in told.items()}}
         if self.processes > 1:
@@ -236,31 +235,31 @@ class _Launcher:
             return script
         return [sys.executable, "-m", "rushlight", "run", *(["-m"] if args.module else []), *script]
 
-    def log(self, attempt: int, local_rank: int, stream: str) -> str:
+    def log(self, now: Round, local_rank: int, stream: str) -> str:
         """The file that a stream is redirected to."""
         if self._logs is None:
             base = self.args.log_dir or tempfile.mkdtemp(prefix="rushlight-launch-")
             self._logs = os.path.join(base, f"{self.run_id}_{uuid.uuid4().hex[:8]}")
-        folder = os.path.join(self._logs, f"attempt_{attempt}", str(local_rank))
+        folder = os.path.join(self._logs, f"attempt_{now.number}", str(local_rank))
         os.makedirs(folder, exist_ok=True)
         return os.path.join(folder, f"{stream}.log")
 
 
 class _Workers:
-    """The processes of one attempt."""
+    """The processes of one round."""
 
-    def __init__(self, launcher: _Launcher, attempt: int):
-        self._launcher, self._pumps = launcher, []
+    def __init__(self, launcher: _Launcher, now: Round):
+        self._launcher, self._now, self._pumps = launcher, now, []
         self._processes: list[subprocess.Popen] = []
         self._ended = False
         try:
             for local_rank in range(launcher.processes):
-                self._start(local_rank, attempt)
+                self._start(local_rank)
         except BaseException:
             self.end(0)
             raise
 
-    def _start(self, local_rank: int, attempt: int) -> None:
+    def _start(self, local_rank: int) -> None:
         launcher, args = self._launcher, self._launcher.args
         kept = _for_rank(args.redirects, local_rank), _for_rank(args.tee, local_rank)
         shown = not args.local_ranks_filter or str(local_rank) in args.local_ranks_filter.split(",")
@@ -268,19 +267,20 @@ class _Workers:
         opened, pumped = [], []
         for bit, name, console in ((1, "stdout", sys.stdout), (2, "stderr", sys.stderr)):
             if kept[1] & bit:
-                file = open(launcher.log(attempt, local_rank, name), "wb")  # noqa: SIM115 - the pump closes it
+                file = open(launcher.log(self._now, local_rank, name), "wb")  # noqa: SIM115 - the pump closes it
                 streams[name] = subprocess.PIPE
                 pumped.append((name, file, console if shown else None))
             elif kept[0] & bit:
-                streams[name] = open(launcher.log(attempt, local_rank, name), "wb")  # noqa: SIM115 - closed below
+                streams[name] = open(launcher.log(self._now, local_rank, name), "wb")  # noqa: SIM115 - closed below
                 opened.append(streams[name])
             elif not shown:
                 streams[name] = subprocess.DEVNULL
         try:
             process = subprocess.Popen(  # noqa: S603 - what it is for
                 launcher.command(local_rank),
-                env=launcher.environment(local_rank, attempt),
+                env=launcher.environment(local_rank, self._now),
                 start_new_session=True,
+                preexec_fn=_end_with_launcher,
                 **streams,
             )
         except OSError as error:
@@ -303,7 +303,7 @@ class _Workers:
         for local_rank, process in enumerate(self._processes):
             code = process.poll()
             if code:
-                rank = self._launcher.node * self._launcher.processes + local_rank
+                rank = self._now.first + local_rank
                 how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
                 script = self._launcher.args.training_script
                 return f"rank {rank} (local_rank {local_rank}, pid {process.pid}) of '{script}' ended with {how}"
@@ -323,6 +323,15 @@ class _Workers:
             process.wait()
         for pump in self._pumps:
             pump.join(5)
+
+
+def _end_with_launcher() -> None:
+    """In a process that is starting: if the launcher is killed, so is this one."""
+    if _prctl is not None:
+        _prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+_prctl: Any = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def _signal(process: subprocess.Popen, number: int) -> None:

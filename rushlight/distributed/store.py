@@ -388,7 +388,7 @@ class TCPStore(Store):
 
     def _ask(self, *words: bytes, wait: float = 0.0) -> list[bytes]:
         """The server's answer, for which it may wait; beyond that only for as long as this store's patience."""
-        wait += self._patience
+        wait += min(self._patience, self._seconds())
         if not self._lock.acquire(timeout=wait):
             raise self._silent("another thread waits for it")
         try:

@@ -168,6 +168,10 @@ class Lane:
         self._queue.put(work)
         return work
 
+    @property
+    def thread(self) -> int:
+        return self._thread.ident or 0 if self._thread is not None else 0
+
     def close(self) -> None:
         self._queue.put(None)
 

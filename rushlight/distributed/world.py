@@ -13,7 +13,7 @@ from typing import Any
 from ..autograd.mode import state as mode_state
 from ..errors import ValuesNeeded, warn_user
 from . import rendezvous as _rendezvous
-from .errors import DistBackendError
+from .errors import DistBackendError, DistStoreError
 from .options import DEFAULT_TIMEOUT
 from .store import PrefixStore, Store
 from .work import Lane
@@ -211,15 +211,28 @@ def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) ->
         raise DistBackendError(
             f"processes communicate through JAX, which cannot be imported ({error}); pip install 'rushlight[xla]'"
         ) from error
-    seconds = max(int(timeout.total_seconds()), 1)
-    heartbeat = int(os.environ.get("RUSHLIGHT_HEARTBEAT", "100"))
     _world.host = os.environ.get("RUSHLIGHT_HOST") or _own_host(store)
     if rank == 0:
-        store.set("rushlight/coordinator", world.serve(size, _world.host, heartbeat))
-    world.join(store.get("rushlight/coordinator").decode(), size, rank, seconds, heartbeat)
+        store.set("rushlight/coordinator", world.serve(size, _world.host))
+    _wait_for_all(store, rank, size, timeout)
     world.wait_at_most(lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds())
+    world.join(store.get("rushlight/coordinator").decode(), size, rank, timeout.total_seconds())
     _world.connected = True
     atexit.register(_leave)
+
+
+def _wait_for_all(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> None:
+    """Meet at the store: JAX's own way of waiting for a process that never comes ends the others by SIGABRT."""
+    here = [f"rushlight/here/{r}" for r in range(size)]
+    store.set(here[rank], b"")
+    try:
+        store.wait(here, timeout)
+    except DistStoreError:
+        missing = [r for r, key in enumerate(here) if not store.check([key])]
+        raise DistStoreError(
+            f"init_process_group of rank {rank} of {size}: timed out after {int(timeout.total_seconds() * 1000)}ms; "
+            f"ranks {missing} have not joined"
+        ) from None
 
 
 def _own_host(store: Store) -> str:
@@ -263,13 +276,13 @@ def _leave() -> None:
         from ..engine.xla import world
 
         failed = failed or world.lost.is_set()
-        # JAX ends processes whose service is gone: after a failure too, the others get a moment to leave.
         _wait_for_the_others(default, store, 3 if failed else 60)
         if _world.mail is not None:
             _world.mail.close()
         world.wait_at_most(None)
-        if failed and (world.is_hung() or any(one.lane.busy for one in _world.groups)):
-            world.abandon()
+        busy = {one.lane.thread for one in _world.groups if one.lane.busy}
+        if failed and (world.is_hung() or busy):
+            world.abandon(busy)
         else:
             world.leave()
         _world.connected, _world.mail = False, None

@@ -101,7 +101,7 @@ def fetched(x) -> np.ndarray:
     if x.is_ready():
         return np.asarray(x)
     with told("a DTensor's values"):
-        in_time(f"a DTensor's values in rank {jax.process_index()}", jax.block_until_ready, x)
+        in_time(f"a DTensor's values in rank {jax.process_index()}", lambda: jax.block_until_ready(x))
         return np.asarray(x)
 
 

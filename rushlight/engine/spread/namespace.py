@@ -158,7 +158,8 @@ def _ran(grid, program, *args):
         if first:
             program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
         with quiet() if first else contextlib.nullcontext():
-            made = in_time(what, lambda: jax.block_until_ready(program(*args)) if wait else program(*args))
+            run = lambda: jax.block_until_ready(program(*args)) if wait else program(*args)
+            made = in_time(what, run, connects=first)
     _connected.add(program)
     return made
 

@@ -9,6 +9,7 @@ Two processes swap what they have and add: there is one order only, and half the
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable
 
@@ -20,7 +21,7 @@ from jax._src.lib import _jax  # batched_device_put has no public name: it is wh
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..numpy.alignment import aligned, is_aligned
-from .world import quiet
+from .world import in_time, quiet
 
 AXIS = "ranks"
 PIECE = 12 << 20  # bytes: what XLA allocates for larger ones is fresh memory every time, and its page faults cost more
@@ -123,7 +124,8 @@ class Ring:
             made = program(whole)
         else:
             with quiet():
-                made = jax.block_until_ready(program(whole))
+                run = lambda: jax.block_until_ready(program(whole))
+                made = in_time("connecting", run, connects=True, seconds=math.inf)  # who waits for this has a timeout
             self._used = True
         return made._arrays[0]  # what ``addressable_data(0)`` returns in 13 µs
 

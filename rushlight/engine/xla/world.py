@@ -1,7 +1,8 @@
 """Many processes, one runtime: how a process joins JAX's coordination service and leaves it again.
 
 Process 0 serves it at a free port. ``jax.distributed.initialize`` would end a process (by SIGABRT) as soon as another
-dies; here the failed collective raises, and the process decides. So service and client are made from JAX's own parts.
+dies; here the failed collective raises, and the process decides. So service and client are made from JAX's own parts,
+and the client is never told that the service is gone (``_Relay``).
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import ctypes
 import os
 import queue
 import re
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Set
+from itertools import starmap
 from typing import Any
 
 import jax
@@ -29,9 +33,10 @@ from . import devices  # noqa: F401 - JAX's settings are made there
 
 _quieting = threading.Lock()
 lost = threading.Event()  # has a program failed because another process has ended?
+_NEVER = 20 * 24 * 3600  # seconds without a sign of life until JAX acts: what waits for others has timeouts of its own
 
 
-def serve(size: int, host: str, heartbeat: int) -> str:
+def serve(size: int, host: str) -> str:
     """Start the service in this process, process 0 of ``size``; its address."""
     local = host in ("localhost", "127.0.0.1")
     for last in (False,) * 7 + (True,):
@@ -41,7 +46,7 @@ def serve(size: int, host: str, heartbeat: int) -> str:
                 distributed.global_state.service = _jax.get_distributed_runtime_service(
                     f"127.0.0.1:{port}" if local else f"[::]:{port}",
                     size,
-                    heartbeat_timeout=heartbeat,
+                    heartbeat_timeout=_NEVER,
                     shutdown_timeout=1,
                     recoverable=True,
                 )
@@ -53,26 +58,37 @@ def serve(size: int, host: str, heartbeat: int) -> str:
     return f"{host}:{port}"
 
 
-def join(address: str, size: int, rank: int, timeout: int, heartbeat: int) -> None:
+def join(address: str, size: int, rank: int, timeout: float) -> None:
     """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
     if xla_bridge.backends_are_initialized():
         clear_backends()
-    client = _jax.get_distributed_runtime_client(
-        address,
-        rank,
-        init_timeout=timeout,
-        shutdown_timeout=1,
-        heartbeat_timeout=heartbeat,
-        missed_heartbeat_callback=_unheard,
-        shutdown_on_destruction=False,
-        use_compression=True,
-    )
-    client.connect()
-    state = distributed.global_state
-    state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
-    _waiting.given_up = None
-    with quiet():
-        jax.devices()  # all processes describe their devices to each other
+    atexit.unregister(_park)
+    atexit.register(_park)
+    what = f"init_process_group of rank {rank} of {size}"
+    _waiting.given_up = _waiting.alone = None
+    try:
+        relay = _Relay(address, timeout)
+        _relays.append(relay)
+        client = _jax.get_distributed_runtime_client(
+            relay.address,
+            rank,
+            init_timeout=_NEVER,
+            shutdown_timeout=1,
+            heartbeat_timeout=_NEVER,
+            shutdown_on_destruction=False,
+            use_compression=True,
+        )
+        in_time(what, client.connect, connects=True)
+        state = distributed.global_state
+        state.client, state.process_id, state.num_processes, state.coordinator_address = client, rank, size, address
+        with quiet():
+            in_time(what, jax.devices, connects=True)  # all processes describe their devices to each other
+    except Exception as error:
+        if is_hung():
+            abandon()
+        if isinstance(error, DistBackendError):
+            raise
+        raise DistBackendError(f"{what} failed: {cause(error)}") from None
 
 
 def leave() -> None:
@@ -87,16 +103,101 @@ def leave() -> None:
         if end is not None:
             with contextlib.suppress(Exception):  # it may be gone already
                 end.shutdown()
+    while _relays:
+        _relays.pop().close()
 
 
-def abandon() -> None:
-    """Leave everything as it is: a thread hangs inside XLA, and would bring the process down if it were woken."""
+def abandon(threads: Set[int] = frozenset()) -> None:
+    """Leave everything as it is: ``threads``, or those of ``in_time``, hang inside XLA."""
+    _waiting.stuck |= threads | _waiting.inside
     atexit.unregister(api.clean_up)
     atexit.unregister(dispatch.wait_for_tokens)
     # Nor may the interpreter take them apart when it ends: they have threads, and C++ aborts where one still runs.
     state = distributed.global_state
-    for used in (state.client, state.service, *xla_bridge._backends.values()):
+    for used in (state.client, state.service, *xla_bridge._backends.values(), *_relays):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(used))
+
+
+def _park() -> None:
+    """When the interpreter ends: have threads that hang inside XLA sleep until the process is gone.
+
+    One that wakes in the midst of that, because another process has ended too, would end this one by SIGABRT: Python
+    before 3.14 takes such threads down, through C++ that cannot be unwound.
+    """
+    stuck = _waiting.stuck & {thread.ident for thread in threading.enumerate()}
+    if stuck and sys.platform == "linux":
+        libc, number = ctypes.CDLL(None), signal.SIGRTMAX
+        libc.signal(int(number), libc.sleep)  # the handler's argument is the signal's number: so many seconds
+        for thread in stuck:
+            signal.pthread_kill(thread, number)
+
+
+# -- the way to the service --------------------------------------------------------------------------------------------
+
+
+class _Relay:
+    """Passes bytes between this process's client and the service, and leaves the client's end open when that is gone.
+
+    A client whose connection breaks ends its process: it asks the service for errors all the time, calls back with
+    what it finds, and C++ cannot make a Python object of that. A client that gets no answer goes on waiting.
+    """
+
+    def __init__(self, address: str, timeout: float):
+        host, _, port = address.rpartition(":")
+        self._service = host, int(port)
+        self._timeout, self._closed = timeout, False
+        self._open = [self._reached()]
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self._start(self._accept)
+
+    def close(self) -> None:
+        self._closed = True
+        for end in (self._listening, *self._open):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it
+            end.close()
+
+    def _reached(self) -> socket.socket:
+        found = socket.create_connection(self._service, self._timeout)
+        found.settimeout(None)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
+
+    def _accept(self) -> None:
+        service: socket.socket | None = self._open[0]
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            self._open.append(client)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if service is None:
+                with contextlib.suppress(OSError):
+                    service = self._reached()
+                    self._open.append(service)
+            if service is not None:
+                self._start(_pass, client, service)
+                self._start(self._answer, service, client)
+                service = None
+
+    def _answer(self, service: socket.socket, client: socket.socket) -> None:
+        _pass(service, client)
+        if not self._closed:
+            _waiting.alone = time.monotonic()
+
+    def _start(self, work: Callable, *args) -> None:
+        threading.Thread(target=work, args=args, name="relay", daemon=True).start()
+
+
+def _pass(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+
+
+_relays: list[_Relay] = []  # of the world that this process is in
 
 
 # -- waiting for others ------------------------------------------------------------------------------------------------
@@ -107,11 +208,12 @@ class _Waiting:
 
     seconds: Callable[[], float] | None = None  # the world's timeout; None: for ever
     given_up: str | None = None  # what was waited for in vain: from then on nobody waits again
-    inside = 0  # programs that XLA is at
+    alone: float | None = None  # since when the service is gone: who has not connected by then never will
+    inside: set[int] = set()  # threads whose calls XLA is at
+    stuck: set[int] = set()  # those of them that were given up
 
 
 _waiting = _Waiting()
-_counting = threading.Lock()
 
 
 def wait_at_most(seconds: Callable[[], float] | None) -> None:
@@ -121,58 +223,89 @@ def wait_at_most(seconds: Callable[[], float] | None) -> None:
 
 def is_hung() -> bool:
     """Does a thread still wait inside XLA for a process that was given up?"""
-    return _waiting.given_up is not None and _waiting.inside > 0
+    return _waiting.given_up is not None and bool(_waiting.inside)
 
 
-def in_time(what: str, call: Callable, *args):
-    """``call(*args)``, which waits inside XLA for other processes: only as long as the world's timeout.
+def in_time(what: str, call: Callable, connects: bool = False, seconds: float | None = None):
+    """``call()``, which waits inside XLA for other processes: see ``Asked``."""
+    asked = Asked(what, call, connects, seconds)
+    asked.start()
+    asked.wait()
+    return asked.result()
+
+
+class Asked:
+    """A call that waits inside XLA for other processes: only as long as the world's timeout, or so many seconds.
 
     Nothing can interrupt a thread that waits there. So a thread beside this one makes the call; when time is up this
-    one raises, and the other is left behind.
+    one raises, and the other is left behind. If the call ``connects`` processes, it needs the service: time is up then
+    soon after that is gone.
     """
-    if _waiting.given_up is not None:
-        raise DistBackendError(
-            f"{what}: not started, because {_waiting.given_up} has timed out: processes are no longer at the same place"
-        )
-    if _waiting.seconds is None:
-        return call(*args)
-    seconds = _waiting.seconds()
-    asked = _Asked(call, args)
-    _beside.ask(asked)
-    if not asked.open.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
-        _waiting.given_up = what
-        lost.set()
-        raise DistBackendError(
-            f"{what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, busy with "
-            "something else, or cannot be reached."
-        )
-    if asked.error is not None:
-        raise asked.error
-    return asked.found
 
+    def __init__(self, what: str, call: Callable, connects: bool = False, seconds: float | None = None):
+        self._what, self._call, self._connects, self._seconds = what, call, connects, seconds
+        self._end = 0.0
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._started: list = []
+        self._open = threading.Lock()  # held until it is done
+        self._open.acquire()
 
-class _Asked:
-    """A call that another thread makes; ``open`` is released when it is done."""
+    def start(self) -> None:
+        """Have it made, unless a process was given up: then nobody knows which calls the others make."""
+        if _waiting.given_up is not None:
+            raise DistBackendError(
+                f"{self._what}: not started, because {_waiting.given_up} has timed out: processes are no longer at the "
+                "same place"
+            )
+        if _waiting.seconds is None:
+            self.make()
+            return
+        self._seconds = _waiting.seconds() if self._seconds is None else self._seconds
+        self._end = time.monotonic() + self._seconds
+        # No bytecode in between, so that nothing can interrupt it there: it is under way, and ``wait`` knows.
+        self._started.extend(starmap(_beside.queue().put, ((self,),)))
 
-    def __init__(self, call: Callable, args: tuple):
-        self.call, self.args = call, args
-        self.found: Any = None
-        self.error: BaseException | None = None
-        self.open = threading.Lock()
-        self.open.acquire()
+    def wait(self) -> None:
+        """Until it is done, or time is up."""
+        while self._started and (left := self._left()) >= 0:
+            if self._open.acquire(timeout=min(left, 0.5 if self._connects else threading.TIMEOUT_MAX)):
+                self._open.release()
+                return
+
+    def _left(self) -> float:
+        """How many seconds there are to wait; what has connected finds out by itself that a process is gone."""
+        now, alone = time.monotonic(), _waiting.alone if self._connects else None
+        return self._end - now if alone is None else min(self._end, alone + 2) - now
+
+    def result(self):
+        """What the call has returned or raised; an error if it is still under way."""
+        if self._open.locked():
+            _waiting.given_up = self._what
+            lost.set()
+            if time.monotonic() < self._end:
+                raise DistBackendError(
+                    f"{self._what} failed: process 0, which serves where processes find each other, has ended or "
+                    "cannot be reached"
+                )
+            raise DistBackendError(
+                f"{self._what}: timed out after {int(self._seconds * 1000)}ms. A process did not take part: it is "
+                "stopped, busy with something else, or cannot be reached."
+            )
+        if self._error is not None:
+            raise self._error
+        return self._found
 
     def make(self) -> None:
-        with _counting:
-            _waiting.inside += 1
+        _waiting.inside.add(threading.get_ident())
         try:
-            self.found = self.call(*self.args)
+            self._found = self._call()
         except BaseException as error:
-            self.error = error
+            self._error = error
         finally:
-            with _counting:
-                _waiting.inside -= 1
-            self.call = self.args = None  # type: ignore[assignment]
-            self.open.release()
+            _waiting.inside.discard(threading.get_ident())
+            self._call = None  # type: ignore[assignment]
+            self._open.release()
 
 
 class _Beside(threading.local):
@@ -180,12 +313,12 @@ class _Beside(threading.local):
 
     calls: queue.SimpleQueue | None = None
 
-    def ask(self, asked: _Asked) -> None:
+    def queue(self) -> queue.SimpleQueue:
         if self.calls is None:
-            self.calls = queue.SimpleQueue()
-            self._end = _End(self.calls)
-            threading.Thread(target=_make, args=(self.calls,), name="programs over processes", daemon=True).start()
-        self.calls.put(asked)
+            calls = queue.SimpleQueue()  # type: ignore[var-annotated]
+            threading.Thread(target=_make, args=(calls,), name="programs over processes", daemon=True).start()
+            self._end, self.calls = _End(calls), calls
+        return self.calls
 
 
 class _End:
@@ -208,10 +341,6 @@ _beside = _Beside()
 
 
 # -- what XLA says -----------------------------------------------------------------------------------------------------
-
-
-def _unheard(*_) -> None:
-    """Somebody is not heard any more. Nothing to do here: whoever waits for it is told."""
 
 
 def is_of_other_processes(error: Exception) -> bool:

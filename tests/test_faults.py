@@ -1,0 +1,192 @@
+"""Processes of a world that are killed or stopped: the others are told, in time, and nothing is left behind."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from soak import soak
+from worlds import run_world
+
+pytest.importorskip("jax")
+
+START = """
+import datetime, os, signal, sys, time
+import rushlight as torch, rushlight.distributed as dist
+from rushlight.distributed.device_mesh import init_device_mesh
+from rushlight.distributed.tensor import Shard, distribute_tensor
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+def join():
+    "A world with a store behind a socket, which process 0 serves."
+    port = dist.FileStore(os.environ["MEETING"].removeprefix("file://"))
+    store = dist.TCPStore("127.0.0.1", 0 if rank == 0 else int(port.get("port")), is_master=rank == 0)
+    port.set("port", str(store.port))
+    limit = datetime.timedelta(seconds=120)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
+    return store
+
+def told(call):
+    started = time.monotonic()
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, str(error).partition(" failed")[0].partition(":")[0], flush=True)
+    return time.monotonic() - started
+"""
+
+
+def world(tmp_path, size, body, **options):
+    (tmp_path / "script.py").write_text(START + body)
+    return run_world(tmp_path, size, tmp_path / "script.py", **options)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_process_0_is_killed(tmp_path, size):
+    """It serves the runtime and the store; for the others that is an error of whatever they wait for."""
+    body = """
+store = join()
+x = torch.ones(4)
+def stepping():
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    def step():
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+    return step
+step, compiled = stepping(), torch.compile(stepping())
+mesh = init_device_mesh("cpu", (size,))
+laid = distribute_tensor(torch.arange(12.0), mesh, [Shard(0)])
+doubled = torch.compile(lambda: (laid * 2).sum())
+for _ in range(3):
+    dist.all_reduce(x)
+    step(), compiled(), doubled()
+if rank == 0:
+    for other in range(1, size):
+        dist.send(x, other)
+else:
+    dist.recv(x, 0)
+dist.barrier()
+if rank == 0:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=3))  # a survivor that has failed does not send to the other
+calls = (
+    lambda: dist.all_reduce(x), dist.barrier, lambda: dist.all_gather_object([None] * size, 1), lambda: dist.recv(x, 0),
+    step, compiled, lambda: laid.sum().full_tensor(), doubled, lambda: store.get("never"),
+)
+assert sum(map(told, calls)) < 60
+sys.exit(3)
+"""
+    found = world(tmp_path, size, body, codes=[-9] + [3] * (size - 1))
+    for rank, said in enumerate(found[1:], 1):
+        among = f"of rank {rank} among ranks {list(range(size))}"
+        of_collectives = ["all_reduce", "barrier", "all_gather_object"]
+        expected = [f"DistBackendError {name} {among}" for name in of_collectives]
+        expected += [f"DistBackendError recv of rank {rank} from rank 0"] + [f"DistBackendError all_reduce {among}"] * 2
+        expected += [f"DistBackendError {name} {among}" for name in ("sum of DTensors", "a compiled function")]
+        assert said.splitlines()[:-1] == expected and said.splitlines()[-1].startswith("DistNetworkError the store at ")
+        assert (tmp_path / f"err{rank}").read_text() == ""
+
+
+def test_process_0_is_killed_before_a_group_is_used(tmp_path):
+    """Then the others cannot find each other any more: that is an error at once, not when time is up."""
+    body = """
+store = join()
+x, mesh = torch.ones(6), init_device_mesh("cpu", (size,))
+laid = distribute_tensor(x, mesh, [Shard(0)])
+store.set(f"here/{rank}", "")
+if rank == 0:
+    store.wait([f"here/{r}" for r in range(size)])
+    time.sleep(0.5)  # until it has answered them
+    os.kill(os.getpid(), signal.SIGKILL)
+assert told(lambda: laid.sum() if rank == 1 else dist.all_reduce(x)) < 60
+sys.exit(3)
+"""
+    found = world(tmp_path, 3, body, codes=[-9, 3, 3])
+    whats = "sum of DTensors", "all_reduce"
+    assert found[1:] == [f"DistBackendError {w} of rank {r} among ranks [0, 1, 2]\n" for r, w in enumerate(whats, 1)]
+
+
+@pytest.mark.parametrize("when", ["meeting", "joining"])
+def test_a_process_that_never_joins(tmp_path, when):
+    """Before it has said that it comes, and after that: the others are told who is missing, or what they waited for."""
+    body = f"""
+limit = datetime.timedelta(seconds=2)
+if rank == 1:
+    if {when == "meeting"}:
+        os._exit(0)
+    from rushlight.engine.xla import world
+    world.join = lambda *_: os._exit(0)
+    limit *= 30
+told(lambda: dist.init_process_group("gloo", os.environ["MEETING"], limit, size, rank))
+assert not dist.is_initialized()
+sys.exit(3)
+"""
+    found = world(tmp_path, 3, body, codes=[3, 0, 3])
+    kind = "DistStoreError" if when == "meeting" else "DistBackendError"
+    assert [found[0], found[2]] == [f"{kind} init_process_group of rank {rank} of 3\n" for rank in (0, 2)]
+    assert (tmp_path / "err0").read_text() == (tmp_path / "err2").read_text() == ""
+
+
+@pytest.mark.parametrize("how", ["SIGSTOP", "SIGKILL"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_compiled_program_of_which_one_process_does_not_come(tmp_path, size, how):
+    """The others have agreed to run it and are inside; who asks for what they gave to it is told that it is gone."""
+    body = f"""
+from rushlight.compiler.together import Vote
+join()
+torch.manual_seed(0)
+mesh = init_device_mesh("cpu", (size,))
+weight = torch.nn.Parameter(distribute_tensor(torch.randn(12, 6), mesh, [Shard(0)]))
+scale = torch.nn.Parameter(distribute_tensor(torch.ones(6), mesh, [Shard(0)]), requires_grad=False)
+x = distribute_tensor(torch.randn(4, 6), mesh, [Shard(0)])
+optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+def loss():
+    return ((x * scale) @ weight.T).square().mean()
+def step():
+    optimizer.zero_grad()
+    value = loss()
+    value.backward()
+    optimizer.step()
+    return value
+step, forward = torch.compile(step), torch.compile(loss)
+for _ in range(3):
+    step()
+    forward().backward()
+late = forward()
+dist.barrier()
+if rank == 0:
+    launch = Vote.launch
+    def stop(self, program):
+        launch(self, program)
+        os.kill(os.getpid(), signal.{how})
+    Vote.launch = stop
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=2))
+assert told(step) < 30
+for call in (lambda: weight.to_local(), lambda: weight.detach().to_local().sum().item(),
+             lambda: optimizer.state[weight]["momentum_buffer"].to_local(), step, late.backward):
+    told(call)
+print(scale.to_local().sum().item(), x.to_local().shape[1], flush=True)
+sys.exit(3)
+"""
+    codes, stopped = [-9] + [3] * (size - 1), [0] if how == "SIGSTOP" else []
+    found = world(tmp_path, size, body, codes=codes, stopped=stopped)
+    for rank, said in enumerate(found[1:], 1):
+        lines = said.splitlines()
+        among = f"of rank {rank} among ranks {list(range(size))}"
+        assert lines[0] == f"DistBackendError a compiled function {among}"
+        gone = "DistBackendError the values of this tensor were given to a compiled program that"
+        assert lines[1:5] == [gone] * 4
+        assert lines[5] == f"DistBackendError a compiled backward pass {among}"
+        assert lines[6] == f"{6.0 / size} 6"
+        assert (tmp_path / f"err{rank}").read_text() == ""
+
+
+def test_a_training_goes_on_to_the_same_bits(tmp_path):
+    """``tests/soak.py``, in short: processes are killed and stopped at random moments."""
+    soak(tmp_path, 2, seed=5, kinds=("compiled",), steps=60)
