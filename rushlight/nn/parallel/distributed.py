@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+import dataclasses
 
 from ... import distributed as dist
 from ... import dtypes
@@ -13,6 +13,7 @@ from ...engine import SPREAD
 from ...errors import warn_user
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
+from ..layers.embedding import Embedding, EmbeddingBag
 from ..module import Module
 from .delayed import Delayed
 from .reducer import FIRST, Reducer
@@ -20,7 +21,7 @@ from .reducer import FIRST, Reducer
 __all__ = ["DistributedDataParallel"]
 
 
-@dataclass
+@dataclasses.dataclass
 class _MixedPrecision:
     """What ``mixed_precision`` takes, which is refused."""
 
@@ -117,11 +118,8 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._check_shapes([p for _, p in named])
             self._sync([*[p for _, p in named], *[p for _, p in delayed], *(buffers if at_init else ())])
-        self.__dict__["reducer"] = Reducer(
-            [p for _, p in named if p.requires_grad], self.process_group, caps=caps, listed=bool(bucket_cap_mb_list),
-            find_unused=find_unused_parameters and not static_graph, as_views=gradient_as_bucket_view,
-            static_graph=static_graph, alike=skip_all_reduce_unused_params,
-        )  # fmt: skip
+        self._caps, self._caps_listed = caps, bool(bucket_cap_mb_list)
+        self._make_reducer(named)
         if delayed:
             self.reducer.delayed = Delayed(delayed, param_to_hook_all_reduce, self.reducer)
 
@@ -138,6 +136,30 @@ class DistributedDataParallel(Module, Joinable):
         if exchanges:
             self.reducer.prepare(_tensors(output) if self.reducer.find_unused else [])
         return output
+
+    def _make_reducer(self, named: list) -> None:
+        tables = {m.weight for m in self.module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse}
+        self.__dict__["reducer"] = Reducer(
+            [p for _, p in named if p.requires_grad], self.process_group, caps=self._caps, listed=self._caps_listed,
+            find_unused=self.find_unused_parameters and not self.static_graph, as_views=self.gradient_as_bucket_view,
+            static_graph=self.static_graph, alike=self.skip_all_reduce_unused_params, sparse=tables,
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict:
+        """All but what belongs to this process: the group, and what exchanges with it."""
+        _default(self.process_group)
+        left = ("process_group", "reducer", "modules_buffers", "_join_config", "device_mesh")
+        return {name: value for name, value in super().__getstate__().items() if name not in left}
+
+    def __setstate__(self, state: dict) -> None:
+        """Among the processes of the default group; hooks have to be registered anew."""
+        super().__setstate__(state)
+        self.process_group, self.device_mesh = _group_of(None, None), None
+        self._join_config = _JoinConfig()
+        ignored = self.parameters_to_ignore
+        self.__dict__["modules_buffers"] = [b for n, b in self.module.named_buffers() if n not in ignored]
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._make_reducer([(n, p) for n, p in self.module.named_parameters() if n not in ignored])
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -199,6 +221,11 @@ class DistributedDataParallel(Module, Joinable):
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.static_graph = True
         self.reducer.find_unused = False
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore) -> None:
+        """Names of parameters and buffers that each process keeps for itself, once ``module`` is wrapped."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _get_ddp_logging_data(self) -> dict:
         return {
@@ -320,7 +347,22 @@ def _caps(one: float | None, several: list | None) -> list[int]:
 
 
 def _tensors(output) -> list[Tensor]:
-    """The tensors anywhere in what forward gave."""
+    """The tensors anywhere in what forward gave: in lists, dictionaries and dataclasses."""
     from ...utils._pytree import tree_leaves
 
-    return [t for t in tree_leaves(output) if isinstance(t, Tensor)]
+    found = []
+    for leaf in tree_leaves(output):
+        if isinstance(leaf, Tensor):
+            found.append(leaf)
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            found += [t for field in dataclasses.fields(leaf) for t in _tensors(getattr(leaf, field.name))]
+    return found
+
+
+def _default(group) -> None:
+    """Only a module of the default group can be copied or saved: no other group can be found again."""
+    if group is not dist.distributed_c10d._get_default_group():
+        raise RuntimeError(
+            "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when "
+            "you have called init_process_group and have not passed process_group argument to DDP constructor"
+        )
