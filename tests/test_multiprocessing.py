@@ -1,5 +1,6 @@
 """Shared memory: a process that was given a module sees and changes its weights."""
 
+import os
 import sys
 
 import pytest
