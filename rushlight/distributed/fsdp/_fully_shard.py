@@ -314,8 +314,8 @@ class _Unit:
                 continue
             if not isinstance(now, DTensor) or now._array.how != rest[0] or now._array.grid != p._array.grid:
                 raise ValueError(
-                    f"{name} of {type(module).__name__} was replaced after fully_shard by a tensor that does not lie as "
-                    f"the parameter did ({p.placements} of {p.device_mesh})"
+                    f"{name} of {type(module).__name__} was replaced after fully_shard by a tensor that does not lie "
+                    f"as the parameter did ({p.placements} of {p.device_mesh})"
                 )
             self.places[i] = (sites, now, *rest)
             _put(sites, now)
