@@ -7,8 +7,9 @@ import dataclasses
 
 from ... import distributed as dist
 from ... import dtypes
-from ...autograd.mode import is_grad_enabled, no_grad
+from ...autograd.mode import is_grad_enabled
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
+from ...distributed.utils import _verify_param_shape_across_processes, same_values
 from ...engine import SPREAD
 from ...errors import warn_user
 from ...ops.public import PUBLIC
@@ -116,7 +117,7 @@ class DistributedDataParallel(Module, Joinable):
         buffers = [b for n, b in module.named_buffers() if n not in ignored]
         self.__dict__["modules_buffers"] = buffers
         if init_sync:
-            self._check_shapes([p for _, p in named])
+            _verify_param_shape_across_processes(self.process_group, [p for _, p in named])
             self._sync([*[p for _, p in named], *[p for _, p in delayed], *(buffers if at_init else ())])
         self._caps, self._caps_listed = caps, bool(bucket_cap_mb_list)
         self._make_reducer(named)
@@ -264,41 +265,8 @@ class DistributedDataParallel(Module, Joinable):
     def _buffers_now(self) -> list[Tensor]:
         return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
 
-    def _check_shapes(self, parameters) -> None:
-        """All processes must have the same parameters; else the exchange would mix them up."""
-        if dist.get_world_size(self.process_group) == 1:
-            return
-        mine = [tuple(p.shape) for p in parameters]
-        every: list = [None] * dist.get_world_size(self.process_group)
-        dist.all_gather_object(every, mine, group=self.process_group)
-        for rank, theirs in enumerate(every):
-            if len(theirs) != len(mine):
-                raise RuntimeError(
-                    f"DDP expects same model across all ranks, but Rank {dist.get_rank()} has {len(mine)} params, "
-                    f"while rank {rank} has inconsistent {len(theirs)} params."
-                )
-            for i, (a, b) in enumerate(zip(mine, theirs)):
-                if a != b:
-                    raise RuntimeError(
-                        f"[{dist.get_rank()}]: params[{i}] in this process with sizes {list(a)} appears not to match "
-                        f"sizes of the same param in process {rank}."
-                    )
-
     def _sync(self, tensors: list[Tensor], source: int = 0) -> None:
-        """One process's values for all; few messages for many tensors."""
-        if dist.get_world_size(self.process_group) == 1:
-            return
-        by_kind: dict = {}
-        for t in tensors:
-            by_kind.setdefault((t.dtype, t.device), []).append(t)
-        with no_grad():
-            for together in by_kind.values():
-                flat = PUBLIC["cat"]([t.reshape(-1) for t in together])
-                dist.broadcast(flat, group=self.process_group, group_src=source)
-                at = 0
-                for t in together:
-                    t.copy_(flat[at : at + t.numel()].view(t.shape))
-                    at += t.numel()
+        same_values(tensors, self.process_group, source)
 
 
 class _Follow(JoinHook):
