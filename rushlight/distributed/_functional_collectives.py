@@ -1,7 +1,7 @@
 """Collectives that give new tensors, and that gradients pass. In PyTorch they are waited for when first used; here they
 are done.
 
-A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or a mesh and which of its dimensions.
+A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or a mesh and one of its dimensions.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Their ``PYTHONPATH`` begins with this folder. Nothing is imported until one of t
 """
 
 import contextlib
+import importlib
 import os
 import sys
 
@@ -22,8 +23,10 @@ class Waiting:
         return sys.meta_path[0].find_distributions(context)  # type: ignore[attr-defined]  # rushlight's own
 
     def _install(self) -> bool:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+        is_first = sys.meta_path[0] is self  # else somebody has installed rushlight's hook already
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        if not is_first:
+            return False
         try:
             from rushlight import compat
         except ImportError:  # a Python of another environment
@@ -37,5 +40,5 @@ sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
 sys.meta_path.insert(0, Waiting())  # type: ignore[arg-type]
 own = sys.modules.pop("sitecustomize")
 with contextlib.suppress(ModuleNotFoundError):
-    pass  # the one that this Python would have had
+    importlib.import_module("sitecustomize")  # the one that this Python would have had
 sys.modules.setdefault("sitecustomize", own)
