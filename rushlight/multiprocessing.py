@@ -7,6 +7,7 @@ process sees them too. The memory is an anonymous file; it is gone when the last
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import multiprocessing
 import os
@@ -212,7 +213,7 @@ class ProcessContext:
 
     def _failure(self, index: int) -> ProcessException:
         process = self.processes[index]
-        if self._errors[index].poll():
+        with contextlib.suppress(EOFError):  # it ended without a word
             text = f"\n\n-- Process {index} terminated with the following error:\n{self._errors[index].recv()}"
             return ProcessRaisedException(text, index, process.pid)
         code = process.exitcode

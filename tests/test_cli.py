@@ -117,6 +117,24 @@ def test_run_a_module(script, tmp_path):
     assert rushlight_command("run", "-m", "package", "-v", cwd=tmp_path).stdout == "torch package ['-v']\n"
 
 
+def test_run_a_script_that_starts_itself_anew(script, tmp_path):
+    """As launchers do: the Pythons that it starts have rushlight for torch too, and their own ``sitecustomize``."""
+    script("print('customized')", "sitecustomize.py")
+    path = script(
+        "import subprocess, sys\n"
+        "from importlib.metadata import version\n"
+        "if len(sys.argv) < 4: subprocess.run([sys.executable, *sys.argv, 'again'], check=True)\n"
+        "print(version('torch'), 'torch' in sys.modules, __import__('torch').__version__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", path, "now"], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert done.stderr == "" and lines.count("customized") == 3
+    assert len([line for line in lines if "rushlight" in line]) == 3, done.stdout
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,5 +1,6 @@
 """Shared memory: a process that was given a module sees and changes its weights."""
 
+import os
 import sys
 
 import pytest
@@ -96,3 +97,13 @@ def test_shared_memory_keeps_identity_gradient_and_dtype():
 def test_computed_tensors_are_refused():
     with pytest.raises(RuntimeError, match="Cowardly refusing"):
         mp.reduction.ForkingPickler.dumps(zeros().weight * 2)
+
+
+def leaves(index, code):
+    os._exit(code if index else 0)
+
+
+def test_a_process_that_exits_without_an_exception():
+    with pytest.raises(mp.ProcessExitedException, match="process 1 terminated with exit code 3") as found:
+        mp.spawn(leaves, args=(3,), nprocs=2)
+    assert (found.value.error_index, found.value.exit_code) == (1, 3)

@@ -439,7 +439,6 @@ PARTS = {
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
-    "distributed.utils": Part(_ONE_PROCESS, functions="_verify_param_shape_across_processes _sync_module_states"),
     "distributed.launcher": Part(_ONE_PROCESS),
     "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
     "distributed.elastic.multiprocessing": Part(

@@ -31,6 +31,7 @@ PLAIN: set[type] = {Tensor}  # the classes whose tensors every operator takes wi
 class _State(threading.local):
     modes: tuple = ()  # innermost last
     subclasses = True  # are subclasses asked?
+    in_hooks = False  # are they in hooks of the backward pass under way, whose rules do not ask?
     everything = True  # are modes?
 
 
@@ -69,6 +70,27 @@ def unasked(function, *args, **kwargs):
         return function(*args, **kwargs)
     finally:
         state.subclasses = outer
+
+
+def for_rules(function, *args, **kwargs):
+    """Call a backward pass: its rules are nobody's to override, what its hooks call is."""
+    outer = state.in_hooks
+    try:
+        state.in_hooks = True
+        return unasked(function, *args, **kwargs)
+    finally:
+        state.in_hooks = outer
+
+
+def hooked(hook, *args):
+    """Call a hook of a backward pass."""
+    if not state.in_hooks or state.subclasses:
+        return hook(*args)
+    try:
+        state.subclasses = True
+        return hook(*args)
+    finally:
+        state.subclasses = False
 
 
 class DisableTorchFunctionSubclass:

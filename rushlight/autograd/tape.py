@@ -107,7 +107,7 @@ class Node:
     def hooked(self, hooks, found, outputs) -> tuple:
         """The gradients that this node ``found``, after its ``hooks``, which see them as PyTorch's node has them."""
         for hook in hooks:
-            given = hook(found, outputs)
+            given = overriding.hooked(hook, found, outputs)
             if given is not None:
                 found = given if isinstance(given, tuple) else (given,)
         return found
@@ -212,7 +212,7 @@ class AccumulateGrad(Node):
                 old._array = total
         if self.hooks is not None:
             for hook in list(self.hooks.after_accumulate.values()):
-                hook(variable)
+                overriding.hooked(hook, variable)
         return ()
 
 
@@ -331,7 +331,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     """
     if overriding.watching and overriding.state.subclasses:  # gradient rules are nobody's to override
         options = {"retain": retain, "graph": graph, "wanted": wanted, "accumulate": accumulate, "tensors": tensors}
-        return overriding.unasked(run_backward, roots, gradients, **options)
+        return overriding.for_rules(run_backward, roots, gradients, **options)
     recorded, graph = graph, graph or tensors
     waiting = _count_waiting(roots)
     useful = None if wanted is None else _paths_to(roots, wanted)
@@ -397,7 +397,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
             state.callbacks = ()
     if callbacks and outer_running is None:
         for callback in callbacks:
-            callback()
+            overriding.hooked(callback)
     return captured
 
 
@@ -593,7 +593,7 @@ def _tensor_hooks(hooks, g, graph):
     """What ``Tensor.register_hook`` and ``retain_grad`` asked for."""
     t = _to_tensor(g, graph)
     for hook in list(hooks.tensor.values()):
-        t = _checked(hook, hook(t), t)
+        t = _checked(hook, overriding.hooked(hook, t), t)
     keeper = hooks.retain and hooks.retain()
     if keeper is not None:
         keeper._grad = t.clone() if keeper._grad is None else keeper._grad + t
@@ -603,7 +603,7 @@ def _tensor_hooks(hooks, g, graph):
 def _pre_hooks(hooks, g, graph):
     grads = tuple(_to_tensor(x, graph) for x in (g if type(g) is list else [g]))
     for hook in list(hooks.pre.values()):
-        replaced = hook(grads)
+        replaced = overriding.hooked(hook, grads)
         if replaced is not None:
             grads = replaced if isinstance(replaced, tuple) else (replaced,)
     grads = [_to_raw(x, graph) for x in grads]

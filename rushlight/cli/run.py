@@ -21,6 +21,7 @@ def main(args) -> int:
     from .. import compat
 
     compat.install()
+    _install_in_children()
     spec = _module_spec(args.script) if args.module else None
     path = os.path.abspath(args.script if spec is None else str(spec.origin))
     code = _compiled(path, args.script)
@@ -28,6 +29,14 @@ def main(args) -> int:
     if spec is None and not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # where Python looks first when it runs the script itself
     return _execute(code, path, spec)
+
+
+def _install_in_children() -> None:
+    """Have Pythons that the script starts begin with ``children/sitecustomize.py``: launchers start scripts anew."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "children")
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if folder not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *paths])
 
 
 def _execute(code, path: str, spec) -> int:

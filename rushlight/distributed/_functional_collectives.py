@@ -1,16 +1,23 @@
-"""Collectives that give new tensors. In PyTorch they are waited for when first used; here they are done."""
+"""Collectives that give new tensors, and that gradients pass. In PyTorch they are waited for when first used; here they
+are done.
+
+A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or a mesh and one of its dimensions.
+"""
 
 from __future__ import annotations
 
 from ..ops.public import PUBLIC
 from ..tensor import Tensor
-from . import collectives
+from . import collectives, world
+from .device_mesh import DeviceMesh
+from .nn import functional
 from .reduce_op import ReduceOp
-from .world import get_rank, get_world_size
+from .world import get_process_group_ranks, get_rank, get_world_size, new_group
 
 __all__ = [
-    "all_gather_tensor", "all_reduce", "all_to_all_single", "all_to_all_single_autograd", "broadcast", "permute_tensor",
-    "reduce_scatter_tensor", "wait_tensor",
+    "all_gather_into_tensor_coalesced", "all_gather_tensor", "all_gather_tensor_autograd", "all_reduce",
+    "all_reduce_coalesced", "all_to_all_single", "all_to_all_single_autograd", "broadcast", "permute_tensor",
+    "reduce_scatter_tensor", "reduce_scatter_tensor_autograd", "reduce_scatter_tensor_coalesced", "wait_tensor",
 ]  # fmt: skip
 
 AsyncCollectiveTensor = type("AsyncCollectiveTensor", (Tensor,), {"__doc__": "No tensor is one: they are done."})
@@ -21,46 +28,55 @@ def wait_tensor(tensor):
 
 
 def all_reduce(self, reduceOp: str, group=None, tag: str = ""):
-    out = self.clone()
-    collectives.all_reduce(out, getattr(ReduceOp, reduceOp.upper()), group)
-    return out
+    return functional.all_reduce(self.contiguous(), _op(reduceOp), _group(group))
 
 
 def broadcast(self, src: int, group=None, tag: str = ""):
     out = self.clone()
-    collectives.broadcast(out, src, group)
+    collectives.broadcast(out, src, _group(group))
     return out
 
 
 def all_gather_tensor(self, gather_dim: int, group=None, tag: str = ""):
-    found = [PUBLIC["empty_like"](self) for _ in range(get_world_size(group))]
-    collectives.all_gather(found, self.contiguous(), group)
-    return PUBLIC["cat"](found, gather_dim)
+    return PUBLIC["cat"](list(functional.all_gather(self.contiguous(), _group(group))), gather_dim)
 
 
 def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group=None, tag: str = ""):
+    group = _group(group)
+    if self.shape[scatter_dim] % get_world_size(group):
+        raise AssertionError(
+            f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of the group's size "
+            f"{get_world_size(group)}"
+        )
     parts = [p.contiguous() for p in self.chunk(get_world_size(group), scatter_dim)]
-    out = PUBLIC["empty_like"](parts[0])
-    collectives.reduce_scatter(out, parts, getattr(ReduceOp, reduceOp.upper()), group)
-    return out
+    return functional.reduce_scatter(PUBLIC["empty_like"](parts[0]), parts, _op(reduceOp), group)
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group=None, tag: str = ""):
-    out = _rows_to_come(self, output_split_sizes)
-    collectives.all_to_all_single(out, self.contiguous(), output_split_sizes, input_split_sizes, group)
-    return out
+    rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
+    out = self.new_empty((rows, *self.shape[1:]))
+    return functional.all_to_all_single(out, self.contiguous(), output_split_sizes, input_split_sizes, _group(group))
 
 
-def all_to_all_single_autograd(self, output_split_sizes, input_split_sizes, group=None, tag: str = ""):
-    """``all_to_all_single`` whose gradient goes the way back."""
-    from .nn import functional
+all_gather_tensor_autograd, reduce_scatter_tensor_autograd = all_gather_tensor, reduce_scatter_tensor
+all_to_all_single_autograd = all_to_all_single
 
-    out = _rows_to_come(self, output_split_sizes)
-    return functional.all_to_all_single(out, self.contiguous(), output_split_sizes, input_split_sizes, group)
+
+def all_reduce_coalesced(self, reduceOp: str, group=None, tag: str = ""):
+    return [all_reduce(t, reduceOp, group) for t in self]
+
+
+def all_gather_into_tensor_coalesced(self, group=None, tag: str = ""):
+    return [all_gather_tensor(t, 0, group) for t in self]
+
+
+def reduce_scatter_tensor_coalesced(inputs, reduceOp: str, scatter_dim: list[int], group=None, tag: str = ""):
+    return [reduce_scatter_tensor(t, reduceOp, dim, group) for t, dim in zip(inputs, scatter_dim)]
 
 
 def permute_tensor(self, src_dst: list[int], group=None, tag: str = ""):
     """Process i sends its tensor to process ``src_dst[i]``; all are of one shape."""
+    group = _group(group)
     rank, size = get_rank(group), get_world_size(group)
     count = self.numel()
     sent = [count if i == src_dst[rank] else 0 for i in range(size)]
@@ -68,6 +84,20 @@ def permute_tensor(self, src_dst: list[int], group=None, tag: str = ""):
     return all_to_all_single(self.flatten(), come, sent, group).view(self.shape)
 
 
-def _rows_to_come(self, output_split_sizes):
-    rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
-    return self.new_empty((rows, *self.shape[1:]))
+def _op(name: str):
+    return getattr(ReduceOp, name.upper())
+
+
+def _group(given):
+    if isinstance(given, DeviceMesh):
+        return given.get_group()
+    if isinstance(given, tuple) and isinstance(given[0], DeviceMesh):
+        return given[0].get_group(given[1])
+    if not isinstance(given, (str, list, tuple)):
+        return given
+    for known in (world.the(None), *world._world.groups):
+        if given in (known.group_name, get_process_group_ranks(known)):
+            return known
+    if isinstance(given, str):
+        raise ValueError(f"no group of this process has the name '{given}'")
+    return new_group(list(given), use_local_synchronization=True)

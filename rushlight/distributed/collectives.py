@@ -19,6 +19,7 @@ from ..autograd.views import put
 from ..engine import computed, namespace_of
 from ..engine.numpy.alignment import is_same_memory
 from ..errors import warn_user
+from ..ops.public import PUBLIC
 from ..tensor import Tensor, wrap
 from . import world
 from .errors import DistBackendError
@@ -46,12 +47,41 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     if _coalescing:
         _coalescing[-1].append(functools.partial(all_reduce, tensor, op, group, True))
         return None
+    if tensor.is_sparse:
+        return _sum_of_sparse(tensor, op, group, async_op)
     x = flat(tensor)
     what, x = _reducible(op, x)
     # Nobody looks at the tensor while its process waits here, so sums go straight into it.
     into = x if not async_op and x.__class__ is np.ndarray and x.flags.writeable else None
     write = _there if into is not None and is_same_memory(x, tensor._array) else _back
     return _start(group, "all_reduce", tensor, lambda ring: ring.all_reduce(x, what, into), [tensor], write, async_op)
+
+
+def _sum_of_sparse(tensor, op, group, async_op):
+    """Everybody's places and values; values of one place add up."""
+    if op != ReduceOp.SUM:
+        raise RuntimeError(
+            "ProcessGroupGloo::allreduce: unsupported reduction operation (allreduce of sparse tensors only works with "
+            "ReduceOp.SUM)"
+        )
+    mine = tensor.detach().coalesce()
+    places, values = (np.asarray(t.cpu()._array) for t in (mine.indices().t(), mine.values()))
+
+    def run(ring):
+        counts = ring.all_gather(np.array([len(values)], np.int64)).reshape(-1)
+        every = []
+        for rows in (places, values):
+            padded = np.zeros((int(counts.max()), *rows.shape[1:]), rows.dtype)
+            padded[: len(rows)] = rows
+            found = np.asarray(ring.all_gather(padded.reshape(-1))).view(rows.dtype).reshape(len(counts), *padded.shape)
+            every.append(np.concatenate([part[:n] for part, n in zip(found, counts)]))
+        return every
+
+    def write(outputs, found):
+        indices, elements = (wrap(part).to(tensor.device) for part in found)
+        outputs[0]._array = PUBLIC["sparse_coo_tensor"](indices.t(), elements, tensor.shape).coalesce()._array
+
+    return _start(group, "all_reduce", None, run, [tensor], write, async_op)
 
 
 def start_sum(tensor: Tensor, group: ProcessGroup) -> Work:
@@ -494,6 +524,8 @@ _ALONE = _Alone()
 
 def flat(tensor: Tensor):
     """A tensor's values in a row: NumPy's or JAX's array."""
+    if tensor.is_sparse:
+        raise NotImplementedError("of the collectives only all_reduce takes sparse tensors; use to_dense()")
     tensor._sync()
     array = tensor._array
     if array.__class__ is np.ndarray:

@@ -283,7 +283,7 @@ class TCPStore(Store):
     def __init__(
         self,
         host_name: str,
-        port: int = 0,
+        port: int,
         world_size: int | None = None,
         is_master: bool = False,
         timeout: datetime.timedelta = _FIVE_MINUTES,
@@ -642,4 +642,6 @@ def _changed(how: str, now: bytes | None, first: bytes, second: bytes) -> tuple[
 
 
 def _bytes(value) -> bytes:
+    if not isinstance(value, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"a store's value must be str or bytes, not {type(value).__name__}")
     return value.encode() if isinstance(value, str) else bytes(value)

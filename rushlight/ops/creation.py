@@ -622,6 +622,8 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
     _check_options(name, layout, requires_grad)
     dtype = dtypes.argument(dtype, name) or input.dtype
     place = input.device if device is None else resolve(device, name)
+    if input._array.__class__ is SPREAD.array and place.type == input.device.type:
+        device = None  # it lies on many of these
     shape = input._array.shape
     if input._array.__class__ is not np.ndarray and device is None:
         # A namespace's own function: while compiling, the input may have no device yet.

@@ -448,8 +448,11 @@ class PureOptimizer(Optimizer):
             run(later)
         if known is not None and in_place:
             self._update_in_place(in_place, *known)
-        if together:
-            self._update_together(together, option)
+        by_mesh: dict = {}  # what lies on different meshes cannot be in one program
+        for values in together:
+            by_mesh.setdefault(getattr(values[0]._array, "grid", None), []).append(values)
+        for values in by_mesh.values():
+            self._update_together(values, option)
 
     def _served(self, p: Tensor, g: Tensor, state: dict, parts: tuple) -> bool:
         """Does the program that is traced have a kernel for these arrays?"""

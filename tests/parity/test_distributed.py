@@ -74,6 +74,16 @@ def test_data_parallel(tmp_path, size):
     compare(tmp_path, "data_parallel.py", size, at_least=41, lines=same)
 
 
+def test_usual_scripts(tmp_path):
+    """Passes that do not take turns, outputs of all kinds, sparse gradients, copies of wrapped modules."""
+    compare(tmp_path, "usual.py", 2, at_least=26, lines=near)
+
+
+def test_sharded_models(tmp_path):
+    """Models that are made without values and cut, cut in two ways at once, losses of cut logits."""
+    compare(tmp_path, "sharded.py", 2, at_least=16, lines=near)
+
+
 def test_options_of_groups_and_of_data_parallel_modules(tmp_path):
     """What can be said to ``init_process_group``, ``new_group`` and ``DistributedDataParallel``."""
     compare(tmp_path, "options.py", 2, at_least=40, lines=same)

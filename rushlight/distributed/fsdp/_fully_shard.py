@@ -294,6 +294,7 @@ class _Unit:
         """Have gathered tensors stand in the place of the parameters."""
         if self.gathered is not None or not self.places:
             return
+        self._adopt()
         made = _Gather.apply(self, *[place[1] for place in self.places])
         self.gathered = list(made)
         for (sites, *_), t in zip(self.places, made):
@@ -303,6 +304,21 @@ class _Unit:
             pack = lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
             self.hooks = saved_tensors_hooks(pack, _unpack)
             self.hooks.__enter__()
+
+    def _adopt(self) -> None:
+        """Parameters that were put in the place of ours since, as ``load_state_dict(assign=True)`` does."""
+        for i, (sites, p, *rest) in enumerate(self.places):
+            module, name = sites[0]
+            now = module._parameters[name]
+            if now is p:
+                continue
+            if not isinstance(now, DTensor) or now._array.how != rest[0] or now._array.grid != p._array.grid:
+                raise ValueError(
+                    f"{name} of {type(module).__name__} was replaced after fully_shard by a tensor that does not lie "
+                    f"as the parameter did ({p.placements} of {p.device_mesh})"
+                )
+            self.places[i] = (sites, now, *rest)
+            _put(sites, now)
 
     def put_back(self) -> None:
         if self.hooks is not None:
@@ -384,7 +400,7 @@ class _Unit:
         for g, part in zip(gradients, parts):
             values = row[at : at + part.numel()].reshape(part.shape)
             at += part.numel()
-            put(g, DTensor.from_local(values, g.device_mesh, g.placements, shape=g.shape)._array)
+            put(g, DTensor.from_local(values, g.device_mesh, g.placements, shape=g.shape, stride=g.stride())._array)
 
     def _processes(self) -> int:
         return self.mesh.size() // self.mesh.part().size()

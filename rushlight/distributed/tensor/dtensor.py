@@ -48,6 +48,10 @@ class DTensor(Tensor, metaclass=_DTensorType):
         placements = _checked(placements, mesh, local_tensor.ndim)
         if grad_placements is not None:
             grad_placements = _checked(grad_placements, mesh, local_tensor.ndim)
+        if (shape is None) != (stride is None):
+            raise RuntimeError(
+                f"Found shape:{shape}, stride:{stride}. Please pass both shape and stride at the same time."
+            )
         shape = None if shape is None else tuple(shape)
         return _FromTorchTensor.apply(local_tensor, mesh, placements, shape, run_check, grad_placements)
 
@@ -112,6 +116,10 @@ def distribute_tensor(
                 f"{given}. do you want to call `redistribute` instead?"
             )
         return tensor
+    if tensor.is_meta:  # what has no values yet gets its place, and zeros until to_empty() and an initialization
+        zeros = np.broadcast_to(np.zeros((), tensor.dtype.numpy), tensor.shape)
+        made = wrap(_engine().laid_out(zeros, how_of(placements, mesh), mesh))
+        return made.requires_grad_() if tensor.requires_grad else made
     values = tensor.detach().clone()
     if src_data_rank is not None:
         for dim in range(mesh.ndim):

@@ -350,10 +350,17 @@ def _laid_anew(x, before: tuple, after: tuple, grid, shape: tuple, dtype=None):
 
 
 def lay_all(arrays: list, hows: list, dtype=None) -> list:
-    """Many arrays of one mesh laid anew by one program; made of another dtype first, if one is given."""
+    """Many arrays laid anew by one program for each mesh; made of another dtype first, if one is given."""
     if any(map(is_traced, arrays)):
         held = [_laid_anew(a.physical, a.how, how, a.grid, a.shape, dtype) for a, how in zip(arrays, hows)]
         return [pinned(x, how, a.mesh, a.shape) for x, how, a in zip(held, hows, arrays)]
+    if len(grids := dict.fromkeys([a.grid for a in arrays])) > 1:  # some are cut by tensor parallelism too, some not
+        found: list = [None] * len(arrays)
+        for grid in grids:
+            numbers = [i for i, a in enumerate(arrays) if a.grid == grid]
+            for i, a in zip(numbers, lay_all([arrays[i] for i in numbers], [hows[i] for i in numbers], dtype)):
+                found[i] = a
+        return found
     mesh, before = arrays[0].mesh, tuple([(a.how, a.shape) for a in arrays])
     move = _laying_all(before, tuple(hows), mesh.grid, None if dtype is None else np.dtype(dtype))
     made = _ran(mesh.grid, move, [a.physical for a in arrays])

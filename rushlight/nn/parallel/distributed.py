@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+import dataclasses
 
 from ... import distributed as dist
 from ... import dtypes
-from ...autograd.mode import is_grad_enabled, no_grad
+from ...autograd.mode import is_grad_enabled
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
+from ...distributed.utils import _verify_param_shape_across_processes, same_values
 from ...engine import SPREAD
 from ...errors import warn_user
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
+from ..layers.embedding import Embedding, EmbeddingBag
 from ..module import Module
 from .delayed import Delayed
 from .reducer import FIRST, Reducer
@@ -20,7 +22,7 @@ from .reducer import FIRST, Reducer
 __all__ = ["DistributedDataParallel"]
 
 
-@dataclass
+@dataclasses.dataclass
 class _MixedPrecision:
     """What ``mixed_precision`` takes, which is refused."""
 
@@ -115,13 +117,10 @@ class DistributedDataParallel(Module, Joinable):
         buffers = [b for n, b in module.named_buffers() if n not in ignored]
         self.__dict__["modules_buffers"] = buffers
         if init_sync:
-            self._check_shapes([p for _, p in named])
+            _verify_param_shape_across_processes(self.process_group, [p for _, p in named])
             self._sync([*[p for _, p in named], *[p for _, p in delayed], *(buffers if at_init else ())])
-        self.__dict__["reducer"] = Reducer(
-            [p for _, p in named if p.requires_grad], self.process_group, caps=caps, listed=bool(bucket_cap_mb_list),
-            find_unused=find_unused_parameters and not static_graph, as_views=gradient_as_bucket_view,
-            static_graph=static_graph, alike=skip_all_reduce_unused_params,
-        )  # fmt: skip
+        self._caps, self._caps_listed = caps, bool(bucket_cap_mb_list)
+        self._make_reducer(named)
         if delayed:
             self.reducer.delayed = Delayed(delayed, param_to_hook_all_reduce, self.reducer)
 
@@ -138,6 +137,30 @@ class DistributedDataParallel(Module, Joinable):
         if exchanges:
             self.reducer.prepare(_tensors(output) if self.reducer.find_unused else [])
         return output
+
+    def _make_reducer(self, named: list) -> None:
+        tables = {m.weight for m in self.module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse}
+        self.__dict__["reducer"] = Reducer(
+            [p for _, p in named if p.requires_grad], self.process_group, caps=self._caps, listed=self._caps_listed,
+            find_unused=self.find_unused_parameters and not self.static_graph, as_views=self.gradient_as_bucket_view,
+            static_graph=self.static_graph, alike=self.skip_all_reduce_unused_params, sparse=tables,
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict:
+        """All but what belongs to this process: the group, and what exchanges with it."""
+        _default(self.process_group)
+        left = ("process_group", "reducer", "modules_buffers", "_join_config", "device_mesh")
+        return {name: value for name, value in super().__getstate__().items() if name not in left}
+
+    def __setstate__(self, state: dict) -> None:
+        """Among the processes of the default group; hooks have to be registered anew."""
+        super().__setstate__(state)
+        self.process_group, self.device_mesh = _group_of(None, None), None
+        self._join_config = _JoinConfig()
+        ignored = self.parameters_to_ignore
+        self.__dict__["modules_buffers"] = [b for n, b in self.module.named_buffers() if n not in ignored]
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._make_reducer([(n, p) for n, p in self.module.named_parameters() if n not in ignored])
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -200,6 +223,11 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.static_graph = True
         self.reducer.find_unused = False
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore) -> None:
+        """Names of parameters and buffers that each process keeps for itself, once ``module`` is wrapped."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
     def _get_ddp_logging_data(self) -> dict:
         return {
             "world_size": dist.get_world_size(self.process_group),
@@ -237,41 +265,8 @@ class DistributedDataParallel(Module, Joinable):
     def _buffers_now(self) -> list[Tensor]:
         return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
 
-    def _check_shapes(self, parameters) -> None:
-        """All processes must have the same parameters; else the exchange would mix them up."""
-        if dist.get_world_size(self.process_group) == 1:
-            return
-        mine = [tuple(p.shape) for p in parameters]
-        every: list = [None] * dist.get_world_size(self.process_group)
-        dist.all_gather_object(every, mine, group=self.process_group)
-        for rank, theirs in enumerate(every):
-            if len(theirs) != len(mine):
-                raise RuntimeError(
-                    f"DDP expects same model across all ranks, but Rank {dist.get_rank()} has {len(mine)} params, "
-                    f"while rank {rank} has inconsistent {len(theirs)} params."
-                )
-            for i, (a, b) in enumerate(zip(mine, theirs)):
-                if a != b:
-                    raise RuntimeError(
-                        f"[{dist.get_rank()}]: params[{i}] in this process with sizes {list(a)} appears not to match "
-                        f"sizes of the same param in process {rank}."
-                    )
-
     def _sync(self, tensors: list[Tensor], source: int = 0) -> None:
-        """One process's values for all; few messages for many tensors."""
-        if dist.get_world_size(self.process_group) == 1:
-            return
-        by_kind: dict = {}
-        for t in tensors:
-            by_kind.setdefault((t.dtype, t.device), []).append(t)
-        with no_grad():
-            for together in by_kind.values():
-                flat = PUBLIC["cat"]([t.reshape(-1) for t in together])
-                dist.broadcast(flat, group=self.process_group, group_src=source)
-                at = 0
-                for t in together:
-                    t.copy_(flat[at : at + t.numel()].view(t.shape))
-                    at += t.numel()
+        same_values(tensors, self.process_group, source)
 
 
 class _Follow(JoinHook):
@@ -320,7 +315,22 @@ def _caps(one: float | None, several: list | None) -> list[int]:
 
 
 def _tensors(output) -> list[Tensor]:
-    """The tensors anywhere in what forward gave."""
+    """The tensors anywhere in what forward gave: in lists, dictionaries and dataclasses."""
     from ...utils._pytree import tree_leaves
 
-    return [t for t in tree_leaves(output) if isinstance(t, Tensor)]
+    found = []
+    for leaf in tree_leaves(output):
+        if isinstance(leaf, Tensor):
+            found.append(leaf)
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            found += [t for field in dataclasses.fields(leaf) for t in _tensors(getattr(leaf, field.name))]
+    return found
+
+
+def _default(group) -> None:
+    """Only a module of the default group can be copied or saved: no other group can be found again."""
+    if group is not dist.distributed_c10d._get_default_group():
+        raise RuntimeError(
+            "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when "
+            "you have called init_process_group and have not passed process_group argument to DDP constructor"
+        )

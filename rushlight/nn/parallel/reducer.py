@@ -32,14 +32,17 @@ class GradBucket:
 
     unguarded = True  # what is in it is there for one backward pass only, see compiler/guards.py
 
-    def __init__(self, index: int, parameters: list[Tensor], is_last: bool):
+    def __init__(self, index: int, parameters: list[Tensor], is_last: bool, sparse: bool = False):
         self._index, self._parameters, self._is_last = index, parameters, is_last
+        self.sparse = sparse  # a table, alone in its bucket: its gradient names the rows that were read
         self.places, at = {}, 0
         for p in parameters:
             self.places[p] = (at, at + p.numel())
             at += p.numel()
         self.on_host = parameters[0]._array.__class__ is np.ndarray
-        if self.on_host:
+        if sparse:
+            self._flat = _no_rows(parameters[0])
+        elif self.on_host:
             self._flat = wrap(aligned(at, parameters[0]._array.dtype))
         else:
             self._flat = PUBLIC["zeros"](at, dtype=parameters[0].dtype, device=parameters[0].device)
@@ -72,7 +75,7 @@ class GradBucket:
 
     def gradients(self) -> list[Tensor]:
         """Views of the buffer, one for each parameter."""
-        return [self.view(p) for p in self._parameters]
+        return [self.buffer()] if self.sparse else [self.view(p) for p in self._parameters]
 
     def view(self, p: Tensor) -> Tensor:
         start, end = self.places[p]
@@ -82,6 +85,14 @@ class GradBucket:
         """A parameter's gradient (zeros, if it has none), times ``factor``."""
         start, end = self.places[p]
         grad = p._grad
+        if self.sparse:
+            if grad is not None and not grad.is_sparse:
+                raise RuntimeError(
+                    "a table with sparse=True has a dense gradient, which the other processes expect not"
+                )
+            self.packed = _no_rows(p) if grad is None else grad * factor
+            self.left -= 1
+            return
         if grad is not None and grad.is_sparse:
             grad = grad.to_dense()
         if self.on_host and (grad is None or grad._array.__class__ is np.ndarray):
@@ -119,6 +130,10 @@ class GradBucket:
 
     def give(self, flat: Tensor, skip: set, as_views: bool) -> None:
         """What was exchanged into the parameters' ``.grad``."""
+        if self.sparse:
+            for p in set(self._parameters) - skip:
+                p._grad = flat
+            return
         if as_views and flat is not self._flat:
             with no_grad():
                 self._flat.copy_(flat)
@@ -134,6 +149,11 @@ class GradBucket:
                     p._grad = part.clone()
                 else:
                     p._grad.copy_(part)
+
+
+def _no_rows(table: Tensor) -> Tensor:
+    """The gradient of a table of which nothing was read."""
+    return PUBLIC["zeros_like"](table, requires_grad=False).to_sparse(1)
 
 
 def _scaled(x: np.ndarray, factor: float, out: np.ndarray) -> None:
@@ -161,8 +181,21 @@ class _Pass:
 class Reducer:
     """Collects gradients as backward brings them, and averages them over a group."""
 
-    def __init__(self, parameters, group, *, caps: list[int], listed, find_unused, as_views, static_graph, alike):
+    def __init__(
+        self,
+        parameters,
+        group,
+        *,
+        caps: list[int],
+        listed,
+        find_unused,
+        as_views,
+        static_graph,
+        alike,
+        sparse=frozenset(),
+    ):
         self.parameters, self.group, self.caps = parameters, group, caps
+        self.sparse = sparse  # parameters that are expected to have sparse gradients
         self.find_unused, self.as_views, self.static_graph = find_unused, as_views, static_graph
         self.alike = alike  # do all processes leave the same parameters unused? Then nobody asks
         self.hook: Any = None
@@ -173,12 +206,12 @@ class Reducer:
         self.under_way: _Pass | None = None
         self._rebuilt = False
         limits = caps if find_unused or listed else [sys.maxsize]  # one bucket, if it is cut anew after the first pass
-        self._build(list(reversed(_assigned(parameters, limits))))
+        self._build(list(reversed(_assigned(parameters, limits, sparse))))
         self._handles = [p.register_post_accumulate_grad_hook(self.ready) for p in parameters]
 
     def _build(self, buckets: list[list[Tensor]]) -> None:
         last = len(buckets) - 1
-        self.buckets = [GradBucket(i, params, i == last) for i, params in enumerate(buckets)]
+        self.buckets = [GradBucket(i, ps, i == last, ps[0] in self.sparse) for i, ps in enumerate(buckets)]
         self.home = {p: b for b in self.buckets for p in b.places}
 
     def prepare(self, outputs: list[Tensor]) -> None:
@@ -201,7 +234,10 @@ class Reducer:
         works = []
         for bucket in self.buckets:
             bucket.begin()
-            bucket.buffer().zero_()
+            if bucket.sparse:
+                bucket.packed = _no_rows(bucket.parameters()[0])
+            else:
+                bucket.buffer().zero_()
             self._launch(bucket)
             works.append(bucket.future)
         for work in works:
@@ -220,8 +256,6 @@ class Reducer:
             for unused in [q for q in self.parameters if q in now.unused]:
                 self._mark(now, unused)
         if p in now.seen:
-            if p in now.unused:
-                return
             raise RuntimeError(
                 f"Expected to mark a variable ready only once. Parameter at index {self._index(p)} has been marked as "
                 "ready twice: it is used in several reentrant backward passes, or outside of forward. Try "
@@ -295,10 +329,11 @@ class Reducer:
         order = wrap(np.array([numbers[p] for p in arrived], np.int64))
         dist.broadcast(order, group=self.group, group_src=0)
         parameters = [self.parameters[i] for i in order.tolist()]
-        self._build(_assigned(parameters, self.caps, sort=False))
+        self._build(_assigned(parameters, self.caps, self.sparse, sort=False))
 
     def check_finished(self) -> None:
-        if self.under_way is not None:
+        """A backward pass that began must have brought all gradients; one that never began is forgotten."""
+        if self.under_way is not None and self.under_way.begun:
             raise RuntimeError(self._unfinished(self.under_way))
 
     def _found_unused(self, outputs: list[Tensor]) -> set:
@@ -334,12 +369,15 @@ def _one(found) -> Tensor:
     return found[0] if isinstance(found, (list, tuple)) else found
 
 
-def _assigned(parameters: list[Tensor], limits: list[int], sort: bool = True) -> list[list[Tensor]]:
+def _assigned(parameters: list[Tensor], limits: list[int], sparse, sort: bool = True) -> list[list[Tensor]]:
     """Buckets: of one dtype and device each, closed when they have grown to their limit."""
     number = {p: i for i, p in enumerate(parameters)}
     full: list[list[Tensor]] = []
     open_: dict = {}
     for p in parameters:
+        if p in sparse:
+            full.append([p])
+            continue
         key = (p.dtype, str(p.device))
         bucket, size, turn = open_.get(key, ([], 0, 0))
         bucket.append(p)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 
 from ....errors import warn_user
 from ...device_mesh import DeviceMesh, current_mesh
+from ..experimental import implicit_replication
 from .style import ParallelStyle
 
 __all__ = ["loss_parallel", "parallelize_module"]
@@ -50,7 +50,9 @@ def _matching(module, atoms: list[str]) -> list:
     return [part for child in children for part in _matching(child, atoms[1:])]
 
 
-@contextlib.contextmanager
 def loss_parallel():
-    """A loss of logits that are cut along classes needs nothing special here: XLA communicates what it must."""
-    yield
+    """For a loss of logits that are cut along classes: targets are ordinary tensors, the same in every process.
+
+    Nothing else is special: XLA communicates what it must.
+    """
+    return implicit_replication()
