@@ -8,6 +8,7 @@
 #include "kernels.h"
 #include "player.h"
 #include "recorder.h"
+#include "tape.h"
 
 /* RL_FAMILIES(F, set) is F(activations, set) F(norms, set) …; the build finds the files and defines it. */
 #define DECLARE(family, set) extern const rl_kernel rl_##family##_##set##_f32[], rl_##family##_##set##_f64[];
@@ -304,7 +305,7 @@ static int fill(PyObject *module)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
     if (rl_learn_arrays() || add_handler(module) || rl_add_recorder(module) || rl_add_player(module) ||
-        rl_add_guards(module))
+        rl_add_guards(module) || rl_add_tape(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }
