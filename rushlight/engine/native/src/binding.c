@@ -7,6 +7,7 @@
 #include "guards.h"
 #include "kernels.h"
 #include "player.h"
+#include "reader.h"
 #include "recorder.h"
 #include "tape.h"
 
@@ -305,7 +306,7 @@ static int fill(PyObject *module)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
     if (rl_learn_arrays() || add_handler(module) || rl_add_recorder(module) || rl_add_player(module) ||
-        rl_add_guards(module) || rl_add_tape(module))
+        rl_add_guards(module) || rl_add_tape(module) || rl_add_reader(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }
