@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import functools
+import heapq
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..engine import WIDER, operand
+from ..engine.native import library
 from ..engine.numpy import gradient_layouts
+from ..engine.numpy import namespace as numpy_engine
 from ..tensor import Storage, Tensor, wrap
 from . import flat, mode, overriding
 from .lowering import lowered
@@ -17,7 +20,7 @@ from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
-from .tape import _TWICE, AccumulateGrad, Node, Output, _fit, _to_raw, as_function, run_backward
+from .tape import _TWICE, AccumulateGrad, Node, Output, _deliver, _fit, _to_raw, as_function, run_backward
 
 if TYPE_CHECKING:
     from .op import Op
@@ -129,6 +132,7 @@ class OpNode(Node):
                 return grads
         if details is None and not graph and plan.plain:
             values = [v._array if isinstance(v, Tensor) else v for v in saved]
+            values += [self._static(name) for name in plan.asked]
         else:
             values, g = self._values(xp, graph), self._incoming(xp, g, graph)
         backward = None if graph else xp.BACKWARD.get(plan.op.name)
@@ -440,3 +444,11 @@ def _alias(array, wanted, graph):
         t = mode.fresh(t) if mode.active else t
         t._node = AccumulateGrad(t)
     return t
+
+
+if library is not None:
+    _lock = AccumulateGrad._lock
+    library.tape_uses(
+        OpNode, AccumulateGrad, Tensor, numpy_engine, numpy_engine.BACKWARD, _deliver, heapq.heappush, heapq.heappop,
+        _lock.acquire, _lock.release,
+    )  # fmt: skip

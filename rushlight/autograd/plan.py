@@ -56,8 +56,10 @@ class Plan:
         "saves_more",
         "frees",
         "differentiates_aux",
+        "asked",
         "unasked",
         "plain",
+        "quick",
     )
 
     def __init__(self, op: Op, node: str, needs: int):
@@ -77,7 +79,7 @@ class Plan:
         self.rules = tuple(
             (i, r.function, tuple(place[n] for n in r.needs)) for i, r in enumerate(wanted) if r is not None
         )
-        inputs = [which for kind, which, _ in sources if kind == "input"]
+        inputs = tuple(which for kind, which, _ in sources if kind == "input")
         self.inputs, self.count, self.output = inputs, len(inputs), "y" in asked
         self.others = tuple((kind, which) for kind, which, _ in sources if kind not in ("input", "y"))
         # A tuple of what is kept; of one argument as args[i:i+1], for itemgetter(i) would give the argument itself.
@@ -85,7 +87,10 @@ class Plan:
         self.pick = itemgetter(*inputs) if len(inputs) > 1 else itemgetter(slice(first, first + len(inputs)))
 
         self.saves_more = any(kind != "static" for kind, _ in self.others)
-        self.plain = not self.others and op.lowered is None  # rules want saved inputs and the output, nothing else
+        # A raw pass takes what was saved as it is, then the static arguments that the rules asked for.
+        self.plain = op.lowered is None and all(kind != "inputs" for kind, _ in self.others)
+        self.quick = self.plain and self.many is None and not (op.derive or op.residuals)  # for the loop in C
+        self.asked = tuple(which for kind, which in self.others if kind == "static")
         self.unasked = tuple(name for name in op.static if name not in self.names)  # an engine's backward may want it
         # Values are let go of after backward; shapes alone are not worth it, and allow another backward.
         self.frees = bool(inputs) or self.output or any(kind in ("inputs", "aux") for kind, _ in self.others)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import dtypes
 from ..engine import SPREAD, namespace_of, replaced
+from ..engine.native import library
 from ..engine.numpy import layouts
 from ..layout import is_dense
 from ..tensor import Storage, Tensor, wrap
@@ -333,7 +334,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
         options = {"retain": retain, "graph": graph, "wanted": wanted, "accumulate": accumulate, "tensors": tensors}
         return overriding.for_rules(run_backward, roots, gradients, **options)
     recorded, graph = graph, graph or tensors
-    waiting = _count_waiting(roots)
+    waiting = count_waiting(roots)
     useful = None if wanted is None else _paths_to(roots, wanted)
     if accumulate:
         useful.update(dict.fromkeys(wanted, True))
@@ -352,8 +353,13 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     short = useful is None and not watched  # a gradient may be handed to a leaf as soon as it is there
     outer, outer_running = state.grad, state.running
     state.grad, state.running = recorded, (waiting, useful)
+    quickly = _run_ready if short and not graph else None
     try:
         while ready:
+            if quickly is not None:
+                turn = quickly(ready, pending, waiting, owned, retain, turn)
+                if not ready:
+                    break
             node = heapq.heappop(ready)[2]
             g = pending.pop(node, None)
             grads = value = ()
@@ -427,6 +433,11 @@ def _count_waiting(roots) -> dict:
                     waiting[edge] = 1
                     stack.append(edge)
     return waiting
+
+
+# The same in C; ``_run_ready`` goes on in the loop of ``run_backward`` for as long as what is next is common.
+count_waiting = _count_waiting if library is None else library.count_waiting
+_run_ready = None if library is None else library.run_ready
 
 
 def _deliver(node, g, pending, owned, graph):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import weakref
-from itertools import repeat
 
 from ..autograd import mode
 from ..autograd.mode import state as mode_state
@@ -65,7 +64,7 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         # Inside another compiled function, or kept out: a plain call.
-        if mode_state.writers or stance.eager or self._never:
+        if (mode.active and mode_state.writers) or stance.eager or self._never:
             return self._fn(*args, **kwargs)
         if self._cut is not None:
             return self._cut(args, kwargs)
@@ -74,11 +73,11 @@ class Compiled:
         with LOCK:
             if self._together is not None and self._vote is None:
                 return self._with_others(args, kwargs)
-            key = (signature(args), signature(kwargs) if kwargs else None, mode_state.grad)
+            key = (tuple(map(signature, args)), signature(kwargs) if kwargs else None, mode_state.grad)
             given, twice = _tensors(args, kwargs)
             if twice is not None:
                 key = (*key, twice)
-            if mode_state.interceptors or mode_state.inference:
+            if mode.active and (mode_state.interceptors or mode_state.inference):
                 key = (*key, mode_state.inference, tuple(map(_interceptor_key, mode_state.interceptors)))
             entries = self._entries.get(key)
             if entries is None:
@@ -325,14 +324,11 @@ def _move_to_front(entries: list, entry) -> None:
 
 def _tensors(args, kwargs) -> tuple[list[Tensor], tuple | None]:
     """The tensors among the arguments and their gradients, each once; and who is who, if one is there twice."""
-    given: list[Tensor] = []
-    if kwargs or not all(map(isinstance, args, repeat(Tensor))):
+    given = [t for t in args if isinstance(t, Tensor)]
+    if kwargs or len(given) < len(args):
+        given = []
         flatten((args, kwargs), given)
-    else:
-        given += args
-    gradients = [t._grad for t in given if t._grad is not None]
-    if gradients:
-        given += gradients
+    given += [t._grad for t in given if t._grad is not None]
     if len(given) == 2 and given[0] is not given[1]:  # the usual case
         return given, None
     if len(given) > 1 and len(set(map(id, given))) < len(given):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..engine.native import library
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Reader:
             return module.__dict__[self.table][self.name]
         except KeyError:
             raise AttributeError(self.name) from None  # on to __getattr__
+
+
+if library is not None:
+    Reader = library.Reader  # type: ignore[misc] # the same in C
 
 
 class Unread(Reader):

@@ -3,10 +3,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrays.h"
 #include "guards.h"
 #include "kernels.h"
 #include "player.h"
+#include "reader.h"
 #include "recorder.h"
+#include "tape.h"
 
 /* RL_FAMILIES(F, set) is F(activations, set) F(norms, set) …; the build finds the files and defines it. */
 #define DECLARE(family, set) extern const rl_kernel rl_##family##_##set##_f32[], rl_##family##_##set##_f64[];
@@ -80,7 +83,7 @@ static int take_array(arguments *a, const char *name, Py_ssize_t position, char 
     char kind = letter == 'y' || anyhow ? 'x' : (char)(writes ? letter + 32 : letter);
     Py_buffer *buffer = &a->buffers[a->count];
     int flags = (anyhow ? PyBUF_STRIDES : PyBUF_ND) | PyBUF_FORMAT | (writes ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, buffer, flags)) {
+    if (rl_view(object, buffer, flags)) {
         PyErr_Clear();
         return refuse(name, position, writes ? "is no writable array in C order" : "is no array in C order");
     }
@@ -302,7 +305,8 @@ static int fill(PyObject *module)
         for (int i = 0; families[f][0][i].name; i++)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
-    if (add_handler(module) || rl_add_recorder(module) || rl_add_player(module) || rl_add_guards(module))
+    if (rl_learn_arrays() || add_handler(module) || rl_add_recorder(module) || rl_add_player(module) ||
+        rl_add_guards(module) || rl_add_tape(module) || rl_add_reader(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }

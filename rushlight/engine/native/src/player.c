@@ -19,6 +19,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arrays.h"
 #include "kernels.h"
 #include "player.h"
 
@@ -70,7 +71,7 @@ static long take(player *p, PyObject *const *args)
 {
     const long *given = p->given.buf;
     for (long i = 0; i < p->argument_count; i++) {
-        if (PyObject_GetBuffer(args[i], &p->buffers[i], PyBUF_ND | (given[2 * i + 1] ? PyBUF_WRITABLE : 0)))
+        if (rl_view(args[i], &p->buffers[i], PyBUF_ND | (given[2 * i + 1] ? PyBUF_WRITABLE : 0)))
             return i;
         if (p->buffers[i].len != given[2 * i])
             return i + 1;

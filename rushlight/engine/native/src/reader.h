@@ -1,0 +1,2 @@
+/* Adds the class of reader.c to the module. */
+int rl_add_reader(PyObject *module);
