@@ -31,7 +31,7 @@ from ..special import (
 )
 from . import layouts
 from .fused import fused as _fused
-from .kernels import activations, losses, norms, products, sums
+from .kernels import activations, chains, losses, norms, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -425,6 +425,11 @@ def _is_basic(index) -> bool:
 
 # -- element-wise ------------------------------------------------------------------------------------------------------
 
+_TWO = "add subtract multiply divide maximum minimum less less_equal greater greater_equal equal not_equal".split()
+_ONE = "negative abs sqrt exp log log1p expm1 square isnan".split()
+globals().update({_name: chains.of_two(getattr(np, _name), _name) for _name in _TWO})
+globals().update({_name: chains.of_one(getattr(np, _name), _name) for _name in _ONE})
+
 
 def sigmoid(x):
     return activations.sigmoid(x if x.__class__ is np.ndarray else np.asarray(x))
@@ -632,6 +637,7 @@ _COMPLEX = {np.dtype(d): np.result_type(d, np.complex64) for d in "fdFD"}
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 _native.install(BODIES, BACKWARD)
+chains.install(BODIES, sys.modules[__name__])
 
 
 def __getattr__(name):
