@@ -378,11 +378,11 @@ def cases(torch, gpu=False):
 def _case(torch, expression, operands):
     torch.manual_seed(0)
     names = _names(torch)
-    exec(operands, names)  # noqa: S102 - a line of the table above
+    exec(operands, names)  # a line of the table above
     leaves = [value for value in names.values() if isinstance(value, torch.Tensor) and value.requires_grad]
     for module in filter(lambda value: isinstance(value, torch.nn.Module), names.values()):
         leaves += module.parameters()
-    forward = eval(f"lambda: {expression}", names)  # noqa: S307
+    forward = eval(f"lambda: {expression}", names)
     result = forward()
     if not getattr(result, "requires_grad", False):
         return forward

@@ -154,7 +154,7 @@ static void chain_piece(void *context, long begin, long end)
         if (t->truths) {
             RL_SIMD
             for (long i = 0; i < n; i++)
-                t->truths[begin + i] = to[last][i] != 0;
+                t->truths[begin + i] = (unsigned char)(int)to[last][i];
         }
     }
 }

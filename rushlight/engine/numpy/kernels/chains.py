@@ -1,9 +1,9 @@
-"""Formulas element by element, on large arrays, by one pass of the library in C instead of one of NumPy's for each step.
+"""Formulas element by element, on large arrays: one pass of the library in C instead of one of NumPy's for each step.
 
-An op's forward and its gradient rules are formulas of arrays. Run once on stand-ins, such a function says which steps it
-takes; the library does those on small blocks, on all threads (``native/src/chains.c``). What it computes with whole numbers
-of Python, or asks about static arguments, is done while it is followed. A function that does anything else than these
-steps, and arrays that the library does not take, are left to NumPy.
+An op's forward and its gradient rules are formulas of arrays. Run once on stand-ins, such a function says which steps
+it takes; the library does those on small blocks, on all threads (``native/src/chains.c``). What it computes with
+Python's numbers, or asks about static arguments, is done while it is followed. A function that does anything else than
+these steps, and arrays that the library does not take, are left to NumPy.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from ...fallback import FORWARDS
 from ...native import library
 
-WORTH = 1 << 15  # elements; two threads need as many
+WORTH, ONE_STEP = 1 << 15, 1 << 16  # elements: of formulas; of what NumPy does by one call
 _ndarray, _BOOL = np.ndarray, np.dtype(np.bool_)
 _REGISTERS, _REALS, _MASKS = 48, 6, 2  # what the library has room for
 OPERATIONS = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "less_equal", "equal", "not_equal",
-    "logical_and", "logical_or", "logical_not", "where", "negative", "abs", "sqrt", "exp", "log", "log1p", "expm1", "tanh",
-    "sigmoid", "sign",
+    "logical_and", "logical_or", "logical_not", "where", "negative", "abs", "sqrt", "exp", "log", "log1p", "expm1",
+    "tanh", "sigmoid", "sign",
 )  # fmt: skip
 _CODES = {name: code for code, name in enumerate(OPERATIONS)}
 _TRUTHS = {"less", "less_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not"}
@@ -30,14 +30,16 @@ _TRUTHS = {"less", "less_equal", "equal", "not_equal", "logical_and", "logical_o
 
 # Ops whose gradient rules are formulas; those of the second and third table also have one of several steps forward.
 RULES = (
-    "abs add_scaled clip divide exp exp2 expm1 log log10 log1p log2 maximum minimum multiply negative power reciprocal rsqrt "
-    "rsub sqrt subtract subtract_scaled where masked_fill"
-).split()
-FORMULAS = "addcmul addcdiv hardshrink lerp prelu_kernel softshrink threshold xlogy rsqrt".split()
+    "abs", "add_scaled", "clip", "divide", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
+    "masked_fill", "maximum", "minimum", "multiply", "negative", "power", "reciprocal", "rsqrt", "rsub", "sqrt",
+    "subtract", "subtract_scaled", "where",
+)  # fmt: skip
+FORMULAS = ("addcdiv", "addcmul", "hardshrink", "lerp", "prelu_kernel", "softshrink", "threshold", "xlogy")
 LOSSES = (
-    "mse_mean mse_sum mse_each smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits "
-    "soft_margin_loss"
-).split()  # whose gradient may be a number: the input is looked at
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "mse_each", "smooth_l1_loss",
+    "soft_margin_loss",
+)  # fmt: skip
+REDUCTIONS = ("logsumexp", "vector_norm")
 
 
 def install(bodies, engine) -> None:
@@ -53,9 +55,10 @@ def _forward_of(name):
 
 def chain_rules(rules_of, engine) -> None:
     """The same of gradient rules; ``rules_of`` gives those of an op, by its name."""
-    for name in (*RULES, *FORMULAS, *LOSSES):
+    for name in (*RULES, *FORMULAS, *LOSSES, *REDUCTIONS):
         for rule in rules_of(name):
-            quick = large(rule.function, engine, int(name in LOSSES), 1 + len(rule.needs))
+            which = int(name in LOSSES or name in REDUCTIONS)  # the gradient may be small: the input is looked at
+            quick = large(rule.function, engine, which, 1 + len(rule.needs))
             quick.needs = rule.needs
             rule.function = quick
 
@@ -82,11 +85,12 @@ def large(function, engine, which=0, count=None):
     return short if count == 2 and which == 0 else chained
 
 
-def of_one(plain, name):
-    """A function of NumPy that is one step, of one array."""
+def of_one(plain, name=None):
+    """A function of NumPy that is one step, of one array; ``name`` is that of the step."""
+    name = name or plain.__name__
 
     def one(x):
-        if x.__class__ is not _ndarray or x.size < WORTH:
+        if x.__class__ is not _ndarray or x.size < ONE_STEP:
             return plain(x)
         found = evaluated(step, (x,), {})
         return plain(x) if found is None else found
@@ -97,12 +101,13 @@ def of_one(plain, name):
     return one if library is not None else plain
 
 
-def of_two(plain, name):
+def of_two(plain):
     """The same of two arrays, or an array and a number."""
+    name = plain.__name__
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
-        if larger.__class__ is not _ndarray or larger.size < WORTH:
+        if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
             return plain(x, w)
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
@@ -117,7 +122,7 @@ def evaluated(function, values, static):
     """``function(xp, *values, **static)`` by the library; None where that does not serve."""
     if library is None:
         return None
-    kinds = tuple([(v.dtype, v.shape, v.strides) if v.__class__ is _ndarray else v for v in values])
+    kinds = tuple([Kind((v.dtype, v.shape, v.strides)) if v.__class__ is _ndarray else v for v in values])
     try:
         program = _program(function, kinds, tuple(static.items()))
     except TypeError:  # something that has no hash
@@ -125,10 +130,16 @@ def evaluated(function, values, static):
     return None if program is None else program.run(values)
 
 
+class Kind(tuple):
+    """What is known of an array when a function is followed: its dtype, shape and strides."""
+
+    __slots__ = ()
+
+
 @functools.lru_cache(1024)
 def _program(function, kinds, static):
-    """The steps that a function takes for such values: arrays of a dtype, a shape and strides; others as they are."""
-    arrays = [kind for kind in kinds if kind.__class__ is tuple]
+    """The steps that a function takes for such values: arrays of these kinds, others as they are."""
+    arrays = [kind for kind in kinds if kind.__class__ is Kind]
     dtypes = {dtype for dtype, _, _ in arrays} - {_BOOL}
     if len(dtypes) != 1 or not all(_in_order(*kind[1:]) for kind in arrays):
         return None
@@ -136,7 +147,7 @@ def _program(function, kinds, static):
     if steps.dtype.char not in "fd":
         return None
     try:
-        values = [steps.take(i, *kind) if kind.__class__ is tuple else kind for i, kind in enumerate(kinds)]
+        values = [steps.take(i, *kind) if kind.__class__ is Kind else kind for i, kind in enumerate(kinds)]
         result = function(steps, *values, **dict(static))
         return Program(steps, result) if result.__class__ is Value and result.register in steps.made else None
     except Untold:
@@ -221,7 +232,11 @@ class Steps:
         if not values or any(v.divisor is not None for v in values):
             raise Untold
         truths = [a.__class__ is Value and a.dtype is _BOOL for a in args]
-        if truths != [True] * len(args) if name.startswith("logical") else truths != [name == "where", False, False][: len(args)]:
+        if (
+            truths != [True] * len(args)
+            if name.startswith("logical")
+            else truths != [name == "where", False, False][: len(args)]
+        ):
             raise Untold  # what NumPy does with truth values is not what is done with numbers
         try:
             shape = np.broadcast_shapes(*[v.shape for v in values])
@@ -270,6 +285,15 @@ class Steps:
             raise Untold
         return known[w]()
 
+    def reshape(self, x, shape):
+        """Of an argument as it came: the same numbers, seen in another shape."""
+        dtype, old, strides = self.taken.get(x.register, (None, None, None))
+        if strides != _plain_strides(old, dtype) or -1 in shape or math.prod(shape) != math.prod(old):
+            raise Untold
+        register = (*x.register[:2], tuple(shape))
+        self.taken[register] = (dtype, tuple(shape), _plain_strides(shape, dtype))
+        return Value(self, register, dtype, tuple(shape))
+
     def sum(self, x):
         if x.register not in self.made or x.dtype is _BOOL or x.divisor is not None:
             raise Untold
@@ -287,13 +311,15 @@ class Program:
     def __init__(self, steps, result):
         used = _used(steps.made, result.register)
         read = {r for name in used for r in steps.made[name][1]}
-        reals, masks = ([r for r in steps.taken if r in read and (steps.taken[r][0] is _BOOL) is kind] for kind in (False, True))
+        reals, masks = (
+            [r for r in steps.taken if r in read and (steps.taken[r][0] is _BOOL) is kind] for kind in (False, True)
+        )
         constants = [r for r in steps.constants if r in read]
         numbers = {r: i for i, r in enumerate([*reals, *masks, *constants, *used])}
         if not reals or len(reals) > _REALS or len(masks) > _MASKS or len(numbers) > _REGISTERS:
             raise Untold
         shape, self.sizes, self.strides = _layout([steps.taken[r] for r in (*reals, *masks)])
-        if any(steps.taken[r][2] != np.empty(steps.taken[r][1], bool).strides for r in masks):
+        if any(steps.taken[r][2] != _plain_strides(steps.taken[r][1], _BOOL) for r in masks):
             raise Untold  # the library takes them in C order
         self.shape, self.divisor = (() if result.divisor else shape), result.divisor
         self.reals, self.masks = [r[1] for r in reals], [r[1] for r in masks]
@@ -319,6 +345,10 @@ def _used(made, last) -> list:
         if register in wanted:
             wanted.update(made[register][1])
     return [r for r in made if r in wanted]
+
+
+def _plain_strides(shape, dtype):
+    return None if shape is None else np.empty(shape, dtype).strides
 
 
 def _three(numbers, args):

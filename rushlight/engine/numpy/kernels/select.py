@@ -13,10 +13,13 @@ BITS = {4: np.int32, 8: np.int64}
 
 def where(condition, x, w):
     """``np.where``; arrays of 4 and 8 byte numbers as large as the condition are chosen from by their bits."""
-    if condition.__class__ is np.ndarray and condition.size > _SMALL and condition.dtype == bool:
-        found = chains.evaluated(_choice, (condition, x, w), {}) if condition.size >= chains.WORTH // 8 else None
+    if condition.__class__ is not np.ndarray:
+        return np.where(condition, x, w)
+    if max(condition.size, getattr(x, "size", 1), getattr(w, "size", 1)) >= chains.WORTH:
+        found = chains.evaluated(_choice, (condition, x, w), {})
         if found is not None:
             return found
+    if condition.size > _SMALL and condition.dtype == bool:
         dtype = np.result_type(x, w)
         bits = BITS.get(dtype.itemsize)
         if bits is not None and dtype.kind != "c":
