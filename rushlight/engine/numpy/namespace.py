@@ -90,6 +90,22 @@ def _reshaped(x, shape):
         return copies.copied(x).reshape(shape)
 
 
+def asarray(x, dtype=None, copy=None):
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.itemsize in (4, 8):
+        flipped = tuple([-step if step < 0 else step for step in x.strides])
+        if x.flags.c_contiguous or flipped == np.empty(x.shape, x.dtype).strides:
+            return copies.copied(x)
+    return np.asarray(x, dtype, copy=copy)
+
+
+def tril(x, k=0):
+    return np.tril(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k, dtype=bool), x, x.dtype.type(0))
+
+
+def triu(x, k=0):
+    return np.triu(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k - 1, dtype=bool), x.dtype.type(0), x)
+
+
 def concatenate(arrays, axis=0):
     return copies.joined(arrays, axis)
 

@@ -187,12 +187,16 @@ class Value:
     __le__ = lambda self, other: self.steps.less_equal(self, other)
     __gt__ = lambda self, other: self.steps.greater(self, other)
     __ge__ = lambda self, other: self.steps.greater_equal(self, other)
-    __eq__ = lambda self, other: self.steps.equal(self, other)  # type: ignore[assignment]
-    __ne__ = lambda self, other: self.steps.not_equal(self, other)  # type: ignore[assignment]
     __and__ = __rand__ = lambda self, other: self.steps.logical_and(self, other)
     __or__ = __ror__ = lambda self, other: self.steps.logical_or(self, other)
     __invert__ = lambda self: self.steps.logical_not(self)
     __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other):
+        return self.steps.equal(self, other)
+
+    def __ne__(self, other):
+        return self.steps.not_equal(self, other)
 
     def __bool__(self):
         raise Untold
