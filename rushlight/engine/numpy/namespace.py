@@ -91,10 +91,8 @@ def _reshaped(x, shape):
 
 
 def asarray(x, dtype=None, copy=None):
-    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.itemsize in (4, 8):
-        flipped = tuple([-step if step < 0 else step for step in x.strides])
-        if x.flags.c_contiguous or flipped == np.empty(x.shape, x.dtype).strides:
-            return copies.copied(x)
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.flags.c_contiguous:
+        return copies.copied(x)
     return np.asarray(x, dtype, copy=copy)
 
 

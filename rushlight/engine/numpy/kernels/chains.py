@@ -258,6 +258,12 @@ class Steps:
         self.constants[register := ("constant", number, math.copysign(1, number))] = number
         return register
 
+    def divide(self, x, w):
+        """By a power of 2 it is a product, without another rounding."""
+        if w.__class__ in (int, float) and 2.0**-60 < math.fabs(w) < 2.0**60 and math.frexp(w)[0] in (0.5, -0.5):
+            return x if w == 1 else self.multiply(x, 1.0 / w)
+        return self._step("divide", x, w)
+
     # -- in terms of the steps there are -------------------------------------------------------------------------------
 
     def greater(self, x, w):
@@ -319,15 +325,15 @@ class Program:
             [r for r in steps.taken if r in read and (steps.taken[r][0] is _BOOL) is kind] for kind in (False, True)
         )
         constants = [r for r in steps.constants if r in read]
-        numbers = {r: i for i, r in enumerate([*reals, *masks, *constants, *used])}
-        if not reals or len(reals) > _REALS or len(masks) > _MASKS or len(numbers) > _REGISTERS:
+        numbers, self.registers = _numbered([*reals, *masks, *constants], used, steps.made)
+        if not reals or len(reals) > _REALS or len(masks) > _MASKS or self.registers > _REGISTERS:
             raise Untold
         shape, self.sizes, self.strides = _layout([steps.taken[r] for r in (*reals, *masks)])
         if any(steps.taken[r][2] != _plain_strides(steps.taken[r][1], _BOOL) for r in masks):
             raise Untold  # the library takes them in C order
         self.shape, self.divisor = (() if result.divisor else shape), result.divisor
         self.reals, self.masks = [r[1] for r in reals], [r[1] for r in masks]
-        self.registers, self.dtype = len(numbers), result.dtype
+        self.dtype = result.dtype
         self.constants = np.array([steps.constants[r] for r in constants], steps.dtype)
         rows = [(_CODES[name], numbers[r], *_three(numbers, args)) for r in used for name, args in [steps.made[r]]]
         self.steps = np.array(rows, np.int64)
@@ -349,6 +355,21 @@ def _used(made, last) -> list:
         if register in wanted:
             wanted.update(made[register][1])
     return [r for r in made if r in wanted]
+
+
+def _numbered(given, used, made) -> tuple[dict, int]:
+    """A number for each register, and how many there are: a result takes over that of one which is read no more."""
+    numbers, last = {r: i for i, r in enumerate(given)}, {r: i for i, step in enumerate(used) for r in made[step][1]}
+    free: list[int] = []
+    count = len(given)
+    for i, step in enumerate(used):
+        free += [numbers[r] for r in {*made[step][1]} if last[r] == i and r in made]
+        if free and step != used[-1]:  # the last one's is the memory of the result
+            numbers[step] = free.pop()
+        else:
+            numbers[step] = count
+            count += 1
+    return numbers, count
 
 
 def _plain_strides(shape, dtype):
