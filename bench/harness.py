@@ -90,10 +90,11 @@ def apart(file: str, cases, rounds: int = 7) -> None:
         _serve(sys.argv[2], cases)
         return
     sides = {name: _start(file, name) for name in ("rushlight", "torch")}
-    print(header(rounds))
-    for name in _ask(sides["rushlight"], "names"):
-        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
-            continue
+    known = _ask(sides["rushlight"], "names")
+    names = [name for name in known if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
+    width = max([44, *(len(name) + 2 for name in names)])
+    print(header(rounds, width))
+    for name in names:
         for side in sides.values():
             _ask(side, ["prepare", name])
         best = {side: float("inf") for side in sides}
@@ -101,7 +102,7 @@ def apart(file: str, cases, rounds: int = 7) -> None:
             for side, process in sides.items():
                 time.sleep(0.1)  # the other process's threads spin for a while after their last work
                 best[side] = min(best[side], _ask(process, ["time"]))
-        print(line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}), flush=True)
+        print(line({"name": name, **best, "ratio": best["torch"] / best["rushlight"]}, width), flush=True)
 
 
 def _start(file, name):

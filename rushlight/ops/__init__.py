@@ -13,6 +13,11 @@ from . import activation, embedding, loss, norm
 from . import attention, rnn
 from . import lobpcg, quantize, segments, sparse
 from .public import PUBLIC
+from ..autograd.op import differentiable as _xp
+from ..engine.numpy import namespace as _numpy
+from ..engine.numpy.kernels import chains as _chains
+
+_chains.chain_rules(lambda name: getattr(_xp, name).op.rules.values(), _numpy)
 
 __all__ = list(PUBLIC)
 

@@ -1,4 +1,4 @@
-"""The largest and smallest along an axis that is not the innermost in memory, where NumPy takes element by element."""
+"""The largest and smallest along an axis: NumPy takes element by element, or is on one thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-_WORTH = 1 << 10  # elements
+_WORTH, _ROWS_WORTH = 1 << 10, 1 << 15  # elements; along the innermost axis NumPy is quick
 _LONGEST = (1 << 31) - 1  # places are counted in 32 bits
 
 
@@ -41,9 +41,10 @@ def _both(kernel, plain, smallest):
 
 
 def _serves(x, axis) -> bool:
-    if not isinstance(axis, int) or x.size < _WORTH or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+    if not isinstance(axis, int) or x.dtype.char not in "fd" or not x.flags.c_contiguous or not 0 <= axis < x.ndim:
         return False
-    return 0 <= axis < x.ndim - 1 and x.shape[axis] <= _LONGEST and math.prod(x.shape[axis + 1 :]) > 1
+    inner = math.prod(x.shape[axis + 1 :])
+    return x.size >= (_WORTH if inner > 1 else _ROWS_WORTH) and 0 < x.shape[axis] <= _LONGEST
 
 
 def _sizes(x, axis) -> tuple[int, int]:

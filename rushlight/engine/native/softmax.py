@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..numpy.kernels import along, sums
 from ..numpy.kernels.losses import nll_slopes
 from . import library
 
@@ -74,6 +75,8 @@ def _by(kernel, g, y, axis):
 def _nll(plain):
     def nll(needs, x, target, weight, *, ignore_index, reduction):
         """(loss, (indices with 0 for those ignored, the weight of each, their sum)), as the plain body has it."""
+        if x.ndim > 2 and target.shape == (x.shape[0], *x.shape[2:]):
+            return _nll_of_images(plain, needs, x, target, weight, ignore_index, reduction)
         if x.ndim != 2 or target.shape != x.shape[:1]:
             return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
         loss, picked = np.empty((2, len(x)), x.dtype)
@@ -95,10 +98,28 @@ def _nll(plain):
     return nll
 
 
+def _nll_of_images(plain, needs, x, target, weight, ignore_index, reduction):
+    """The same of classes that are an axis with others behind it: what is picked is read by the library."""
+    loss = None
+    if weight is None and not (target == ignore_index).any():
+        loss = along.take(x, np.expand_dims(target, 1), 1)
+    if loss is None:
+        return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
+    loss, total = np.negative(loss, loss).reshape(target.shape), np.asarray(x.dtype.type(target.size))
+    if reduction != "none":
+        loss = sums.reduce(loss)
+        loss = loss / total if reduction == "mean" else loss
+    return loss, (target, np.ones(target.shape, x.dtype), total)
+
+
 def _nll_backward(plain):
     def backward(g, edges, saved):
         index, picked, _ = saved["aux"]
         shape = saved["x_shape"]
+        if len(shape) > 2:
+            slopes = np.expand_dims(nll_slopes(g, saved), 1)
+            found = along.add(np.zeros(shape, picked.dtype), slopes, np.expand_dims(index, 1), 1)
+            return plain(g, edges, saved) if found is None else (found, None, None)
         if len(shape) != 2:
             return plain(g, edges, saved)
         out = np.empty(shape, picked.dtype)

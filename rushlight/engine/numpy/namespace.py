@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import storage
 from .. import ctc, special
-from ..fallback import lookup
+from ..fallback import FORWARDS, lookup
 from ..native import bodies as _native
 from ..special import (
     digamma,
@@ -31,7 +31,7 @@ from ..special import (
 )
 from . import layouts
 from .fused import fused as _fused
-from .kernels import activations, losses, norms, products, sums
+from .kernels import activations, along, chains, copies, losses, norms, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -73,7 +73,48 @@ def astype(x, dtype):
 
 
 def reshape(x, shape):
-    return x.reshape(shape) if x.__class__ is np.ndarray else np.reshape(x, shape)
+    if x.__class__ is not np.ndarray:
+        return np.reshape(x, shape)
+    return x.reshape(shape) if x.flags.c_contiguous or x.size < _LARGE else _reshaped(x, shape)
+
+
+_LARGE = 1 << 15  # elements whose copy is shared out to threads
+
+
+def _reshaped(x, shape):
+    try:
+        return x.reshape(shape, copy=False)
+    except TypeError:  # NumPy before 2.1
+        return x.reshape(shape)
+    except ValueError:  # it is no view
+        return copies.copied(x).reshape(shape)
+
+
+def asarray(x, dtype=None, copy=None):
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.flags.c_contiguous:
+        return copies.copied(x)
+    return np.asarray(x, dtype, copy=copy)
+
+
+def tril(x, k=0):
+    return np.tril(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k, dtype=bool), x, x.dtype.type(0))
+
+
+def triu(x, k=0):
+    return np.triu(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k - 1, dtype=bool), x.dtype.type(0), x)
+
+
+def concatenate(arrays, axis=0):
+    return copies.joined(arrays, axis)
+
+
+def tile(x, repeats):
+    if math.prod(repeats) * x.size < _LARGE or len(repeats) < x.ndim:
+        return np.tile(x, repeats)
+    shape = (1,) * (len(repeats) - x.ndim) + x.shape
+    apart = x.reshape([n for size in shape for n in (1, size)])
+    wide = np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair])
+    return copies.copied(wide).reshape([n * size for n, size in zip(repeats, shape)])
 
 
 # Views by the array's own methods: NumPy's functions of the same name take several times as long.
@@ -106,7 +147,7 @@ def alias(x):
 def lay_out(x, order):
     """A copy whose dimensions lie in memory in ``order``, outermost first."""
     layouts.watch()
-    return np.array(x.transpose(order), order="C").transpose(np.argsort(order))
+    return copies.copied(x.transpose(order)).transpose(np.argsort(order))
 
 
 # -- reductions, scans, order ----------------------------------------------------------------------------------------
@@ -149,7 +190,8 @@ def cumsum(x, axis, dtype=None):
 
 
 def cumprod(x, axis, dtype=None):
-    return _running(np.multiply, x, axis, dtype)
+    found = sums.running(x, axis, "running_products") if dtype is None or dtype == x.dtype else None
+    return _running(np.multiply, x, axis, dtype) if found is None else found
 
 
 _ROW = 256  # as many numbers or more are added to as many by one call; NumPy's own loop would go down the columns
@@ -185,6 +227,9 @@ def cumlogsumexp(x, axis):
 
 def linear_scan(a, b, axis, reverse=False):
     """``y[i] = a[i] * y[i-1] + b[i]`` along ``axis``, or from its end with ``y[i+1]``."""
+    found = sums.scan(a, b, axis, reverse)
+    if found is not None:
+        return found
     y = np.moveaxis(np.array(np.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape)), np.result_type(a, b)), axis, 0)
     a = np.moveaxis(a, axis, 0)
     order = range(len(y) - 1, -1, -1) if reverse else range(len(y))
@@ -256,9 +301,18 @@ def add_rows(value, index, size):
     return losses.add_rows(value, index, size)
 
 
+def take_along_axis(x, index, axis):
+    found = along.take(x, index, axis % (x.ndim or 1))
+    return np.take_along_axis(x, index, axis) if found is None else found
+
+
 def add_along_axis(value, index, axis, size, unique=False):
     """Zeros of ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
-    out = np.zeros([size if i == axis else n for i, n in enumerate(value.shape)], value.dtype)
+    shape = [size if i == axis else n for i, n in enumerate(value.shape)]
+    found = along.add(np.zeros(shape, value.dtype), value, index, axis)
+    if found is not None:
+        return found
+    out = np.zeros(shape, value.dtype)
     if unique:
         np.put_along_axis(out, index, value, axis)
     else:
@@ -266,6 +320,28 @@ def add_along_axis(value, index, axis, size, unique=False):
         places[axis] = index
         np.add.at(out, tuple(places), value)
     return out
+
+
+def gather(x, index, axis):
+    found = along.take(x, index, axis)
+    return FORWARDS["gather"](sys.modules[__name__], x, index, axis=axis) if found is None else found
+
+
+def scatter_zeros(x, index, axis, shape):
+    found = along.add(np.zeros(shape, x.dtype), x, index, axis)
+    return (
+        FORWARDS["scatter_zeros"](sys.modules[__name__], x, index, axis=axis, shape=shape) if found is None else found
+    )
+
+
+def scatter_add(x, index, src, axis):
+    found = along.add(copies.copied(x), src, index, axis) if src.__class__ is x.__class__ else None
+    return FORWARDS["scatter_add"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
+
+
+BODIES["gather"] = lambda xp, x, index, axis: gather(x, index, axis)
+BODIES["scatter_zeros"] = lambda xp, x, index, axis, shape: scatter_zeros(x, index, axis, shape)
+BODIES["scatter_add"] = lambda xp, x, index, src, axis: scatter_add(x, index, src, axis)
 
 
 def searchsorted(sequence, values, side="left"):
@@ -410,7 +486,13 @@ def index_put(x, value, index):
 
 def index_add(x, value, index):
     """``x`` with ``value`` added at ``index``, repeated positions adding up."""
-    out = np.array(x)
+    out = copies.copied(x)
+    *before, last = index if index.__class__ is tuple and index else (index,)
+    if last.__class__ is value.__class__ is np.ndarray and builtins.all(map(_is_whole, before)):
+        found = along.add_slices(out, value, last, len(before))
+        if found is not None:
+            return found
+        out = copies.copied(x)  # an index out of range has left some of it
     if _is_basic(index):
         out[index] += value
     else:
@@ -424,6 +506,14 @@ def _is_basic(index) -> bool:
 
 
 # -- element-wise ------------------------------------------------------------------------------------------------------
+
+add, subtract, multiply, divide = map(chains.of_two, (np.add, np.subtract, np.multiply, np.divide))
+maximum, minimum, equal, not_equal = map(chains.of_two, (np.maximum, np.minimum, np.equal, np.not_equal))
+less, less_equal = chains.of_two(np.less), chains.of_two(np.less_equal)
+greater, greater_equal = chains.of_two(np.greater), chains.of_two(np.greater_equal)
+negative, sqrt, square, isnan = map(chains.of_one, (np.negative, np.sqrt, np.square, np.isnan))
+exp, log, log1p, expm1 = map(chains.of_one, (np.exp, np.log, np.log1p, np.expm1))
+abs = chains.of_one(np.abs, "abs")
 
 
 def sigmoid(x):
@@ -632,6 +722,7 @@ _COMPLEX = {np.dtype(d): np.result_type(d, np.complex64) for d in "fdFD"}
 
 BODIES["cofactor"] = lambda xp, x: cofactor(x)  # noqa: F405 — the op's own forward divides by the determinant
 _native.install(BODIES, BACKWARD)
+chains.install(BODIES, sys.modules[__name__])
 
 
 def __getattr__(name):

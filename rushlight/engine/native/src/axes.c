@@ -87,7 +87,7 @@ static int row_sums(const rl_call *c)
     return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
-/* -- running totals, in double precision ------------------------------------------------------------------------------- */
+/* -- running totals and products, in double precision ------------------------------------------------------------------ */
 
 enum { SIDE_BY_SIDE = 8 }; /* rows: each number waits for the one before it, but not for those of another row */
 
@@ -95,14 +95,19 @@ typedef struct {
     const real *x;
     real *y;
     long n, inner, strips;
+    int is_product;
 } totals;
 
-RL_INLINE void total_rows(const real *restrict x, real *restrict y, long n, int rows)
+RL_INLINE double onward(double total, real x, int is_product) { return is_product ? total * (double)x : total + (double)x; }
+
+RL_INLINE void total_rows(const real *restrict x, real *restrict y, long n, int rows, int is_product)
 {
-    double total[SIDE_BY_SIDE] = {0};
+    double total[SIDE_BY_SIDE];
+    for (int row = 0; row < SIDE_BY_SIDE; row++)
+        total[row] = is_product;
     for (long i = 0; i < n; i++)
         for (int row = 0; row < rows; row++)
-            y[row * n + i] = (real)(total[row] += (double)x[row * n + i]);
+            y[row * n + i] = (real)(total[row] = onward(total[row], x[row * n + i], is_product));
 }
 
 static void running_rows(void *context, long begin, long end)
@@ -110,9 +115,12 @@ static void running_rows(void *context, long begin, long end)
     const totals *t = context;
     long row = begin;
     for (; row + SIDE_BY_SIDE <= end; row += SIDE_BY_SIDE)
-        total_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE);
+        if (t->is_product)
+            total_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE, 1);
+        else
+            total_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE, 0);
     for (; row < end; row++)
-        total_rows(t->x + row * t->n, t->y + row * t->n, t->n, 1);
+        total_rows(t->x + row * t->n, t->y + row * t->n, t->n, 1, t->is_product);
 }
 
 static void running_strips(void *context, long begin, long end)
@@ -121,19 +129,20 @@ static void running_strips(void *context, long begin, long end)
     for (long which = begin; which < end; which++) {
         long first = which % t->strips * WIDTH, width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
         long at = which / t->strips * t->n * t->inner + first;
-        double total[WIDTH] = {0};
+        double total[WIDTH];
+        for (long j = 0; j < WIDTH; j++)
+            total[j] = t->is_product;
         for (long i = 0; i < t->n; i++, at += t->inner)
             RL_SIMD
             for (long j = 0; j < width; j++)
-                t->y[at + j] = (real)(total[j] += (double)t->x[at + j]);
+                t->y[at + j] = (real)(total[j] = onward(total[j], t->x[at + j], t->is_product));
     }
 }
 
-/* running_sums(x, y, n, inner): along the middle axis of (outer, n, inner) */
-static int running_sums(const rl_call *c)
+static int running(const rl_call *c, int is_product)
 {
     long n = c->integer[0], inner = c->integer[1], outer = n && inner ? c->size[0] / (n * inner) : 0;
-    totals t = {c->array[0], c->array[1], n, inner, (inner + WIDTH - 1) / WIDTH};
+    totals t = {c->array[0], c->array[1], n, inner, (inner + WIDTH - 1) / WIDTH, is_product};
     if (inner == 1) {
         long grain = rl_rows(n);
         rl_parallel(running_rows, &t, outer, grain < SIDE_BY_SIDE ? SIDE_BY_SIDE : grain);
@@ -142,7 +151,40 @@ static int running_sums(const rl_call *c)
     return RL_OK;
 }
 
-/* -- the largest or smallest along an axis that is not the innermost one --------------------------------------------- */
+/* running_sums(x, y, n, inner), running_products: along the middle axis of (outer, n, inner) */
+static int running_sums(const rl_call *c) { return running(c, 0); }
+
+static int running_products(const rl_call *c) { return running(c, 1); }
+
+/* -- y[i] = a[i] y[i - 1] + b[i] along rows, or from their end with y[i + 1] ------------------------------------------- */
+
+typedef struct {
+    const real *a, *b;
+    real *y;
+    long n;
+    int reverse;
+} recurrence;
+
+static void scan_rows(void *context, long begin, long end)
+{
+    const recurrence *t = context;
+    for (long row = begin; row < end; row++) {
+        long step = t->reverse ? -1 : 1, at = row * t->n + (t->reverse ? t->n - 1 : 0);
+        real y = 0;
+        for (long i = 0; i < t->n; i++, at += step)
+            t->y[at] = y = (i ? t->a[at] * y : 0) + t->b[at];
+    }
+}
+
+/* scan_rows(a, b, y, n, reverse) */
+static int scan_rows_(const rl_call *c)
+{
+    recurrence t = {c->array[0], c->array[1], c->array[2], c->integer[0], (int)c->integer[1]};
+    rl_parallel(scan_rows, &t, t.n ? c->size[2] / t.n : 0, rl_rows(t.n));
+    return RL_OK;
+}
+
+/* -- the largest or smallest along an axis ----------------------------------------------------------------------------- */
 
 typedef struct {
     const real *x;
@@ -151,6 +193,8 @@ typedef struct {
     long n, inner, strips;
     int smallest;
 } extremes_of;
+
+enum { LANES = 16 };
 
 /* Of equals the first; a NaN is before all, and the first of them before others. */
 #define BETTER(order)                                                                                                  \
@@ -186,11 +230,50 @@ static void extreme_strips(void *context, long begin, long end)
     }
 }
 
+/* The same along the innermost axis: the largest first, by lanes, then where it is. */
+static void extreme_rows(void *context, long begin, long end)
+{
+    const extremes_of *e = context;
+    for (long row = begin; row < end; row++) {
+        const real *restrict x = e->x + row * e->n;
+        real best[LANES], sign = e->smallest ? -1 : 1;
+        int odd[LANES] = {0};
+        long i = 0, place = 0;
+        for (int lane = 0; lane < LANES; lane++)
+            best[lane] = -INFINITY;
+        for (; i + LANES <= e->n; i += LANES)
+            RL_SIMD
+            for (int lane = 0; lane < LANES; lane++) {
+                real value = sign * x[i + lane];
+                best[lane] = value > best[lane] ? value : best[lane];
+                odd[lane] |= value != value;
+            }
+        for (; i < e->n; i++) {
+            real value = sign * x[i];
+            best[0] = value > best[0] ? value : best[0];
+            odd[0] |= value != value;
+        }
+        for (int lane = 1; lane < LANES; lane++) {
+            best[0] = best[lane] > best[0] ? best[lane] : best[0];
+            odd[0] |= odd[lane];
+        }
+        while (odd[0] ? x[place] == x[place] : sign * x[place] != best[0])
+            place++;
+        e->place[row] = place;
+        if (e->best)
+            e->best[row] = x[place];
+    }
+}
+
 /* extremes(x, best, place, n, inner, smallest): along the middle axis of (outer, n, inner), which is not empty */
 static int extremes(const rl_call *c)
 {
     long n = c->integer[0], inner = c->integer[1];
     extremes_of e = {c->array[0], c->array[1], c->array[2], n, inner, (inner + WIDTH - 1) / WIDTH, (int)c->integer[2]};
+    if (inner == 1) {
+        rl_parallel(extreme_rows, &e, c->size[0] / n, rl_rows(n));
+        return RL_OK;
+    }
     rl_parallel(extreme_strips, &e, c->size[0] / (n * inner) * e.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;
 }
@@ -255,6 +338,8 @@ RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
     {"row_sums", "xy i", row_sums},
     {"running_sums", "xy ii", running_sums},
+    {"running_products", "xy ii", running_products},
+    {"scan_rows", "xxy ii", scan_rows_},
     {"extremes", "xy?Q iii", extremes},
     {"add_rows", "xqy ii", add_rows},
     {"take_rows", "xqy ii", take_rows},

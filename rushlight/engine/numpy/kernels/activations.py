@@ -8,7 +8,7 @@ import numpy as np
 
 from ...special import erf
 from ...special_tables import GELU_SINGLE
-from . import parallel
+from . import chains, copies, parallel
 from .select import BITS, choose, where
 
 _ROOT_HALF, _DENSITY = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -168,6 +168,38 @@ def _half_of_one_plus_tanh(x, square):
 
 
 BODIES["gelu"], BACKWARD["gelu"] = _gelu, _gelu_backward
+
+
+# -- gates -------------------------------------------------------------------------------------------------------------
+
+
+def _gate(xp, a, b):
+    return a * xp.sigmoid(b)
+
+
+def _gate_slope(xp, g, a, b):
+    s = xp.sigmoid(b)
+    return g * a * s * (1.0 - s)
+
+
+def _glu_backward(g, edges, saved):
+    """Both halves by the library; None where that does not serve."""
+    a, b = np.split(saved["x"], 2, saved["axis"])
+    parts = (
+        [chains.evaluated(_gate, (g, b), {}), chains.evaluated(_gate_slope, (g, a, b), {})]
+        if g.size >= chains.WORTH
+        else [None]
+    )
+    return None if any(part is None for part in parts) else (copies.joined(parts, saved["axis"]),)
+
+
+def _glu(xp, x, *, axis):
+    a, b = np.split(x, 2, axis)
+    found = chains.evaluated(_gate, (a, b), {}) if a.size >= chains.WORTH else None
+    return a * xp.sigmoid(b) if found is None else found
+
+
+BODIES["glu"], BACKWARD["glu"] = _glu, _glu_backward
 
 
 # -- dropout -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import chains
 from .parallel import rows
 
 _SMALL = 1 << 11  # below this np.where's single call is quicker
@@ -12,7 +13,13 @@ BITS = {4: np.int32, 8: np.int64}
 
 def where(condition, x, w):
     """``np.where``; arrays of 4 and 8 byte numbers as large as the condition are chosen from by their bits."""
-    if condition.__class__ is np.ndarray and condition.size > _SMALL and condition.dtype == bool:
+    if condition.__class__ is not np.ndarray:
+        return np.where(condition, x, w)
+    if max(condition.size, getattr(x, "size", 1), getattr(w, "size", 1)) >= chains.WORTH:
+        found = chains.evaluated(_choice, (condition, x, w), {})
+        if found is not None:
+            return found
+    if condition.size > _SMALL and condition.dtype == bool:
         dtype = np.result_type(x, w)
         bits = BITS.get(dtype.itemsize)
         if bits is not None and dtype.kind != "c":
@@ -20,6 +27,10 @@ def where(condition, x, w):
             if None not in sides:
                 return _chosen(condition, *[side[0] for side in sides], dtype, bits)
     return np.where(condition, x, w)
+
+
+def _choice(xp, condition, x, w):
+    return xp.where(condition, x, w)
 
 
 def _side(side, dtype, shape, bits):

@@ -123,12 +123,23 @@ def _axis(x, axis):
     return np.add.reduce(x, axis=axis)
 
 
-def running(x, axis):
-    """Totals along an axis, in double precision inside; None where the library does not serve."""
+def running(x, axis, name="running_sums"):
+    """Totals along an axis, or products, in double precision inside; None where the library does not serve."""
     if not x.ndim or not x.size or not _serves(x):
         return None
     y = np.empty(x.shape, x.dtype)
-    library.running_sums(np.ascontiguousarray(x), y, x.shape[axis], math.prod(x.shape[axis % x.ndim + 1 :]))
+    getattr(library, name)(np.ascontiguousarray(x), y, x.shape[axis], math.prod(x.shape[axis % x.ndim + 1 :]))
+    return y
+
+
+def scan(a, b, axis, reverse):
+    """``y[i] = a[i] * y[i-1] + b[i]`` along the last axis; None where the library does not serve."""
+    if library is None or a.shape != b.shape or a.dtype != b.dtype or a.dtype.char not in "fd":
+        return None
+    if not a.ndim or axis % a.ndim != a.ndim - 1 or not a.size:
+        return None
+    y = np.empty(a.shape, a.dtype)
+    library.scan_rows(np.ascontiguousarray(a), np.ascontiguousarray(b), y, a.shape[-1], reverse)
     return y
 
 

@@ -9,6 +9,8 @@ import math
 import numpy as np
 
 from ...native import library
+from . import sums
+from .copies import copied
 from .parallel import over
 
 _FEW = 16  # elements of a window
@@ -165,9 +167,9 @@ def _apart(offsets, step) -> bool:
 def sum_windows(x, *, taps, size, step):
     """The sum of each window, one axis after the other: ``taps`` lists for each where in a window elements sit."""
     if _sums_by_kernel(x, taps):
-        sums = np.empty((*x.shape[: x.ndim - len(taps)], *size), x.dtype)
-        library.sum_windows(np.ascontiguousarray(x), _flat_of(taps), sums, *numbers(x.shape, size, step))
-        return sums
+        total = np.empty((*x.shape[: x.ndim - len(taps)], *size), x.dtype)
+        library.sum_windows(np.ascontiguousarray(x), _flat_of(taps), total, *numbers(x.shape, size, step))
+        return total
     for axis in range(len(taps)):
         x = _sum_along(x, axis - len(taps), taps[axis], size[axis], step[axis])
     return x
@@ -180,6 +182,8 @@ def _sums_by_kernel(x, taps) -> bool:
 
 def _sum_along(x, axis, taps, size, step):
     shape, at = list(x.shape), x.ndim + axis
+    if _side_by_side(taps, size, step, shape[at]):
+        return sums.reduce(x.reshape(*shape[:at], size, step, *shape[at + 1 :]), at + 1)
     shape[at] = size
     out, begun = np.zeros(shape, dtype=x.dtype), False
     for low in taps:
@@ -203,12 +207,21 @@ def spread_windows(x, *, taps, full, step):
         at = x.ndim + axis - len(taps)
         size, shape = x.shape[at], list(x.shape)
         shape[at] = full[axis]
+        if _side_by_side(taps[axis], size, step[axis], full[axis]):
+            each = (*x.shape[: at + 1], step[axis], *x.shape[at + 1 :])
+            x = copied(np.broadcast_to(np.expand_dims(x, at + 1), each)).reshape(shape)
+            continue
         out = np.zeros(shape, dtype=x.dtype)
         for low in taps[axis]:
             there, here = _axis_clipped(low, size, step[axis], full[axis], at)
             out[there] += x if here is None else x[here]
         x = out
     return x
+
+
+def _side_by_side(taps, size, step, full) -> bool:
+    """Are the windows along an axis one after the other, all of it in one?"""
+    return size * step == full and tuple(taps) == tuple(range(step))
 
 
 def _axis_clipped(low, size, step, full, axis):

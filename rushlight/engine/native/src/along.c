@@ -1,0 +1,87 @@
+/* Reading and adding along an axis where an index says. Arrays are seen as (outer, n, inner), indices as (outer, k, inner), or
+   as (k) where one serves all; threads share out what is not that axis, so each place is added to in the order of the index. */
+#include "kernels.h"
+
+enum { STRIP = 256 };
+
+typedef struct {
+    const real *x;
+    const int64_t *index;
+    real *y;
+    long n, k, inner, strips;
+    int bad;
+} along;
+
+/* Does something for each element of a strip: it is at `mine` in what has k along the axis, at `other` in what has n. */
+#define FOR_EACH(t, at, ...)                                                                                           \
+    for (long piece = begin; piece < end; piece++) {                                                                   \
+        long outer = piece / t->strips, first = piece % t->strips * STRIP;                                             \
+        long last = first + STRIP < t->inner ? first + STRIP : t->inner;                                               \
+        for (long j = 0; j < t->k; j++)                                                                                \
+            for (long i = first; i < last; i++) {                                                                      \
+                long mine = (outer * t->k + j) * t->inner + i;                                                         \
+                int64_t place = t->index[at];                                                                          \
+                if (place < 0 || place >= t->n) {                                                                      \
+                    t->bad = 1;                                                                                        \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                long other = (outer * t->n + place) * t->inner + i;                                                    \
+                __VA_ARGS__;                                                                                           \
+            }                                                                                                          \
+    }
+
+static void take_pieces(void *context, long begin, long end)
+{
+    along *t = context;
+    FOR_EACH(t, mine, t->y[mine] = t->x[other])
+}
+
+static void add_pieces(void *context, long begin, long end)
+{
+    along *t = context;
+    FOR_EACH(t, mine, t->y[other] += t->x[mine])
+}
+
+static void add_slice_pieces(void *context, long begin, long end)
+{
+    along *t = context;
+    for (long piece = begin; piece < end; piece++) {
+        long outer = piece / t->strips, first = piece % t->strips * STRIP;
+        long width = t->inner - first < STRIP ? t->inner - first : STRIP;
+        for (long j = 0; j < t->k; j++) {
+            if (t->index[j] < 0 || t->index[j] >= t->n) {
+                t->bad = 1;
+                continue;
+            }
+            const real *from = t->x + (outer * t->k + j) * t->inner + first;
+            real *to = t->y + (outer * t->n + t->index[j]) * t->inner + first;
+            RL_SIMD
+            for (long i = 0; i < width; i++)
+                to[i] += from[i];
+        }
+    }
+}
+
+static int over_strips(const rl_call *c, void (*body)(void *, long, long))
+{
+    long outer = c->integer[0], inner = c->integer[3];
+    along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], inner, (inner + STRIP - 1) / STRIP, 0};
+    rl_parallel(body, &t, outer * t.strips, rl_rows(t.k * (inner < STRIP ? inner : STRIP)));
+    return t.bad ? RL_BAD_INDEX : RL_OK;
+}
+
+/* take_along(x, index, y, outer, n, k, inner): y has the index's shape */
+static int take_along(const rl_call *c) { return over_strips(c, take_pieces); }
+
+/* add_along(x, index, y, outer, n, k, inner): x, of the index's shape, is added to y */
+static int add_along(const rl_call *c) { return over_strips(c, add_pieces); }
+
+/* add_slices(x, index, y, outer, n, k, inner): the same with an index for all */
+static int add_slices(const rl_call *c) { return over_strips(c, add_slice_pieces); }
+
+RL_FAMILY(along) = {
+    {"take_along", "xqy iiii", take_along},
+    {"add_along", "xqy iiii", add_along},
+    {"add_slices", "xqy iiii", add_slices},
+    RL_END,
+};

@@ -1,0 +1,206 @@
+/* Formulas element by element: a list of steps, each an operation on whole blocks of numbers that stay in the first-level cache.
+   What lies between two steps is never written to memory, and blocks are shared out to threads. */
+#include "approximations.h"
+#include "sums.h"
+
+enum { BLOCK = 1024, REGISTERS = 48, WIDTH = 5 /* of a step: the operation, where its result goes, what it reads */ };
+
+/* In the order of OPERATIONS in numpy/kernels/chains.py. A truth value is 1 or 0. */
+enum {
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, NOT, WHERE,
+    NEGATIVE, ABSOLUTE, SQRT, EXP, LOG, LOG1P, EXPM1, TANH, SIGMOID, SIGN,
+};
+
+typedef struct {
+    const int64_t *step, *size, *stride; /* stride: of each input along each dimension, in elements */
+    long steps, inputs, constants, dims, registers, count;
+    double *sums; /* of the results of each piece, or NULL; then these are not kept */
+    const void *input[REGISTERS];
+    int is_truth[REGISTERS], is_whole[REGISTERS]; /* whole: has a number for each result, in order */
+    const real *constant;
+    real *out;
+    unsigned char *truths; /* or NULL: which of the two is written */
+    int no_memory;
+} chain;
+
+/* The logarithm of anything: numbers too small to be normal are made larger first. */
+RL_INLINE real log_of_any(real x)
+{
+    const real small = sizeof(real) == 4 ? (real)0x1p-126 : (real)0x1p-1022;
+    int tiny = x < small;
+    real y = rl_log(tiny ? x * (real)0x1p60 : x) - (tiny ? (real)(60 * 0.69314718055994530942) : 0);
+    y = x == INFINITY ? INFINITY : y;
+    y = x == 0 ? -INFINITY : y;
+    return x < 0 ? NAN : y;
+}
+
+/* log(1 + x): what 1 + x rounds away is put back. */
+RL_INLINE real log1p_of_any(real x)
+{
+    real u = 1 + x, y = log_of_any(u) * (x / (u - 1));
+    y = u == 1 ? x : y;
+    return u == INFINITY || u == 0 ? log_of_any(u) : y;
+}
+
+RL_INLINE real sigmoid_of(real x)
+{
+    real slope;
+    return rl_sigmoid(x, &slope);
+}
+
+#define EACH(formula)                                                                                                  \
+    RL_SIMD for (long i = 0; i < n; i++) to[i] = formula;                                                              \
+    break
+
+static void do_step(int64_t operation, real *to, const real *a, const real *b, const real *c, long n)
+{
+    switch (operation) {
+    case ADD: EACH(a[i] + b[i]);
+    case SUBTRACT: EACH(a[i] - b[i]);
+    case MULTIPLY: EACH(a[i] * b[i]);
+    case DIVIDE: EACH(a[i] / b[i]);
+    case MAXIMUM: EACH((a[i] > b[i]) | (a[i] != a[i]) ? a[i] : b[i]); /* NaN stays */
+    case MINIMUM: EACH((a[i] < b[i]) | (a[i] != a[i]) ? a[i] : b[i]);
+    case LESS: EACH(a[i] < b[i] ? 1 : 0);
+    case LESS_EQUAL: EACH(a[i] <= b[i] ? 1 : 0);
+    case EQUAL: EACH(a[i] == b[i] ? 1 : 0);
+    case NOT_EQUAL: EACH(a[i] != b[i] ? 1 : 0);
+    case AND: EACH(a[i] * b[i]);
+    case OR: EACH(a[i] > b[i] ? a[i] : b[i]);
+    case NOT: EACH(1 - a[i]);
+    case WHERE: EACH(a[i] != 0 ? b[i] : c[i]);
+    case NEGATIVE: EACH(-a[i]);
+    case ABSOLUTE: EACH(rl_abs(a[i]));
+    case SQRT: EACH(rl_sqrt(a[i]));
+    case EXP: EACH(rl_exp(a[i]));
+    case LOG: EACH(log_of_any(a[i]));
+    case LOG1P: EACH(log1p_of_any(a[i]));
+    case EXPM1: EACH(rl_expm1_of_any(a[i]));
+    case TANH: EACH(rl_tanh(a[i]));
+    case SIGMOID: EACH(sigmoid_of(a[i]));
+    case SIGN: EACH((real)(a[i] > 0) - (real)(a[i] < 0));
+    }
+}
+
+static void copy_reals(real *to, const real *from, long stride, long n)
+{
+    if (stride == 1)
+        memcpy(to, from, sizeof(real) * (size_t)n);
+    else {
+        RL_SIMD
+        for (long i = 0; i < n; i++)
+            to[i] = from[i * stride];
+    }
+}
+
+static void copy_truths(real *to, const unsigned char *from, long stride, long n)
+{
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        to[i] = from[i * stride];
+}
+
+/* An input's numbers for the results from begin on, n of them, row by row. */
+static void gather(const chain *t, long which, long begin, long n, real *to)
+{
+    const int64_t *stride = t->stride + which * t->dims;
+    long inner = t->size[t->dims - 1];
+    while (n > 0) {
+        long offset = begin % inner, rest = begin / inner, count = inner - offset < n ? inner - offset : n;
+        long at = offset * stride[t->dims - 1];
+        for (long d = t->dims - 2; d >= 0; d--) {
+            at += rest % t->size[d] * stride[d];
+            rest /= t->size[d];
+        }
+        if (t->is_truth[which])
+            copy_truths(to, (const unsigned char *)t->input[which] + at, stride[t->dims - 1], count);
+        else
+            copy_reals(to, (const real *)t->input[which] + at, stride[t->dims - 1], count);
+        to += count, begin += count, n -= count;
+    }
+}
+
+static void chain_piece(void *context, long begin, long end)
+{
+    chain *t = context;
+    const real *at[REGISTERS];
+    real *room = rl_scratch(sizeof(real) * BLOCK * (size_t)t->registers), *to[REGISTERS];
+    if (!room) {
+        t->no_memory = 1;
+        return;
+    }
+    for (long r = 0; r < t->registers; r++)
+        at[r] = to[r] = room + r * BLOCK;
+    for (long k = 0; k < t->constants; k++)
+        for (long i = 0; i < BLOCK; i++)
+            to[t->inputs + k][i] = t->constant[k];
+    int64_t last = t->step[(t->steps - 1) * WIDTH + 1];
+    double *sum = t->sums ? t->sums + begin / RL_PIECE : NULL;
+    for (long n; begin < end; begin += n) {
+        n = end - begin < BLOCK ? end - begin : BLOCK;
+        for (long r = 0; r < t->inputs; r++)
+            if (t->is_whole[r])
+                at[r] = (const real *)t->input[r] + begin;
+            else
+                gather(t, r, begin, n, to[r]);
+        if (!t->truths && !t->sums)
+            to[last] = t->out + begin;
+        for (long s = 0; s < t->steps; s++) {
+            const int64_t *step = t->step + s * WIDTH;
+            do_step(step[0], to[step[1]], at[step[2]], at[step[3]], at[step[4]], n);
+        }
+        if (sum)
+            *sum += rl_sum(to[last], n);
+        if (t->truths) {
+            RL_SIMD
+            for (long i = 0; i < n; i++)
+                t->truths[begin + i] = (unsigned char)(int)to[last][i];
+        }
+    }
+}
+
+/* A sum over all: the pieces' sums are added in their order. */
+static int total_of(chain *t)
+{
+    long pieces = (t->count + RL_PIECE - 1) / RL_PIECE;
+    double total = 0;
+    t->sums = calloc((size_t)pieces, sizeof(double));
+    if (!t->sums)
+        return RL_NO_MEMORY;
+    rl_parallel(chain_piece, t, t->count, RL_PIECE);
+    for (long i = 0; i < pieces; i++)
+        total += t->sums[i];
+    t->out[0] = (real)total;
+    free(t->sums);
+    return t->no_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* chain(steps, up to six inputs and two masks, out, truths, sizes, strides, constants, registers, is_total): registers are the
+   inputs, the constants, and what steps write. The last step's is of its own, and no other reads it. */
+static int chain_(const rl_call *c)
+{
+    enum { INPUTS = 8, OUT = 1 + INPUTS };
+    chain t = {.step = c->array[0], .steps = c->size[0] / WIDTH, .registers = c->integer[0], .count = 1};
+    t.out = c->array[OUT], t.truths = c->array[OUT + 1];
+    t.size = c->array[OUT + 2], t.dims = c->size[OUT + 2], t.stride = c->array[OUT + 3];
+    t.constant = c->array[OUT + 4], t.constants = c->size[OUT + 4];
+    for (long d = 0; d < t.dims; d++)
+        t.count *= t.size[d];
+    for (long i = 0; i < INPUTS; i++)
+        if (c->array[1 + i]) {
+            t.is_truth[t.inputs] = i >= INPUTS - 2;
+            t.input[t.inputs++] = c->array[1 + i];
+        }
+    for (long r = 0; r < t.inputs; r++)
+        for (long d = t.dims - 1, step = 1; d >= 0 && !t.is_truth[r]; step *= t.size[d--])
+            t.is_whole[r] = t.stride[r * t.dims + d] == step && (d == t.dims - 1 || t.is_whole[r]);
+    if (c->integer[1])
+        return total_of(&t);
+    rl_parallel(chain_piece, &t, t.count, RL_PIECE);
+    return t.no_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+RL_FAMILY(chains) = {
+    {"chain", "qs?s?s?s?s?s?b?b?y?B?qqx ii", chain_},
+    RL_END,
+};

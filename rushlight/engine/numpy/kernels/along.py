@@ -1,0 +1,61 @@
+"""Reading and adding along an axis by index: by the library in C where the arrays are large and lie in order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...native import library
+
+_WORTH = 1 << 10  # elements
+
+
+def take(x, index, axis):
+    """``take_along_axis``; None where the library does not serve, as all functions here."""
+    if (
+        not _serves(x, index, axis)
+        or x.shape[:axis] + x.shape[axis + 1 :] != index.shape[:axis] + index.shape[axis + 1 :]
+    ):
+        return None
+    out = np.empty(index.shape, x.dtype)
+    return _called(library.take_along, x, index, out, x.shape, index.shape[axis], axis)
+
+
+def add(out, value, index, axis):
+    """``value``, of the index's shape, added to ``out`` in place where the index says."""
+    if not _serves(value, index, axis) or value.shape != index.shape or not _fits(out, value, axis):
+        return None
+    return _called(library.add_along, value, index, out, out.shape, index.shape[axis], axis)
+
+
+def add_slices(out, value, index, axis):
+    """Slices of ``value`` added to those of ``out`` in place: slice i at ``index[i]``."""
+    if not _serves(value, index, axis) or index.ndim != 1 or not _fits(out, value, axis):
+        return None
+    if value.shape[axis] != len(index):
+        return None
+    return _called(library.add_slices, value, index, out, out.shape, len(index), axis)
+
+
+def _called(kernel, x, index, out, shape, k, axis):
+    try:
+        kernel(x, index, out, math.prod(shape[:axis]), shape[axis], k, math.prod(shape[axis + 1 :]))
+    except (TypeError, IndexError):  # of other dtypes, or out of range, which NumPy has words for
+        return None
+    return out
+
+
+def _serves(x, index, axis) -> bool:
+    if library is None or x.__class__ is not np.ndarray or x.dtype.char not in "fd" or x.size < _WORTH:
+        return False
+    return 0 <= axis < x.ndim and index.dtype.char == "l" and x.flags.c_contiguous and index.flags.c_contiguous
+
+
+def _fits(out, value, axis) -> bool:
+    same = _others(out.shape, axis) == _others(value.shape, axis)
+    return same and out.dtype == value.dtype and out.flags.c_contiguous
+
+
+def _others(shape, axis):
+    return shape[:axis] + shape[axis + 1 :]

@@ -1,0 +1,69 @@
+"""Copies of large arrays on several threads, whatever order their elements lie in."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...native import library
+
+_WORTH = 1 << 15  # elements
+_REALS = {4: np.float32, 8: np.float64}  # as which the library copies what is as large
+
+
+def copied(x):
+    """A copy in C order."""
+    if library is None or x.size < _WORTH or x.itemsize not in _REALS:
+        return np.array(x, order="C")
+    out = np.empty(x.shape, x.dtype)
+    put(out, x)
+    return out
+
+
+def contiguous(x):
+    """The array itself if it lies in C order, else a copy that does."""
+    return x if x.flags.c_contiguous else copied(x)
+
+
+def put(out, x) -> None:
+    """``out[...] = x`` of arrays of one shape."""
+    kind = _REALS.get(x.itemsize)
+    if library is None or x.size < _WORTH or kind is None or x.dtype != out.dtype or x.shape != out.shape:
+        out[...] = x
+        return
+    library.lay(x.view(kind), out.view(kind), *_layout(x.shape, x.strides, out.strides, x.itemsize))
+
+
+def joined(arrays, axis):
+    """``np.concatenate``."""
+    first = arrays[0]
+    axis %= first.ndim or 1
+    if library is None or any(a.dtype != first.dtype or a.ndim != first.ndim for a in arrays) or not first.ndim:
+        return np.concatenate(arrays, axis)
+    shape = (*first.shape[:axis], sum(a.shape[axis] for a in arrays), *first.shape[axis + 1 :])
+    others = {(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}
+    if len(others) > 1 or np.prod(shape) < _WORTH or not all(a.flags.c_contiguous for a in arrays):
+        return np.concatenate(arrays, axis)
+    out, start, before = np.empty(shape, first.dtype), 0, (slice(None),) * axis
+    for a in arrays:
+        put(out[(*before, slice(start, start + a.shape[axis]))], a)
+        start += a.shape[axis]
+    return out
+
+
+@functools.lru_cache(256)
+def _layout(shape, from_, to, itemsize):
+    """Sizes and strides, in elements, with neighbouring axes joined; the axes in the order in which ``to`` lies."""
+    axes = [(t, n, f) for n, f, t in zip(shape, from_, to) if n != 1]
+    axes.sort(key=lambda axis: -axis[0])
+    joined: list = []
+    for t, n, f in axes:
+        if joined and joined[-1][0] == n * t and joined[-1][2] == n * f:
+            t, n, f = t, n * joined.pop()[1], f
+        joined.append((t, n, f))
+    joined = [(0, 1, 0)] * (2 - len(joined)) + joined
+    sizes, starts, ends = ([axis[i] for axis in joined] for i in (1, 2, 0))
+    return tuple(
+        [np.array(v, np.int64) for v in (sizes, [s // itemsize for s in starts], [e // itemsize for e in ends])]
+    )
