@@ -165,6 +165,12 @@ def test_shapes_broadcast(shapes):
 def test_numbers_of_one_value_and_either_sign_are_told_apart():
     x = numbers(50)
     assert np.signbit(served(lambda xp, x: xp.where(x > 0, 0.0, -0.0), x)).tolist() == (~(x > 0)).tolist()
+    ones = rushlight.ones(1 << 17).requires_grad_()
+    for zero, is_negative in ((0.0, False), (-0.0, True), (0.0, False)):
+        made = ones * zero
+        (slope,) = rushlight.autograd.grad(made.sum(), ones)
+        filled = F.threshold(ones, 2.0, zero)
+        assert all((np.signbit(t.detach().numpy()) == is_negative).all() for t in (made, slope, filled))
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------

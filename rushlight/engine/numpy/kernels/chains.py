@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from .... import config
 from ...fallback import FORWARDS
 from ...native import library
 
@@ -102,12 +103,12 @@ def of_one(plain, name=None):
 
 
 def of_two(plain):
-    """The same of two arrays, or an array and a number."""
+    """The same of two arrays, or an array and a number; on one thread NumPy has the same bits, and is quicker."""
     name = plain.__name__
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
-        if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
+        if larger.__class__ is not _ndarray or larger.size < ONE_STEP or config.get_num_threads() == 1:
             return plain(x, w)
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
@@ -120,7 +121,7 @@ def of_two(plain):
 
 def evaluated(function, values, static):
     """``function(xp, *values, **static)`` by the library; None where that does not serve."""
-    if library is None:
+    if library is None or any(map(_is_negative_zero, (*values, *static.values()))):
         return None
     kinds = tuple([Kind((v.dtype, v.shape, v.strides)) if v.__class__ is _ndarray else v for v in values])
     try:
@@ -128,6 +129,11 @@ def evaluated(function, values, static):
     except TypeError:  # something that has no hash
         return None
     return None if program is None else program.run(values)
+
+
+def _is_negative_zero(value) -> bool:
+    """Then no program is kept for it: its key would be that of 0."""
+    return value.__class__ is float and value == 0 and math.copysign(1, value) < 0
 
 
 class Kind(tuple):
