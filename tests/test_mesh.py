@@ -70,7 +70,7 @@ WRAPPED = """
 import os
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP, StateDictType
+from rushlight.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel as FSDP, StateDictType
 from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy
 from rushlight.distributed import checkpoint as dcp
 from rushlight.distributed.checkpoint.state_dict import (
@@ -120,6 +120,26 @@ assert all(torch.equal(value, whole.state_dict()[name]) for name, value in full.
 options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
 set_model_state_dict(cut, {k: v + 1 for k, v in full.items()}, options=options)
 assert torch.allclose(cut.module[2].bias.full_tensor(), whole[2].bias + 1)
+
+fresh = torch.optim.AdamW(cut.parameters(), lr=0.2)
+with FSDP.state_dict_type(cut, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
+    named = FSDP.optim_state_dict(cut, optimizers[0])
+    assert list(cut.state_dict()) == ([] if rank else list(whole.state_dict()))
+expected = optimizers[1].state[whole[0].weight]["exp_avg"]
+assert torch.equal(named["state"]["0.weight"]["exp_avg"], expected)
+fresh.load_state_dict(FSDP.optim_state_dict_to_load(cut, fresh, named))
+assert torch.equal(fresh.state[cut.module[0].weight]["exp_avg"].full_tensor(), expected)
+assert fresh.param_groups[0]["lr"] == 0.1
+with FSDP.summon_full_params(cut):
+    assert cut.module[0].weight.shape == (63, 8) and not isinstance(cut.module[0].weight, DTensor)
+    with torch.no_grad():
+        cut.module[2].bias.fill_(7.0)
+assert (cut.module[2].bias.full_tensor() == 7).all()
+with FSDP.summon_full_params(cut, writeback=False, rank0_only=True):
+    assert isinstance(cut.module[2].bias, DTensor) == bool(rank)
+    with torch.no_grad():
+        cut.module[2].bias.mul_(0)
+assert rank or (cut.module[2].bias.to_local() == 7).all()
 
 cut.load_state_dict(net().state_dict())
 with cut.no_sync():

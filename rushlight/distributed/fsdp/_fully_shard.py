@@ -257,7 +257,7 @@ class _Unit:
         self.root_of_inputs = _is_local(mesh) and mesh.size() > 1
         for p, sites in _parameters(modules, ignored):
             self.places.append((sites, *self._cut(p, place)))
-            _put(sites, self.places[-1][1])
+            put_at(sites, self.places[-1][1])
 
     def _cut(self, p, place):
         """Parameter ``p`` laid out: see ``places``."""
@@ -298,7 +298,7 @@ class _Unit:
         made = _Gather.apply(self, *[place[1] for place in self.places])
         self.gathered = list(made)
         for (sites, *_), t in zip(self.places, made):
-            _put(sites, t)
+            put_at(sites, t)
         if self.frees and not _is_traced(made[0]):  # in a program XLA decides what is kept, and what is gathered again
             numbers = {id(t._array): i for i, t in enumerate(made)}
             pack = lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
@@ -318,7 +318,7 @@ class _Unit:
                     f"as the parameter did ({p.placements} of {p.device_mesh})"
                 )
             self.places[i] = (sites, now, *rest)
-            _put(sites, now)
+            put_at(sites, now)
 
     def put_back(self) -> None:
         if self.hooks is not None:
@@ -327,7 +327,7 @@ class _Unit:
         if self.gathered is not None:
             self.gathered = None
             for sites, p, *_ in self.places:
-                _put(sites, p)
+                put_at(sites, p)
 
     # -- parts and wholes ------------------------------------------------------------------------------------------
 
@@ -449,7 +449,7 @@ def _parameters(modules, ignored) -> list:
     return list(found.values())
 
 
-def _put(sites: list, t: Tensor) -> None:
+def put_at(sites: list, t: Tensor) -> None:
     for module, name in sites:
         module._parameters[name] = t
 

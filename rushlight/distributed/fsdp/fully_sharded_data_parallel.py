@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from ...autograd.mode import no_grad
 from ...compat import missing as _missing
 from ...nn.module import Module
+from ...nn.parameter import Parameter
+from .. import world
 from ..device_mesh import DeviceMesh, current_mesh
-from ..tensor.dtensor import DTensor
-from ._fully_shard import FSDPModule, MixedPrecisionPolicy, fully_shard
+from ..tensor.dtensor import DTensor, distribute_tensor
+from ._fully_shard import FSDPModule, MixedPrecisionPolicy, fully_shard, put_at
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -98,6 +101,8 @@ class FullyShardedDataParallel(Module):
             for name, value in found.items():
                 if isinstance(value, DTensor):
                     found[name] = value.full_tensor()
+            if getattr(self._settings.state_dict_config, "rank0_only", False) and world.get_rank():
+                found.clear()
         return found
 
     def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
@@ -133,7 +138,8 @@ class FullyShardedDataParallel(Module):
         before = None
         for m in FullyShardedDataParallel.fsdp_modules(module):
             before = m._settings
-            m._settings = StateDictSettings(state_dict_type, state_dict_config or FullStateDictConfig())
+            configs = state_dict_config or FullStateDictConfig(), optim_state_dict_config or FullOptimStateDictConfig()
+            m._settings = StateDictSettings(state_dict_type, *configs)
         return before
 
     @staticmethod
@@ -142,12 +148,80 @@ class FullyShardedDataParallel(Module):
         """``set_state_dict_type`` for a ``with`` block."""
         found = FullyShardedDataParallel.fsdp_modules(module)
         before = [m._settings for m in found]
-        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config)
+        configs = state_dict_config, optim_state_dict_config
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, *configs)
         try:
             yield
         finally:
             for m, settings in zip(found, before):
                 m._settings = settings
+
+    @staticmethod
+    @contextlib.contextmanager
+    def summon_full_params(
+        module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ):  # fmt: skip
+        """Inside, parameters are whole, in all processes or in the first; with ``writeback`` what is written is kept."""
+        if rank0_only and writeback:
+            raise NotImplementedError("summon_full_params: rank0_only=True needs writeback=False")
+        outer = FullyShardedDataParallel.fsdp_modules(module)
+        units = {id(unit): unit for m in outer for unit in m.module._units(recurse)}.values()
+        parts = [(sites, p) for unit in units for sites, p, *_ in unit.places]
+        wholes = [_whole(p, offload_to_cpu, with_grads) for _, p in parts]  # by all processes
+        if rank0_only and world.get_rank():
+            parts, wholes = [], []
+        for (sites, _), whole in zip(parts, wholes):
+            put_at(sites, whole)
+        try:
+            yield
+        finally:
+            for (sites, p), whole in zip(parts, wholes):
+                put_at(sites, p)
+                if writeback:
+                    _write(p, whole)
+
+    @staticmethod
+    def optim_state_dict(model, optim, optim_state_dict=None, group=None) -> dict:
+        """The optimizer's state by the names of parameters, whole or in parts as ``state_dict_type`` says."""
+        from ..checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+
+        if optim_state_dict is not None:
+            raise NotImplementedError("optim_state_dict: only an optimizer's own state; leave optim_state_dict away")
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        is_whole = settings.state_dict_type is StateDictType.FULL_STATE_DICT
+        found = get_optimizer_state_dict(model, optim, options=StateDictOptions(full_state_dict=is_whole))
+        rank0_only = is_whole and getattr(settings.optim_state_dict_config, "rank0_only", False)
+        return {} if rank0_only and world.get_rank() else found
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model, optim, optim_state_dict: dict, is_named_optimizer=False, load_directly=False, group=None
+    ) -> dict:
+        """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave, whole or in parts."""
+        from ..checkpoint.state_dict import names_of, own_state_dict
+
+        found = own_state_dict(optim, names_of(model), optim_state_dict, True)
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
+
+    @staticmethod
+    def get_state_dict_type(module) -> StateDictSettings:
+        """What ``state_dict`` and ``optim_state_dict`` give."""
+        return next(iter(FullyShardedDataParallel.fsdp_modules(module)))._settings
+
+
+def _whole(p, offload_to_cpu: bool, with_grads: bool) -> Parameter:
+    made = Parameter(p.detach().full_tensor().clone(), p.requires_grad)
+    if with_grads and p.grad is not None:
+        made.grad = p.grad.full_tensor()
+    return made.cpu() if offload_to_cpu else made  # type: ignore[return-value]  # a Parameter on the CPU is itself
+
+
+def _write(p, whole) -> None:
+    with no_grad():
+        p.copy_(distribute_tensor(whole.detach(), p.device_mesh, p.placements, src_data_rank=None))
 
 
 def _chosen(module, policy) -> list:
@@ -178,8 +252,6 @@ def _broadcast(module, mesh) -> None:
 
 def _like(module, state_dict: dict) -> dict:
     """Whole tensors cut as the module's parameters are."""
-    from ..tensor.dtensor import distribute_tensor
-
     mine = module.state_dict()
     made = {}
     for name, value in state_dict.items():
