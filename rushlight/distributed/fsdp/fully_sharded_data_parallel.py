@@ -162,7 +162,7 @@ class FullyShardedDataParallel(Module):
         module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ):  # fmt: skip
-        """Inside, parameters are whole, in all processes or in the first; with ``writeback`` what is written is kept."""
+        """Inside, parameters are whole, in all processes or the first; with ``writeback`` what is written is kept."""
         if rank0_only and writeback:
             raise NotImplementedError("summon_full_params: rank0_only=True needs writeback=False")
         outer = FullyShardedDataParallel.fsdp_modules(module)
