@@ -88,11 +88,11 @@ class Launchers:
                 f"{len(came)} of at least {self._least} machines (--nnodes) were there within {self._patience:g} "
                 "seconds (--rdzv-conf join_timeout=…)"
             )
-        members = sorted(came[: self._most], key=lambda found: found[0])
+        members = sorted(came, key=lambda found: found[:2])[: self._most]  # who was there before keeps its place
         self._store.set(f"members/{number}", _written([(self._restarts,), *members]))
 
     def _ready(self, number: int) -> list[tuple[int, ...]]:
-        """(the place it wants, its number, its processes) of launchers that are ready, in order of arrival."""
+        """(the place it wants, its number, its processes) of launchers that are ready."""
         return _read(self._store.get(f"ready/{number}"))
 
     def _wait(self, key: str, end: float | None) -> str:
