@@ -304,3 +304,19 @@ def test_parameters_that_a_program_holds_are_updated_in_place(monkeypatch):
             optimizer.step()
             losses.append(loss.item())
     assert losses[:5] == pytest.approx(losses[5:], rel=1e-5) and losses[4] < losses[0] and not slow
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta"])
+@pytest.mark.parametrize("size", [3, 50_000])
+def test_state_that_was_looked_for_before_the_first_step(name, size):
+    """To read ``optimizer.state[p]`` makes an empty entry; the optimizer begins there, and remembers."""
+    found = []
+    for looks in (False, True):
+        p = rushlight.nn.Parameter(rushlight.ones(size))
+        optimizer = getattr(optim, name)([p], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
+        assert not looks or not optimizer.state[p].get("step")
+        for i in range(3):
+            p.grad = rushlight.full((size,), i + 1.0)
+            optimizer.step()
+        found.append((p.detach(), sorted(optimizer.state[p])))
+    assert rushlight.equal(found[0][0], found[1][0]) and found[0][1] == found[1][1] != []

@@ -423,7 +423,7 @@ class PureOptimizer(Optimizer):
                 continue
             state = states.get(p)
             if not state:
-                state = {}
+                state = {} if state is None else state  # whoever has looked for it has made an empty one
                 if counts:
                     first = self._start(group, p, state, first)
             if (
