@@ -100,7 +100,7 @@ def get_optimizer_state_dict(
 ) -> dict:
     """The optimizers' state, by the names of parameters; what an optimizer only makes in its first step is made."""
     options = options or StateDictOptions()
-    names = names_of(model)
+    names = _names(model)
     found: dict = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
         _make_state(optimizer)
@@ -129,16 +129,16 @@ def set_optimizer_state_dict(
 ) -> None:
     """Load a state that ``get_optimizer_state_dict`` gave."""
     options = options or StateDictOptions()
-    names = names_of(model)
+    names = _names(model)
     if options.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
     for optimizer in _listed(optimizers):
         _make_state(optimizer)
         given = _unflat(optimizer, names, optim_state_dict) if "state" not in optim_state_dict else optim_state_dict
-        optimizer.load_state_dict(own_state_dict(optimizer, names, given, options.strict))
+        optimizer.load_state_dict(_own_state_dict(optimizer, names, given, options.strict))
 
 
-def own_state_dict(optimizer, names: dict, given: dict, strict: bool) -> dict:
+def _own_state_dict(optimizer, names: dict, given: dict, strict: bool) -> dict:
     """An optimizer's own kind of state dict, of the entries that are for its parameters."""
     mine = optimizer.state_dict()
     by_first = {tuple(sorted(g["params"])): g for g in given["param_groups"]}
@@ -216,7 +216,7 @@ def _child(module, name: str):
         module = inner
 
 
-def names_of(model: Module) -> dict:
+def _names(model: Module) -> dict:
     """The plain name of each parameter."""
     return {p: _plain(model, name) for name, p in model.named_parameters()}
 

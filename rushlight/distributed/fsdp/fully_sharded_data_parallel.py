@@ -199,9 +199,9 @@ class FullyShardedDataParallel(Module):
         model, optim, optim_state_dict: dict, is_named_optimizer=False, load_directly=False, group=None
     ) -> dict:
         """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave, whole or in parts."""
-        from ..checkpoint.state_dict import names_of, own_state_dict
+        from ..checkpoint.state_dict import _names, _own_state_dict
 
-        found = own_state_dict(optim, names_of(model), optim_state_dict, True)
+        found = _own_state_dict(optim, _names(model), optim_state_dict, True)
         if load_directly:
             optim.load_state_dict(found)
         return found
