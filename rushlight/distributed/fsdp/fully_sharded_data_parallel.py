@@ -12,6 +12,7 @@ from ...nn.parameter import Parameter
 from .. import world
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
+from ..utils import same_values
 from ._fully_shard import FSDPModule, MixedPrecisionPolicy, fully_shard, put_at
 from .api import (
     BackwardPrefetch,
@@ -242,12 +243,8 @@ def _chosen(module, policy) -> list:
 
 def _broadcast(module, mesh) -> None:
     """The first process's values for all."""
-    from ..collectives import broadcast
-
-    for t in (*module.parameters(), *module.buffers()):
-        for group in mesh.get_all_groups():
-            if group.size() > 1:
-                broadcast(t.detach(), group=group, group_src=0)
+    for group in mesh.get_all_groups():
+        same_values([*module.parameters(), *module.buffers()], group, 0)
 
 
 def _like(module, state_dict: dict) -> dict:
