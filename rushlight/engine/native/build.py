@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "_kernels.abi3.so"
-ALONE = ("arrays", "binding", "ffi", "guards", "player", "pool", "reader", "recorder", "tape")  # the rest are families
+ALONE = ("arrays", "binding", "ffi", "guards", "memory", "player", "pool", "reader", "recorder", "tape")  # the rest are families
 
 # No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
 FLAGS = [

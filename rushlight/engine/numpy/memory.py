@@ -1,4 +1,4 @@
-"""Memory that was freed stays with the process for the next step.
+"""Where arrays lie: memory that was freed stays with the process for the next step, and arrays begin at cache lines.
 
 A training step allocates much and frees all of it. glibc gives what is free at the end of its heap back to the system,
 and to get it again costs a page fault for every 4 KiB: a fifth of the step of a small GPT. So we ask glibc to keep it.
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+
+from ..native import library
 
 KEPT = 1 << 30  # bytes that may stay free at the end of the heap, or an eighth of the machine's memory if that is less
 LARGE = 1 << 28  # bytes from which on an array is mapped for itself, and given back as soon as it is freed
@@ -34,3 +36,8 @@ def keep() -> bool:
     if not any(map(os.path.exists, _ACCELERATORS)):
         mallopt(_ARENA_MAX, 1)
     return bool(mallopt(_MMAP_THRESHOLD, LARGE) and mallopt(_TRIM_THRESHOLD, min(KEPT, machine // 8)))
+
+
+def align() -> bool:
+    """NumPy's arrays begin at cache lines from now on (``native/src/memory.c``); False if they do not."""
+    return library is not None and library.align_arrays()

@@ -6,6 +6,7 @@
 #include "arrays.h"
 #include "guards.h"
 #include "kernels.h"
+#include "memory.h"
 #include "player.h"
 #include "reader.h"
 #include "recorder.h"
@@ -306,7 +307,8 @@ static int fill(PyObject *module)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
     if (rl_learn_arrays() || add_handler(module) || rl_add_recorder(module) || rl_add_player(module) ||
-        rl_add_guards(module) || rl_add_tape(module) || rl_add_reader(module))
+        rl_add_guards(module) || rl_add_tape(module) || rl_add_reader(module) ||
+        rl_add_memory(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);
 }

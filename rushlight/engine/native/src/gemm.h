@@ -3,8 +3,9 @@
    A tile of C has up to ROWS rows and VECS vectors of LANES columns. For each k it adds the outer product of a column
    of A and a row of B: the row of B is loaded once as vectors, the elements of A are broadcast one by one. The rows of
    B have to be contiguous: pack_strip makes strips of COLS columns of them, by copying from a matrix that has contiguous
-   rows, by transposing squares of LANES x LANES in registers from one with contiguous columns. Nothing is padded but the
-   last vector of a strip, and what is computed there is dropped. */
+   rows, by transposing squares of LANES x LANES in registers from one with contiguous columns. Or the first tile that reads
+   contiguous rows where they lie copies them for the tiles after it, which takes no time of its own. Nothing is padded but
+   the last vector of a strip, and what is computed there is dropped. */
 #ifndef RL_GEMM_H
 #define RL_GEMM_H
 
@@ -77,16 +78,19 @@ typedef struct {
     const real *a, *b;
     long a_row, a_step, b_row;
     const long *row, *at, *line;
+    real *copy; /* if not NULL, and there are no tables: rows of B are copied to here, COLS apart */
 } operands;
 
-/* tile_table[are there tables][rows - 1][vectors - 1] computes rows x width of C; it stands in matmul.c. */
+enum { PLAIN, FOUND, COPYING, KINDS };
+
+/* tile_table[kind][rows - 1][vectors - 1] computes rows x width of C; it stands in matmul.c. */
 typedef void tile_function(int width, const operands *o, target c);
-extern tile_function *const tile_table[2][ROWS][VECS];
+extern tile_function *const tile_table[KINDS][ROWS][VECS];
 
 /* rows x width of C, at most ROWS x COLS. Every row of B has whole vectors. */
 RL_INLINE void tile(long rows, long width, const operands *o, target c)
 {
-    tile_table[o->at != NULL][rows - 1][parts(width, LANES) - 1]((int)width, o, c);
+    tile_table[o->at ? FOUND : o->copy ? COPYING : PLAIN][rows - 1][parts(width, LANES) - 1]((int)width, o, c);
 }
 
 /* Columns are cut into strips of COLS. If a single vector would be left over, the last strip begins one vector earlier: a

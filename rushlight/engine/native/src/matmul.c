@@ -1,9 +1,10 @@
 /* C = A B + bias, of one matrix or of many.
 
-   C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block packs the
-   strips of B it needs into its thread's scratch memory, a slice of k at a time, so that they stay in the second-level
-   cache, and goes over them with the tiles of gemm.h. A is read where it lies if its rows are contiguous. Operands that are
-   not large are packed once, for all blocks, which are small then: threads end together; as many slices of k at a time as fit.
+   C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block goes over its
+   strips of B with the tiles of gemm.h, a slice of k at a time, so that what it reads stays in the second-level cache. A is
+   read where it lies if its rows or its columns are contiguous. If B has contiguous rows, a strip's first tile copies it for
+   the others; if not, strips are packed. Strips of a B that is not large are packed once, for all blocks, which are small
+   then: threads end together; as many slices of k at a time as fit.
 
    Where A and B both have k as the inner index (x Wᵀ of a linear layer) one of them is transposed on its way: the
    smaller one. If that is A, what is computed is Cᵀ = Bᵀ Aᵀ. */
@@ -42,41 +43,63 @@ RL_INLINE void store_vector(vec value, real *place, int i, int j, target c)
 /* Early: what is indexed by a variable when registers are given out is not in one. */
 #define UNROLL _Pragma("GCC unroll 8")
 
-/* sum += a column of A times a row of B */
+enum { AHEAD = 16 }; /* rows of B that lie far from each other are asked for this many steps before they are read */
+
+/* A value that is still used here is not overwritten before: GCC would add to it instead of to the sum, and move it back. */
+#if defined(__x86_64__) || defined(__i386__)
+#define USED(value) __asm__ volatile("" ::"v"(value))
+#elif defined(__aarch64__)
+#define USED(value) __asm__ volatile("" ::"w"(value))
+#else
+#define USED(value) ((void)0)
+#endif
+
+/* sum += a column of A times a row of B, which is copied, if anywhere; the next one is ``next`` elements further on */
 RL_INLINE void add_outer(const int rows, const int vecs, vec sum[ROWS][VECS], const real *const line[ROWS], long at,
-                         const real *b)
+                         const real *b, real *copy, long next)
 {
     vec row[VECS];
     UNROLL
-    for (int j = 0; j < vecs; j++)
+    for (int j = 0; j < vecs; j++) {
         row[j] = *(const vec *)(b + j * LANES);
+        if (copy) {
+            *(vec *)(copy + j * LANES) = row[j];
+            __builtin_prefetch(b + j * LANES + AHEAD * next);
+        }
+    }
     UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+        const vec one = line[i][at] - (vec){0};
         UNROLL
         for (int j = 0; j < vecs; j++)
-            sum[i][j] += line[i][at] * row[j];
+            sum[i][j] += one * row[j];
+        USED(one);
+    }
     __asm__ volatile("" ::: "memory"); /* GCC would begin the next one, run out of registers and move sums about */
 }
 
-/* tables, rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
-RL_INLINE void tile_body(const int tables, const int rows, const int vecs, int width, const operands *o, target c)
+/* kind, rows and vecs are constants wherever this is inlined: all loops over them unroll, and sum lives in registers. */
+RL_INLINE void tile_body(const int kind, const int rows, const int vecs, int width, const operands *o, target c)
 {
     vec sum[ROWS][VECS];
     const real *line[ROWS], *b = o->b;
     UNROLL
     for (int i = 0; i < rows; i++) {
-        line[i] = o->a + (tables ? o->row[i] : i * o->a_row);
+        line[i] = o->a + (kind == FOUND ? o->row[i] : i * o->a_row);
         UNROLL
-        for (int j = 0; j < vecs; j++)
+        for (int j = 0; j < vecs; j++) {
             sum[i][j] = (vec){0};
+            __builtin_prefetch(c.at + i * c.row + j * LANES, 1); /* it is there when the sums are */
+        }
     }
     const long k = o->k, a_step = o->a_step, b_row = o->b_row, *at = o->at, *b_line = o->line;
-    if (tables)
+    real *copy = o->copy;
+    if (kind == FOUND)
         for (long p = 0; p < k; p++)
-            add_outer(rows, vecs, sum, line, at[p], b + b_line[p]);
+            add_outer(rows, vecs, sum, line, at[p], b + b_line[p], NULL, 0);
     else
-        for (long p = 0, step = 0; p < k; p++, step += a_step, b += b_row)
-            add_outer(rows, vecs, sum, line, step, b);
+        for (long p = 0, step = 0; p < k; p++, step += a_step, b += b_row, copy += kind == COPYING ? COLS : 0)
+            add_outer(rows, vecs, sum, line, step, b, kind == COPYING ? copy : NULL, b_row);
     if (c.col == 1 && width == vecs * LANES) {
         UNROLL
         for (int i = 0; i < rows; i++)
@@ -94,38 +117,39 @@ RL_INLINE void tile_body(const int tables, const int rows, const int vecs, int w
     store_elements(rows, width, tile, c);
 }
 
-#define TILE(name, tables, rows, vecs)                                                                                 \
-    static void name##_##rows##_##vecs(int width, const operands *o, target c)                                         \
+#define TILE(kind, rows, vecs)                                                                                         \
+    static void kind##_##rows##_##vecs(int width, const operands *o, target c)                                         \
     {                                                                                                                  \
-        tile_body(tables, rows, vecs, width, o, c);                                                                    \
+        tile_body(kind, rows, vecs, width, o, c);                                                                      \
     }
 #define TILES(rows)                                                                                                    \
-    TILE(plain, 0, rows, 1) TILE(plain, 0, rows, 2) TILE(plain, 0, rows, 3)                                            \
-    TILE(found, 1, rows, 1) TILE(found, 1, rows, 2) TILE(found, 1, rows, 3)
-#define NAMES(name, rows) {name##_##rows##_1, name##_##rows##_2, name##_##rows##_3}
+    TILE(PLAIN, rows, 1) TILE(PLAIN, rows, 2) TILE(PLAIN, rows, 3)                                                     \
+    TILE(FOUND, rows, 1) TILE(FOUND, rows, 2) TILE(FOUND, rows, 3)                                                     \
+    TILE(COPYING, rows, 1) TILE(COPYING, rows, 2) TILE(COPYING, rows, 3)
+#define NAMES(kind, rows) {kind##_##rows##_1, kind##_##rows##_2, kind##_##rows##_3}
 
 TILES(1) TILES(2) TILES(3) TILES(4)
 #if ROWS == 8
 TILES(5) TILES(6) TILES(7) TILES(8)
-#define ALL(name)                                                                                                      \
-    {NAMES(name, 1), NAMES(name, 2), NAMES(name, 3), NAMES(name, 4),                                                   \
-     NAMES(name, 5), NAMES(name, 6), NAMES(name, 7), NAMES(name, 8)}
+#define ALL(kind)                                                                                                      \
+    {NAMES(kind, 1), NAMES(kind, 2), NAMES(kind, 3), NAMES(kind, 4),                                                   \
+     NAMES(kind, 5), NAMES(kind, 6), NAMES(kind, 7), NAMES(kind, 8)}
 #else
-#define ALL(name) {NAMES(name, 1), NAMES(name, 2), NAMES(name, 3), NAMES(name, 4)}
+#define ALL(kind) {NAMES(kind, 1), NAMES(kind, 2), NAMES(kind, 3), NAMES(kind, 4)}
 #endif
-tile_function *const tile_table[2][ROWS][VECS] = {ALL(plain), ALL(found)};
+tile_function *const tile_table[KINDS][ROWS][VECS] = {ALL(PLAIN), ALL(FOUND), ALL(COPYING)};
 
 /* -- products ------------------------------------------------------------------------------------------------------ */
 
 enum {
     SLICE = 384,          /* of k */
-    BLOCK_ROWS = 256,     /* of C */
+    BLOCK_ROWS = 128,     /* of C */
     BLOCK_COLS = 6 * COLS,
     FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B */
     ENOUGH = 8,           /* blocks that keep some threads busy */
     WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
     TOGETHER = 1 << 20,   /* elements of operands that are packed at once for all blocks */
-    FEWEST_ROWS = 2 * ROWS, MANY_BLOCKS = 16,
+    FEWEST_ROWS = 2 * ROWS, MOST_ROWS = 64, MANY_BLOCKS = 16, /* then */
     PACK_ROWS = GROUPS * ROWS,
 };
 
@@ -147,11 +171,32 @@ static void multiply(long rows, long cols, long k, matrix a, int a_packed, const
         tiles(rows, cols, k, a, ROWS * a.row, (strips){packed, k, cols}, c);
 }
 
+/* The same where B lies: a strip after the other, which the first rows of A read there and copy for the next ones. A last
+   strip whose vectors are not whole is packed: behind it there may be nothing to read. */
+static void multiply_in_place(long rows, long cols, long k, matrix a, matrix b, real *strip, target c)
+{
+    for (long s = 0, j = 0; j < cols; j = strip_begin(cols, ++s)) {
+        long width = strip_width(cols, s);
+        int in_place = width % LANES == 0;
+        if (!in_place)
+            pack_strip(k, width, part(b, 0, j), strip);
+        for (long i = 0; i < rows; i += ROWS) {
+            operands o = {.k = k, .a = a.at + i * a.row, .a_row = a.row, .a_step = a.col, .b = strip, .b_row = COLS};
+            if (in_place && i == 0)
+                o.b = b.at + j, o.b_row = b.row, o.copy = rows > ROWS ? strip : NULL;
+            tile(least(ROWS, rows - i), width, &o, target_part(c, i, j));
+        }
+    }
+}
+
+static int is_readable(matrix a) { return a.col == 1 || a.row == 1; }
+
 static int block(long rows, long cols, long k, matrix a, matrix b, target c)
 {
     long slice = most(1, parts(k, most(1, parts(k, SLICE)))), wide = parts(cols, COLS) * COLS;
-    int turn = c.col != 1 && c.row == 1, pack_a = a.col != 1;
-    long strips_size = wide * slice, rows_size = pack_a ? (rows + ROWS) * slice : 0, aside_size = turn ? rows * wide : 0;
+    int turn = c.col != 1 && c.row == 1, pack_a = !is_readable(a), in_place = !pack_a && b.col == 1;
+    long strips_size = (in_place ? COLS : wide) * slice, rows_size = pack_a ? (rows + ROWS) * slice : 0;
+    long aside_size = turn ? rows * wide : 0;
     real *strips = rl_scratch((size_t)(strips_size + rows_size + aside_size) * sizeof(real));
     if (!strips)
         return RL_NO_MEMORY;
@@ -159,13 +204,17 @@ static int block(long rows, long cols, long k, matrix a, matrix b, target c)
     target to = turn ? (target){aside, wide, 1, 0, c.row_bias, c.col_bias} : c;
     for (long p = 0; p == 0 || p < k; p += slice) {
         long some = least(slice, k - p);
+        matrix a_here = part(a, 0, p), b_here = part(b, p, 0);
         if (p)
             to.add = 1, to.row_bias = to.col_bias = NULL;
-        matrix here = part(a, 0, p);
+        if (in_place) {
+            multiply_in_place(rows, cols, some, a_here, b_here, strips, to);
+            continue;
+        }
         if (pack_a)
-            pack_rows(rows, some, here, packed), here.at = packed;
-        pack_strips(some, cols, part(b, p, 0), strips);
-        multiply(rows, cols, some, here, pack_a, strips, to);
+            pack_rows(rows, some, a_here, packed), a_here.at = packed;
+        pack_strips(some, cols, b_here, strips);
+        multiply(rows, cols, some, a_here, pack_a, strips, to);
     }
     if (turn)
         transpose(rows, cols, aside, wide, c.at, c.col);
@@ -279,12 +328,13 @@ static void multiply_pieces(void *context, long begin, long end)
 /* Elements to pack for each k. */
 static long packed_width(const product *w)
 {
-    return parts(w->n, COLS) * COLS + (w->a.col == 1 ? 0 : parts(w->m, ROWS) * ROWS);
+    return parts(w->n, COLS) * COLS + (is_readable(w->a) ? 0 : parts(w->m, ROWS) * ROWS);
 }
 
 static int fits_together(const product *w)
 {
-    return w->outer * w->inner == 1 && w->k > 0 && w->c.col == 1 && packed_width(w) * least(w->k, SLICE) <= TOGETHER;
+    return w->b.col != 1 && w->outer * w->inner == 1 && w->k > 0 && w->c.col == 1 &&
+           packed_width(w) * least(w->k, SLICE) <= TOGETHER;
 }
 
 /* As many slices as fit are packed, then multiplied, then the next ones. */
@@ -292,7 +342,7 @@ static int run_together(product *w)
 {
     long slice = parts(w->k, parts(w->k, SLICE)), some = least(w->k, TOGETHER / (slice * packed_width(w)) * slice);
     together t = {.w = w, .slice = slice, .wide = parts(w->n, COLS) * COLS, .tall = parts(w->m, ROWS) * ROWS,
-                  .pack_a = w->a.col != 1, .by_columns = w->a.col == 1 && w->n > w->m};
+                  .pack_a = !is_readable(w->a), .by_columns = is_readable(w->a) && w->n > w->m};
     t.strips = rl_scratch((size_t)(some * packed_width(w)) * sizeof(real));
     if (!t.strips)
         return RL_NO_MEMORY;
@@ -300,7 +350,7 @@ static int run_together(product *w)
     long strips = t.wide / COLS, groups = t.pack_a ? parts(w->m, PACK_ROWS) : 0;
     t.pieces = most(strips, groups);
     w->col_blocks = parts(w->n, BLOCK_COLS), w->cols = parts(strips, w->col_blocks) * COLS;
-    w->rows = least(FEW_ROWS, most(FEWEST_ROWS, parts(parts(w->m * w->col_blocks, MANY_BLOCKS), ROWS) * ROWS));
+    w->rows = least(MOST_ROWS, most(FEWEST_ROWS, parts(parts(w->m * w->col_blocks, MANY_BLOCKS), ROWS) * ROWS));
     w->row_blocks = parts(w->m, w->rows);
     long blocks = w->row_blocks * w->col_blocks;
     int alone = (double)w->m * (double)w->n * (double)w->k <= WORTH;

@@ -1,0 +1,2 @@
+/* Adds the function of memory.c to the module. */
+int rl_add_memory(PyObject *module);
