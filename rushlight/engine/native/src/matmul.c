@@ -145,7 +145,8 @@ enum {
     SLICE = 384,          /* of k */
     BLOCK_ROWS = 128,     /* of C */
     BLOCK_COLS = 6 * COLS,
-    FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B */
+    FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B, */
+    FEW_IN_PLACE = 32,    /* or on reading it where it lies */
     ENOUGH = 8,           /* blocks that keep some threads busy */
     WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
     TOGETHER = 1 << 20,   /* elements of operands that are packed at once for all blocks */
@@ -242,12 +243,13 @@ static void blocks(void *context, long begin, long end)
 static void cut(product *w)
 {
     long row_blocks = parts(w->m, BLOCK_ROWS), col_blocks = parts(w->n, BLOCK_COLS);
+    long few = w->b.col == 1 ? FEW_IN_PLACE : FEW_ROWS;
     double work = (double)w->m * (double)w->n * (double)w->k;
     while (w->outer * w->inner * row_blocks * col_blocks < ENOUGH && work / (double)(row_blocks * col_blocks) > WORTH) {
         long rows = parts(w->m, row_blocks), cols = parts(w->n, col_blocks);
         if (cols >= 4 * COLS)
             col_blocks *= 2;
-        else if (rows >= 2 * FEW_ROWS)
+        else if (rows >= 2 * few)
             row_blocks *= 2;
         else if (cols >= 2 * COLS)
             col_blocks *= 2;
