@@ -152,6 +152,13 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
     return base;
 }
 
+/* Both are read before one is chosen: to guess which one it is takes longer. */
+#define CHOOSE(T, if_not, if_so)                                                                                       \
+    RL_SIMD for (long i = 0; i < n; i++) {                                                                             \
+        T no = if_not, yes = if_so;                                                                                    \
+        made[i] = which[i] ? yes : no;                                                                                 \
+    }
+
 /* What all dtypes have. Operands of gather and scatter_add are indices, then what is read; of select a bool first. */
 #define ANY(name, T)                                                                                                   \
     UNARY(copy##name, T, T, x)                                                                                         \
@@ -161,13 +168,19 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         const T *a = (const T *)p[1], *b = (const T *)p[2];                                                            \
         T *made = (T *)p[3];                                                                                           \
         int plain = step[0] == 1 && step[3] == sizeof(T);                                                              \
-        if (plain && step[1] == sizeof(T) && step[2] == sizeof(T))                                                     \
-            RL_SIMD for (long i = 0; i < n; i++) made[i] = which[i] ? b[i] : a[i];                                     \
-        else if (plain && step[1] == sizeof(T) && step[2] == 0)                                                        \
-            RL_SIMD for (long i = 0; i < n; i++) made[i] = which[i] ? *b : a[i];                                       \
-        else                                                                                                           \
-            for (long i = 0; i < n; i++)                                                                               \
-                AT(T, 3) = AT(uint8_t, 0) ? AT(T, 2) : AT(T, 1);                                                       \
+        if (plain && step[1] == sizeof(T) && step[2] == sizeof(T)) {                                                   \
+            CHOOSE(T, a[i], b[i])                                                                                      \
+        } else if (plain && step[1] == sizeof(T) && step[2] == 0) {                                                    \
+            const T all = *b;                                                                                          \
+            CHOOSE(T, a[i], all)                                                                                       \
+        } else if (plain && step[1] == 0 && step[2] == sizeof(T)) {                                                    \
+            const T all = *a;                                                                                          \
+            CHOOSE(T, all, b[i])                                                                                       \
+        } else                                                                                                         \
+            for (long i = 0; i < n; i++) {                                                                             \
+                T no = AT(T, 1), yes = AT(T, 2);                                                                       \
+                AT(T, 3) = AT(uint8_t, 0) ? yes : no;                                                                  \
+            }                                                                                                          \
     }                                                                                                                  \
     STEP(select##name, 4)                                                                                              \
     ROW(gather##name)                                                                                                  \
