@@ -457,7 +457,7 @@ static int is_small(const sizes *s)
     int plane = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
     for (int d = 1; d < DIMS; d++)
         plane &= s->kernel[d] == 3 && s->stride[d] == 1 && s->dilation[d] == 1 && s->padding[d] <= 2;
-    return plane && winograd_serves(s->channels, s->outputs, s->out[1], s->out[2]);
+    return plane && winograd_serves(s->images, s->channels, s->outputs, s->out[1], s->out[2]);
 }
 
 /* conv(x, w, bias, y, sizes): all outputs of all images. */
