@@ -389,19 +389,19 @@ static void forward_pieces(void *context, long begin, long end)
     for (long piece = begin; piece < end; piece++) {
         long chunk = piece % l->chunks, n = piece / l->chunks / l->groups, g = piece / l->chunks % l->groups;
         const real *image = k ? spread(l, n, g, 0, l->channels, chunk, copy) : copy;
-        long run = run_length(l, chunk), wide = parts(run, COLS) * COLS;
+        long run = run_length(l, chunk), wide = parts(run, LANES) * LANES;
         for (long i = 0; i < f->outputs; i += ROWS) {
             long rows = least(ROWS, f->outputs - i), channel = g * f->outputs + i;
             const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + channel * k;
             if (f->outputs == 1 && k && k <= SUMMED)
                 one_output(image, l->offset, weights, k, bias, run, aside);
             else
-                for (long j = 0; j < run; j += COLS)
+                for (long s = 0, j = 0; j < wide; j = strip_begin(wide, ++s))
                     for (long p = 0; p == 0 || p < k; p += SUMMED) {
                         operands o = {.k = least(SUMMED, k - p), .a = weights + p, .row = row, .at = f->at,
                                       .b = image + j, .line = l->offset + p};
                         target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
-                        tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
+                        tile(rows, strip_width(wide, s), &o, to);
                     }
             for (long r = 0; r < rows; r++)
                 place_rows(f, aside + r * wide, chunk, f->result + ((n * l->groups) * f->outputs + channel + r) * f->volume);
@@ -853,20 +853,22 @@ static void weight_pieces(void *context, long begin, long end)
     }
 }
 
-/* The partial sums, added up in their order and transposed. */
+/* The partial sums, added up in their order and transposed; rows are those of all groups. */
 static void weight_sums(void *context, long begin, long end)
 {
     weight *w = context;
-    long rows = w->l.channels * w->l.taps, size = rows * w->wide;
-    for (long group = begin; group < end; group++) {
-        real *total = w->partial + group * size;
-        for (long share = 1; share < w->shares; share++) {
-            const real *more = w->partial + (share * w->groups + group) * size;
-            RL_SIMD
-            for (long i = 0; i < size; i++)
-                total[i] += more[i];
-        }
-        transpose(rows, w->outputs, total, w->wide, w->result + group * w->outputs * rows, rows);
+    long rows = w->l.channels * w->l.taps, size = w->groups * rows * w->wide;
+    for (long share = 1; share < w->shares; share++) {
+        real *total = w->partial;
+        const real *more = total + share * size;
+        RL_SIMD
+        for (long i = begin * w->wide; i < end * w->wide; i++)
+            total[i] += more[i];
+    }
+    for (long i = begin, some; i < end; i += some) {
+        long group = i / rows, row = i % rows;
+        some = least(rows - row, end - i);
+        transpose(some, w->outputs, w->partial + i * w->wide, w->wide, w->result + group * w->outputs * rows + row, rows);
     }
 }
 
@@ -973,7 +975,7 @@ static int conv_weight(const rl_call *c)
                 for (long x = 0; x < end[2]; x++)
                     *to++ = (z * l->axis[1].size + y) * l->axis[2].size + x;
         rl_parallel(weight_pieces, &w, w.groups * w.shares * w.blocks, 1);
-        rl_parallel(weight_sums, &w, w.groups, 1);
+        rl_parallel(weight_sums, &w, w.groups * l->channels * l->taps, parts(rl_rows(w.shares * w.wide), LANES) * LANES);
         status = w.out_of_memory ? RL_NO_MEMORY : RL_OK;
     }
     free(w.partial), free(w.position), free(l->offset);

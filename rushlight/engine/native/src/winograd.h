@@ -313,8 +313,9 @@ static void finish_piece(winograd *w, const piece *p, long first, long outputs, 
 static void multiply_tiles(const winograd *w, matrix taps, long taps_apart, long outputs, const real *v, long channels,
                            long tiles, int add, real *m)
 {
+    long cols = parts(tiles, LANES) * LANES;
     for (int e = 0; e < ELEMENTS; e++)
-        for (long j = 0; j < tiles; j += COLS)
+        for (long s = 0, j = 0; j < cols; j = strip_begin(cols, ++s))
             for (long i = 0; i < outputs; i += ROWS)
                 for (long c = 0; c < channels; c += SOME_CHANNELS) {
                     matrix a = part(taps, i, c);
@@ -322,7 +323,7 @@ static void multiply_tiles(const winograd *w, matrix taps, long taps_apart, long
                                   .a_step = a.col, .b = v + e * tiles_apart(w) + c * w->wide + j, .b_row = w->wide};
                     target sum = {m + e * apart_of(SOME_OUTPUTS * w->wide) + i * w->wide + j, w->wide, 1, add || c > 0,
                                   NULL, NULL};
-                    tile(least(ROWS, outputs - i), least(COLS, parts(tiles - j, LANES) * LANES), &o, sum);
+                    tile(least(ROWS, outputs - i), strip_width(cols, s), &o, sum);
                 }
 }
 
