@@ -30,7 +30,8 @@ enum {
     FEW = 64,          /* positions of a small image, at most */
     COLUMNS = 1 << 20, /* reals of the columns of several small images, about */
     GATHERED = 40,     /* multiplications that take as long as to make an element of the columns */
-    SLICE = 256,       /* of rows of the columns that are multiplied at once */
+    SLICE = 128,       /* of rows of the columns that are multiplied at once */
+    CACHED = 1 << 18,  /* reals of columns that stay in the second-level cache */
     SOME_ROWS = 64,    /* of the other matrix */
     SHORT = 16,        /* positions that take as long as to add a sum of products to another */
     TURNED = 16,       /* channels of weights that are turned at once */
@@ -295,9 +296,15 @@ static int make_columns(columns *c)
     return c->out_of_memory;
 }
 
-/* ``to`` = A times strips [first, last). From ROWS rows of A to the next is ``next``. */
+/* ``to`` = A times strips [first, last). From ROWS rows of A to the next is ``next``. Where all of the strips stay in the
+   second-level cache a few rows are read to their ends; else it is a slice of the strips that stays, for all rows. */
 static void times_columns(const columns *c, long first, long last, long rows, matrix a, long next, target to)
 {
+    if (rows > ROWS && c->rows * (last - first) * COLS <= CACHED) {
+        for (long i = 0; i < rows; i += ROWS, a.at += next)
+            times_columns(c, first, last, least(ROWS, rows - i), a, next, target_part(to, i, 0));
+        return;
+    }
     for (long p = 0; p < c->rows; p += SLICE, to.add = 1, to.row_bias = NULL)
         for (long s = first; s < last; s++)
             for (long i = 0; i < rows; i += ROWS) {
@@ -474,8 +481,7 @@ static int few_positions(const forward *f)
     long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps, computed = 0;
     for (long chunk = 0; chunk < l->chunks; chunk++)
         computed += parts(run_length(l, chunk), LANES) * LANES;
-    long copied = l->direct ? 0 : l->channels * l->image * l->chunks;
-    return k && (f->outputs * (computed - positions) * k + GATHERED / 2 * copied > GATHERED * positions * k ||
+    return k && (f->outputs * (computed - positions) > GATHERED * positions ||
                  (l->images > 1 && positions <= FEW && f->outputs >= 4 * GATHERED && f->outputs * k > IMAGE));
 }
 
