@@ -43,7 +43,8 @@ CASES = [
     ((3, 4, 50, 52), (24, 4, 16, 16), (17, 16), (0, 3), (1, 1), 1),
     ((2, 5, 1, 700), (200, 5, 1, 40), (1, 50), (0, 1), (1, 1), 1),
     ((600, 3, 2, 2), (70, 3, 2, 2), (1, 1), (1, 1), (1, 1), 1),
-    # by Winograd's algorithm: several blocks and ranges of channels, taps transformed where they are used, odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks
+    # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks,
+    # channels in ranges, taps transformed where they are used
     ((3, 16, 9, 10), (17, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((13, 40, 6, 7), (24, 40, 3, 3), (1, 1), (2, 2), (1, 1), 1),
     ((2, 20, 45, 33), (130, 20, 3, 3), (1, 1), (0, 1), (1, 1), 1),
@@ -131,7 +132,7 @@ def test_infinities_reach_only_the_windows_they_are_in(groups, channels, monkeyp
 @pytest.mark.parametrize("case", SEVERAL, ids=lambda c: str(c[0]))
 def test_infinities_of_small_images_reach_only_the_windows_they_are_in(case, monkeypatch):
     x, w, *static = numbers(*case[0]), numbers(*case[1], seed=1), *case[2:]
-    y, *_, g = all_three(x, w, None, None, *static)
+    *_, g = all_three(x, w, None, None, *static)
     for a, places in ((x, [0, 7, -1]), (g, [1, -3])):
         a.reshape(-1)[places] = [np.inf, np.nan, -np.inf][: len(places)]
     *found, _ = all_three(x, w, None, g, *static)
