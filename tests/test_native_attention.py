@@ -19,6 +19,10 @@ SHAPES = [
     ((), (), 5, 9, 4, 4),
     ((2, 1, 3), (2, 2, 3), 12, 12, 6, 6),
     ((1, 2), (1, 2), 300, 700, 20, 20),
+    # few queries: keys and values are read where they lie if their rows are whole vectors
+    ((2, 3), (2, 3), 1, 150, 64, 32),
+    ((3, 1), (3, 2), 4, 600, 48, 16),
+    ((2,), (2,), 3, 40, 16, 7),
 ]
 MASKS = ["none", "causal", "float", "bool", "per head", "noise"]
 
@@ -57,10 +61,10 @@ def problem(shape, kind, dtype):
     mask = noise = None
     if kind == "float":
         mask = numbers(queries, keys, seed=4)
-        mask[1, :3] = -np.inf
+        mask[queries // 2, :3] = -np.inf
     elif kind == "bool":
         mask = numbers(queries, keys, seed=4) > -0.5
-        mask[2] = False  # looks nowhere
+        mask[-1] = False  # looks nowhere
     elif kind == "per head":
         mask = numbers(*lead, 1, keys, seed=4)
     elif kind == "noise":
@@ -90,9 +94,10 @@ def test_attention_is_the_plain_rule(shape, kind, dtype):
         np.testing.assert_allclose(mine, truth, rtol=tolerance, atol=tolerance * max(1, np.abs(truth).max()))
 
 
-@pytest.mark.parametrize("kind", ["causal", "bool", "noise"])
-def test_the_number_of_threads_does_not_change_a_bit(kind):
-    (*arrays, g), causal = problem(SHAPES[5], kind, np.float32)
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "noise"])
+@pytest.mark.parametrize("shape", SHAPES[5:7], ids=str)
+def test_the_number_of_threads_does_not_change_a_bit(shape, kind):
+    (*arrays, g), causal = problem(shape, kind, np.float32)
     before, results = rushlight.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
@@ -115,9 +120,10 @@ def test_a_score_that_is_not_a_number_stays_in_its_row_and_a_masked_one_is_left_
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_projections_of_one_array_are_read_where_they_lie():
+@pytest.mark.parametrize("length", [30, 4])
+def test_projections_of_one_array_are_read_where_they_lie(length):
     """(batch, length, 3, heads, size), as a layer computes it, split into q, k and v."""
-    all_three = rushlight.tensor(numbers(2, 30, 3, 4, 16, dtype=np.float32), requires_grad=True)
+    all_three = rushlight.tensor(numbers(2, length, 3, 4, 16, dtype=np.float32), requires_grad=True)
     q, k, v = (all_three[:, :, i].transpose(1, 2) for i in range(3))
     y = rushlight.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     g = numbers(*y.shape, seed=5)

@@ -32,19 +32,27 @@ CASES = [
     ((2, 3, 5, 5), (4, 3, 5, 5), (1, 1), (4, 4), (1, 1), 1),  # a window may lie outside
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (0, 0), (1, 1), 1),  # some of the input is met by no tap
     ((2, 3, 9, 9), (4, 3, 2, 2), (4, 4), (1, 1), (2, 2), 1),
-    # several small images at once: a last block that is not full, groups, weights read in place and turned
+    # one matrix product
+    ((5, 6, 3, 4), (7, 6, 3, 4), (2, 1), (0, 0), (1, 1), 1),
+    # columns of several images at once: a last block that is not full, groups, taps met by nothing, one image in chunks
     ((9, 40, 4, 4), (130, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((70, 24, 5, 4), (48, 12, 3, 3), (2, 2), (1, 1), (1, 1), 2),
     ((5, 400, 3, 3), (130, 400, 1, 1), (1, 1), (0, 0), (1, 1), 1),
     ((7, 40, 5), (33, 40, 4), (3,), (2,), (2,), 1),
     ((6, 33, 2, 3, 2), (40, 33, 2, 2, 3), (1, 2, 1), (1, 0, 1), (1, 1, 1), 1),
-    # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks
+    ((3, 4, 50, 52), (24, 4, 16, 16), (17, 16), (0, 3), (1, 1), 1),
+    ((2, 5, 1, 700), (200, 5, 1, 40), (1, 50), (0, 1), (1, 1), 1),
+    ((600, 3, 2, 2), (70, 3, 2, 2), (1, 1), (1, 1), (1, 1), 1),
+    # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks,
+    # channels in ranges, taps transformed where they are used
     ((3, 16, 9, 10), (17, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((13, 40, 6, 7), (24, 40, 3, 3), (1, 1), (2, 2), (1, 1), 1),
     ((2, 20, 45, 33), (130, 20, 3, 3), (1, 1), (0, 1), (1, 1), 1),
     ((1, 16, 8, 120), (16, 16, 3, 3), (1, 1), (1, 0), (1, 1), 1),
+    ((9, 210, 7, 6), (90, 210, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((7, 150, 13, 13), (70, 150, 3, 3), (1, 1), (1, 1), (1, 1), 1),
 ]
-SEVERAL, WINOGRAD = CASES[-9:-4], CASES[-4:]
+SEVERAL, WINOGRAD = CASES[-14:-6], CASES[-6:]
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -119,6 +127,21 @@ def test_infinities_reach_only_the_windows_they_are_in(groups, channels, monkeyp
                 dw = np.einsum("nopq,ncpqij->ocij", g, windows)
         for mine, truth in zip(found, (y, dx, dw)):
             np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", SEVERAL, ids=lambda c: str(c[0]))
+def test_infinities_of_small_images_reach_only_the_windows_they_are_in(case, monkeypatch):
+    x, w, *static = numbers(*case[0]), numbers(*case[1], seed=1), *case[2:]
+    *_, g = all_three(x, w, None, None, *static)
+    for a, places in ((x, [0, 7, -1]), (g, [1, -3])):
+        a.reshape(-1)[places] = [np.inf, np.nan, -np.inf][: len(places)]
+    *found, _ = all_three(x, w, None, g, *static)
+    monkeypatch.setattr(kernels, "library", None)
+    with np.errstate(invalid="ignore"):
+        *expected, _ = all_three(x, w, None, g, *static)
+    for mine, truth in zip(found, expected):
+        assert not np.isfinite(truth).all()
+        np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-4)
 
 
 def test_an_image_of_another_layout_is_read_right():

@@ -13,7 +13,7 @@
    each for every s-th position of the input, with every s-th tap.
 
    Where images are small, a run fills vectors badly, and all weights are read for a few positions. Then the columns of
-   several images are made after all, side by side: see ``run_several``.
+   several images are made after all, side by side: see ``columns``.
 
    3 x 3 taps with stride 1 take another way, see winograd.h. */
 #include "gemm.h"
@@ -28,9 +28,12 @@ enum {
     WORTH = 1 << 18,   /* multiplications that are worth a piece of work of their own */
     ENOUGH = 8,
     FEW = 64,          /* positions of a small image, at most */
-    COLUMNS = 1 << 17, /* reals of the columns of several small images, about */
-    GATHERED = 16,     /* multiplications that take as long as to make an element of the columns */
-    SCATTERED = 4,     /* taps of a channel below which weights are always turned */
+    COLUMNS = 1 << 20, /* reals of the columns of several small images, about */
+    GATHERED = 40,     /* multiplications that take as long as to make an element of the columns */
+    SLICE = 128,       /* of rows of the columns that are multiplied at once */
+    CACHED = 1 << 18,  /* reals of columns that stay in the second-level cache */
+    SOME_ROWS = 64,    /* of the other matrix */
+    SHORT = 16,        /* positions that take as long as to add a sum of products to another */
     TURNED = 16,       /* channels of weights that are turned at once */
     SUMMED = 512,      /* products summed up by themselves: sums of sums are off by less than one long sum */
 };
@@ -95,7 +98,8 @@ static void fill_offsets(layout *l)
                 }
 }
 
-static int lay_out(layout *l)
+/* In chunks, or ``whole``. */
+static int lay_out(layout *l, int whole)
 {
     l->direct = 1, l->taps = 1;
     for (int d = 0; d < DIMS; d++) {
@@ -109,6 +113,8 @@ static int lay_out(layout *l)
     for (int d = l->cut + 1; d < DIMS; d++)
         line *= l->axis[d].out, area *= l->axis[d].in;
     l->chunk = most(1, least(RUN / most(1, line), IMAGE / most(1, area * least(cut->step, cut->taps))));
+    if (whole)
+        l->chunk = most(1, cut->out);
     l->chunks = parts(cut->out, l->chunk), l->chunk = parts(cut->out, most(1, l->chunks));
     l->image = 1;
     for (int d = 0; d < DIMS; d++) {
@@ -205,12 +211,124 @@ static const real *spread(const layout *l, long image, long group, long channel,
     return to;
 }
 
+static long chunk_positions(const layout *l, long chunk)
+{
+    long count = least(l->chunk, l->axis[l->cut].out - chunk * l->chunk);
+    for (int d = l->cut + 1; d < DIMS; d++)
+        count *= l->axis[d].out;
+    return count;
+}
+
+/* -- columns of several images ------------------------------------------------------------------------------------- */
+
+/* What the taps of all channels (rows) meet at all positions of some images, as strips for the tiles of gemm.h. */
+typedef struct {
+    const layout *l;
+    long group, first, images; /* which images */
+    long positions, all, wide; /* of one image, of all of them, and those in whole vectors */
+    long rows, some;           /* channels * taps; how many are made at once */
+    real *strips;
+    int out_of_memory;
+} columns;
+
+RL_INLINE long line_of(const columns *c) { return c->wide + LANES; } /* vectors reach beyond the last position */
+
+static columns columns_of(const layout *l, long images)
+{
+    columns c = {.l = l, .images = images, .positions = l->axis[0].out * l->axis[1].out * l->axis[2].out};
+    c.all = images * c.positions, c.wide = parts(c.all, LANES) * LANES, c.rows = l->channels * l->taps;
+    c.some = l->taps * parts(RL_PIECE, l->taps * c.wide);
+    return c;
+}
+
+/* Row i of a chunk of positions in the copy of an image. */
+RL_INLINE long row_place(const layout *l, long i)
+{
+    return (l->cut ? i : i / l->axis[1].out * l->axis[1].size + i % l->axis[1].out) * l->axis[2].size;
+}
+
+/* Rows [begin, end), line_of(c) apart. */
+static void fill_lines(const columns *c, long begin, long end, real *copy, real *to)
+{
+    const layout *l = c->l;
+    for (long i = begin; i < end;) {
+        long tap = i % l->taps, taps = least(l->taps - tap, end - i), place = 0;
+        for (long n = 0; n < c->images; n++)
+            for (long chunk = 0; chunk < l->chunks; chunk++) {
+                const real *image = spread(l, c->first + n, c->group, i / l->taps, 1, chunk, copy);
+                long some = chunk_positions(l, chunk), width = l->cut == 2 ? some : l->axis[2].out;
+                for (long t = 0; t < taps; t++) {
+                    real *row = to + t * line_of(c) + place;
+                    for (long r = 0; r * width < some; r++, row += width) {
+                        const real *from = image + l->offset[tap + t] + row_place(l, r);
+                        for (long j = 0; j < width; j += LANES) /* vectors reach into what comes next */
+                            *(vec *)(row + j) = *(const vec *)(from + j);
+                    }
+                }
+                place += some;
+            }
+        for (long t = 0; t < taps; t++, to += line_of(c))
+            memset(to + c->all, 0, (size_t)(c->wide - c->all) * sizeof(real));
+        i += taps;
+    }
+}
+
+static void fill_strips(void *context, long begin, long end)
+{
+    columns *c = context;
+    real *lines = rl_scratch((size_t)(c->some * line_of(c) + spread_size(c->l, 1)) * sizeof(real));
+    if (!lines) {
+        c->out_of_memory = 1;
+        return;
+    }
+    for (long i = begin; i < end; i += c->some) {
+        long rows = least(c->some, end - i);
+        fill_lines(c, i, i + rows, lines + c->some * line_of(c), lines);
+        for (long s = 0; s * COLS < c->wide; s++)
+            pack_strip(rows, strip_width(c->wide, s), (matrix){lines + strip_begin(c->wide, s), line_of(c), 1},
+                       c->strips + (s * c->rows + i) * COLS);
+    }
+}
+
+static int make_columns(columns *c)
+{
+    rl_parallel(fill_strips, c, c->rows, c->some);
+    return c->out_of_memory;
+}
+
+/* ``to`` = A times strips [first, last). From ROWS rows of A to the next is ``next``. Where all of the strips stay in the
+   second-level cache a few rows are read to their ends; else it is a slice of the strips that stays, for all rows. */
+static void times_columns(const columns *c, long first, long last, long rows, matrix a, long next, target to)
+{
+    if (rows > ROWS && c->rows * (last - first) * COLS <= CACHED) {
+        for (long i = 0; i < rows; i += ROWS, a.at += next)
+            times_columns(c, first, last, least(ROWS, rows - i), a, next, target_part(to, i, 0));
+        return;
+    }
+    for (long p = 0; p < c->rows; p += SLICE, to.add = 1, to.row_bias = NULL)
+        for (long s = first; s < last; s++)
+            for (long i = 0; i < rows; i += ROWS) {
+                operands o = {.k = least(SLICE, c->rows - p), .a = a.at + i / ROWS * next + p * a.col, .a_row = a.row,
+                              .a_step = a.col, .b = c->strips + (s * c->rows + p) * COLS, .b_row = COLS};
+                tile(least(ROWS, rows - i), strip_width(c->wide, s), &o,
+                     target_part(to, i, strip_begin(c->wide, s) - strip_begin(c->wide, first)));
+            }
+}
+
+/* How many images have so many columns as are made at once. */
+static long images_at_once(const layout *l, long reals)
+{
+    long positions = l->axis[0].out * l->axis[1].out * l->axis[2].out;
+    long images = most(1, most(COLS, reals / most(1, l->channels * l->taps)) / positions);
+    return parts(l->images, parts(l->images, images));
+}
+
 /* -- outputs from an image ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     layout l;
-    const real *weights, *bias; /* weights are (groups, outputs, channels * taps), */
-    long group, row, *at;       /* or those of a group, and of an output, are so far apart, those of taps are at ``at`` */
+    const real *weights, *bias; /* weights are (groups, outputs, channels * taps) */
+    long *at;                   /* 0, 1, 2, …: where those of an output are */
     real *result;
     long outputs; /* channels of the result in a group */
     long volume, stride[DIMS]; /* the result's channels, and its positions, are so far apart */
@@ -278,19 +396,19 @@ static void forward_pieces(void *context, long begin, long end)
     for (long piece = begin; piece < end; piece++) {
         long chunk = piece % l->chunks, n = piece / l->chunks / l->groups, g = piece / l->chunks % l->groups;
         const real *image = k ? spread(l, n, g, 0, l->channels, chunk, copy) : copy;
-        long run = run_length(l, chunk), wide = parts(run, COLS) * COLS;
+        long run = run_length(l, chunk), wide = parts(run, LANES) * LANES;
         for (long i = 0; i < f->outputs; i += ROWS) {
             long rows = least(ROWS, f->outputs - i), channel = g * f->outputs + i;
             const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + channel * k;
             if (f->outputs == 1 && k && k <= SUMMED)
                 one_output(image, l->offset, weights, k, bias, run, aside);
             else
-                for (long j = 0; j < run; j += COLS)
+                for (long s = 0, j = 0; j < wide; j = strip_begin(wide, ++s))
                     for (long p = 0; p == 0 || p < k; p += SUMMED) {
                         operands o = {.k = least(SUMMED, k - p), .a = weights + p, .row = row, .at = f->at,
                                       .b = image + j, .line = l->offset + p};
                         target to = {aside + j, wide, 1, p > 0, p ? NULL : bias, NULL};
-                        tile(rows, least(COLS, parts(run - j, LANES) * LANES), &o, to);
+                        tile(rows, strip_width(wide, s), &o, to);
                     }
             for (long r = 0; r < rows; r++)
                 place_rows(f, aside + r * wide, chunk, f->result + ((n * l->groups) * f->outputs + channel + r) * f->volume);
@@ -298,120 +416,10 @@ static void forward_pieces(void *context, long begin, long end)
     }
 }
 
-/* Several small images: the positions of all of them are the columns of one matrix. */
-typedef struct {
-    forward *f;
-    long group, first, images; /* which images */
-    long positions, wide;      /* of one image; room for those of all */
-    real *columns;             /* (channels * taps, wide) */
-    long *line;                /* where each row of them begins */
-    long *from, *to;           /* where each position is in the copy, and in the result */
-} several;
-
-static void several_columns(void *context, long begin, long end)
-{
-    const several *s = context;
-    const layout *l = &s->f->l;
-    real *copy = rl_scratch((size_t)spread_size(l, 1) * sizeof(real));
-    if (!copy) {
-        s->f->out_of_memory = 1;
-        return;
-    }
-    for (long c = begin; c < end; c++) {
-        real *rows = s->columns + c * l->taps * s->wide;
-        for (long n = 0; n < s->images; n++) {
-            const real *image = spread(l, s->first + n, s->group, c, 1, 0, copy);
-            for (long t = 0; t < l->taps; t++)
-                for (long i = 0; i < s->positions; i++)
-                    rows[t * s->wide + n * s->positions + i] = image[l->offset[t] + s->from[i]];
-        }
-        for (long t = 0; t < l->taps; t++)
-            for (long i = s->images * s->positions; i < s->wide; i++)
-                rows[t * s->wide + i] = 0;
-    }
-}
-
-static void several_outputs(void *context, long begin, long end)
-{
-    const several *s = context;
-    const forward *f = s->f;
-    long k = f->l.channels * f->l.taps, row[ROWS], apart = f->l.groups * f->outputs * f->volume;
-    real *aside = rl_scratch((size_t)(ROWS * s->wide) * sizeof(real));
-    if (!aside) {
-        s->f->out_of_memory = 1;
-        return;
-    }
-    count(row, ROWS, f->row);
-    for (long block = begin; block < end; block++) {
-        long i = block * ROWS, rows = least(ROWS, f->outputs - i), channel = s->group * f->outputs + i;
-        const real *bias = f->bias ? f->bias + channel : NULL, *weights = f->weights + s->group * f->group + i * f->row;
-        for (long p = 0; p < k; p += SUMMED)
-            for (long j = 0; j < s->wide; j += COLS) {
-                operands o = {.k = least(SUMMED, k - p), .a = weights, .row = row, .at = f->at + p,
-                              .b = s->columns + j, .line = s->line + p};
-                target to = {aside + j, s->wide, 1, p > 0, p ? NULL : bias, NULL};
-                tile(rows, least(COLS, s->wide - j), &o, to);
-            }
-        for (long r = 0; r < rows; r++)
-            for (long n = 0; n < s->images; n++) {
-                const real *from = aside + r * s->wide + n * s->positions;
-                real *to = f->result + (s->first + n) * apart + (channel + r) * f->volume;
-                for (long q = 0; q < s->positions; q++)
-                    to[s->to[q]] = from[q];
-            }
-    }
-}
-
-/* Does it cost less to make columns than to compute what is dropped of runs, or to read the weights for each image? */
-static int few_positions(const forward *f)
-{
-    const layout *l = &f->l;
-    const axis *a = l->axis;
-    long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps;
-    if (l->images < 2 || l->chunks > 1 || positions > FEW || !k)
-        return 0;
-    long dropped = parts(run_length(l, 0), LANES) * LANES - positions;
-    return f->outputs * dropped > GATHERED * positions || (f->outputs >= 8 * GATHERED && f->outputs * k > IMAGE);
-}
-
-static int run_several(forward *f)
-{
-    const layout *l = &f->l;
-    const axis *a = l->axis;
-    long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps, *place;
-    long images = most(1, most(COLS, COLUMNS / k) / positions);
-    images = parts(l->images, parts(l->images, images));
-    several s = {.f = f, .positions = positions, .wide = parts(images * positions, LANES) * LANES};
-    s.columns = malloc((size_t)(k * s.wide) * sizeof(real));
-    s.line = place = malloc((size_t)(k + 2 * positions) * sizeof(long));
-    if (s.columns && place) {
-        count(s.line, k, s.wide);
-        s.from = place + k, s.to = s.from + positions;
-        long *from = s.from, *to = s.to;
-        for (long z = 0; z < a[0].out; z++)
-            for (long y = 0; y < a[1].out; y++)
-                for (long x = 0; x < a[2].out; x++) {
-                    *from++ = (z * a[1].size + y) * a[2].size + x;
-                    *to++ = z * f->stride[0] + y * f->stride[1] + x * f->stride[2];
-                }
-        for (s.group = 0; s.group < l->groups; s.group++)
-            for (s.first = 0; s.first < l->images && !f->out_of_memory; s.first += images) {
-                s.images = least(images, l->images - s.first);
-                rl_parallel(several_columns, &s, l->channels, most(1, RL_PIECE / (l->taps * s.wide)));
-                rl_parallel(several_outputs, &s, parts(f->outputs, ROWS), most(1, WORTH / (ROWS * k * s.wide)));
-            }
-    } else {
-        f->out_of_memory = 1;
-    }
-    free(s.columns), free(place);
-    return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
-}
-
 /* Weights one after the other. */
 static int in_order(forward *f)
 {
     long k = f->l.channels * f->l.taps;
-    f->row = k, f->group = f->outputs * k;
     f->at = malloc((size_t)(k + f->l.taps + 1) * sizeof(long)); /* room for the taps of one channel where there is none */
     if (!f->at)
         return RL_NO_MEMORY;
@@ -426,6 +434,78 @@ static int run_forward(forward *f)
     double work = (double)f->outputs * (double)k * (double)run_length(l, 0);
     rl_parallel(forward_pieces, f, l->images * l->groups * l->chunks, most(1, (long)(WORTH / (work + 1))));
     return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+/* -- outputs from columns ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const forward *f;
+    columns c;
+    long blocks, strips; /* of strips; strips in a block */
+    int out_of_memory;
+} column_outputs;
+
+/* Jobs are (some outputs, block of strips). */
+static void output_blocks(void *context, long begin, long end)
+{
+    column_outputs *o = context;
+    const forward *f = o->f;
+    const columns *c = &o->c;
+    long line = o->strips * COLS, outputs = f->l.groups * f->outputs;
+    real *aside = rl_scratch((size_t)(SOME_ROWS * line) * sizeof(real));
+    if (!aside) {
+        o->out_of_memory = 1;
+        return;
+    }
+    for (long job = begin; job < end; job++) {
+        long first = job % o->blocks * o->strips, last = least(first + o->strips, parts(c->wide, COLS));
+        long i = job / o->blocks * SOME_ROWS, rows = least(SOME_ROWS, f->outputs - i), channel = c->group * f->outputs + i;
+        long start = strip_begin(c->wide, first), stop = least(c->all, strip_begin(c->wide, last));
+        target to = {aside, line, 1, 0, f->bias ? f->bias + channel : NULL, NULL};
+        times_columns(c, first, last, rows, (matrix){f->weights + channel * c->rows, c->rows, 1}, ROWS * c->rows, to);
+        for (long r = 0; r < rows; r++)
+            for (long j = start, some; j < stop; j += some) {
+                long n = c->first + j / c->positions, at = j % c->positions;
+                some = least(c->positions - at, stop - j);
+                memcpy(f->result + (n * outputs + channel + r) * c->positions + at, aside + r * line + j - start,
+                       (size_t)some * sizeof(real));
+            }
+    }
+}
+
+/* Does it cost less to make columns than to compute what is dropped of runs, or to read the weights for each image? */
+static int few_positions(const forward *f)
+{
+    const layout *l = &f->l;
+    const axis *a = l->axis;
+    long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps, computed = 0;
+    for (long chunk = 0; chunk < l->chunks; chunk++)
+        computed += parts(run_length(l, chunk), LANES) * LANES;
+    return k && (f->outputs * (computed - positions) > GATHERED * positions ||
+                 (l->images > 1 && positions <= FEW && f->outputs >= 4 * GATHERED && f->outputs * k > IMAGE));
+}
+
+static int run_columns(const forward *f)
+{
+    const layout *l = &f->l;
+    long images = images_at_once(l, COLUMNS), row_blocks = parts(f->outputs, SOME_ROWS);
+    column_outputs o = {.f = f, .c = columns_of(l, images)};
+    o.c.strips = malloc((size_t)(o.c.rows * (o.c.wide + COLS)) * sizeof(real));
+    if (!o.c.strips)
+        return RL_NO_MEMORY;
+    real *strips = o.c.strips;
+    for (long group = 0; group < l->groups; group++)
+        for (long first = 0; first < l->images; first += images) {
+            o.c = columns_of(l, least(images, l->images - first));
+            o.c.strips = strips, o.c.group = group, o.c.first = first;
+            long all = parts(o.c.wide, COLS);
+            o.strips = parts(all, least(all, parts(ENOUGH, row_blocks))), o.blocks = parts(all, o.strips);
+            o.out_of_memory |= make_columns(&o.c);
+            if (!o.out_of_memory)
+                rl_parallel(output_blocks, &o, row_blocks * o.blocks, 1);
+        }
+    free(strips);
+    return o.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
 /* -- the three kernels --------------------------------------------------------------------------------------------- */
@@ -457,7 +537,7 @@ static int is_small(const sizes *s)
     int plane = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
     for (int d = 1; d < DIMS; d++)
         plane &= s->kernel[d] == 3 && s->stride[d] == 1 && s->dilation[d] == 1 && s->padding[d] <= 2;
-    return plane && winograd_serves(s->channels, s->outputs, s->out[1], s->out[2]);
+    return plane && winograd_serves(s->images, s->channels, s->outputs, s->out[1], s->out[2]);
 }
 
 /* conv(x, w, bias, y, sizes): all outputs of all images. */
@@ -474,10 +554,10 @@ static int conv(const rl_call *c)
     }
     forward f = {.l = layout_of(&s, c->array[0], c->size[0]), .weights = c->array[1], .bias = c->array[2],
                  .result = c->array[3], .outputs = s.outputs};
-    if (lay_out(&f.l))
+    if (lay_out(&f.l, 0))
         return RL_NO_MEMORY;
     f.stride[2] = 1, f.stride[1] = s.out[2], f.stride[0] = s.out[1] * s.out[2], f.volume = s.out[0] * f.stride[0];
-    int status = in_order(&f) ? RL_NO_MEMORY : few_positions(&f) ? run_several(&f) : run_forward(&f);
+    int status = few_positions(&f) ? run_columns(&f) : in_order(&f) ? RL_NO_MEMORY : run_forward(&f);
     free(f.at), free(f.l.offset);
     return status;
 }
@@ -537,19 +617,9 @@ static int run_turned(forward *f, const sizes *s, const real *weights)
         return RL_NO_MEMORY;
     rl_parallel(turn_weights, &t, all, most(1, RL_PIECE / most(1, size)));
     count(f->at, size, 1);
-    int status = few_positions(f) ? run_several(f) : run_forward(f);
+    int status = run_forward(f);
     free(t.to);
     return status;
-}
-
-/* Several images at once read them once: where they are, if the taps of a channel are many enough to fill cache lines. */
-static int run_in_place(forward *f, const sizes *s, const real *weights)
-{
-    long all = s->kernel[0] * s->kernel[1] * s->kernel[2], taps = f->l.taps;
-    for (long i = s->outputs * taps - 1; i >= 0; i--) /* backwards: the first ones are read all the time */
-        f->at[i] = i / taps * s->channels * all + f->at[i % taps];
-    f->weights = weights, f->row = all, f->group = s->outputs * s->channels * all;
-    return run_several(f);
 }
 
 /* One part of the input's gradient. */
@@ -567,7 +637,7 @@ static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DI
             return RL_OK;
     }
     f.volume = s->in[0] * places[0];
-    if (lay_out(l))
+    if (lay_out(l, 0))
         return RL_NO_MEMORY;
     int status = in_order(&f);
     if (!status) {
@@ -578,10 +648,133 @@ static int conv_input_phase(const rl_call *c, const sizes *s, const long rest[DI
                     f.at[(i * y->taps + j) * x->taps + k] =
                         ((first[0] + i * apart[0]) * s->kernel[1] + first[1] + j * apart[1]) * s->kernel[2] + first[2] +
                         k * apart[2];
-        int in_place = few_positions(&f) && s->kernel[0] * s->kernel[1] * s->kernel[2] >= SCATTERED;
-        status = in_place ? run_in_place(&f, s, c->array[1]) : run_turned(&f, s, c->array[1]);
+        status = run_turned(&f, s, c->array[1]);
     }
     free(f.at), free(l->offset);
+    return status;
+}
+
+/* The same of small images: what each tap of each channel adds to all positions is a product of weights and columns of g.
+   Those are then added to where the taps read. */
+typedef struct {
+    const sizes *s;
+    layout l;         /* of the image that is the result, in one chunk */
+    columns g;
+    const real *weights, *bias;
+    real *result;
+    long some;        /* channels of a job */
+    int out_of_memory;
+} scattered;
+
+/* plane += row, at the places that a tap reads; ``mask`` is for the last vector of a row of positions. */
+static void add_tap(const layout *l, const real *row, whole_vec mask, real *plane)
+{
+    const axis *a = l->axis;
+    for (long z = 0; z < a[0].out; z++)
+        for (long y = 0; y < a[1].out; y++, row += a[2].out) {
+            real *to = plane + (z * a[1].size + y) * a[2].size;
+            long j = 0;
+            for (; j + LANES < a[2].out; j += LANES)
+                *(vec *)(to + j) += *(const vec *)(row + j);
+            *(vec *)(to + j) += (vec)(*(const whole_vec *)(row + j) & mask);
+        }
+}
+
+/* What ``copy_channel`` does, back. */
+static void copy_back(const layout *l, const real *plane, real bias, real *to)
+{
+    const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
+    for (long i = 0; i < z->in * y->in * x->in; i++)
+        to[i] = bias; /* where no tap reads */
+    for (long r = 0; r < z->phases; r++)
+        for (long s = 0; s < y->phases; s++)
+            for (long t = 0; t < x->phases; t++) {
+                row_part part = part_of(x, x->origin + t);
+                for (long i = 0; i < z->size; i++)
+                    for (long j = 0; j < y->size; j++, plane += x->size) {
+                        long at_z = z->origin + r + i * z->step, at_y = y->origin + s + j * y->step;
+                        real *row = to + (at_z * y->in + at_y) * x->in + part.begin;
+                        if (at_z >= 0 && at_z < z->in && at_y >= 0 && at_y < y->in)
+                            for (long k = part.lead; k < part.stop; k++)
+                                row[k * x->step] += plane[k];
+                    }
+            }
+}
+
+/* Jobs are some channels each. */
+static void scatter_channels(void *context, long begin, long end)
+{
+    scattered *d = context;
+    const layout *l = &d->l;
+    const columns *g = &d->g;
+    long rows = d->some * l->taps, packed_size = parts(rows, ROWS) * ROWS * g->rows, line = line_of(g);
+    long volume = l->axis[0].in * l->axis[1].in * l->axis[2].in;
+    real *packed = rl_scratch((size_t)(packed_size + rows * line + spread_size(l, 1)) * sizeof(real));
+    if (!packed) {
+        d->out_of_memory = 1;
+        return;
+    }
+    real *aside = packed + packed_size, *plane = aside + rows * line;
+    whole_vec mask;
+    for (int i = 0; i < LANES; i++)
+        mask[i] = i <= (l->axis[2].out - 1) % LANES ? -1 : 0;
+    for (long job = begin; job < end; job++) {
+        long first = job * d->some, channels = least(d->some, d->s->channels - first), all = d->s->channels * l->taps;
+        matrix a = {d->weights + g->group * g->rows * all + first * l->taps, 1, all};
+        pack_rows(channels * l->taps, g->rows, a, packed);
+        times_columns(g, 0, parts(g->wide, COLS), channels * l->taps, (matrix){packed, 1, ROWS}, ROWS * g->rows,
+                      (target){aside, line, 1, 0, NULL, NULL});
+        for (long c = 0; c < channels; c++)
+            for (long n = 0; n < g->images; n++) {
+                long channel = g->group * d->s->channels + first + c;
+                memset(plane, 0, (size_t)spread_size(l, 1) * sizeof(real));
+                for (long t = 0; t < l->taps; t++)
+                    add_tap(l, aside + (c * l->taps + t) * line + n * g->positions, mask, plane + l->offset[t]);
+                copy_back(l, plane, d->bias ? d->bias[channel] : 0,
+                          d->result + ((g->first + n) * l->groups * d->s->channels + channel) * volume);
+            }
+    }
+}
+
+/* Are the products for g's positions, with what it takes to add them up, fewer than those of runs? Or are there so many
+   weights that they should not be read for each image? */
+static int is_scattered(const sizes *s)
+{
+    long positions = s->out[0] * s->out[1] * s->out[2], run = 1;
+    for (int d = 0; d < DIMS; d++)
+        run *= parts(s->in[d], s->stride[d]) + (d == 2 ? (s->kernel[d] - 1) * s->dilation[d] / s->stride[d] : 0);
+    long k = s->outputs * s->kernel[0] * s->kernel[1] * s->kernel[2];
+    return (s->outputs + GATHERED) * positions < s->outputs * parts(run, LANES) * LANES ||
+           (s->images > 1 && positions <= FEW && s->outputs >= 4 * GATHERED && s->channels * k > IMAGE);
+}
+
+static int conv_input_scattered(const rl_call *c, const sizes *s)
+{
+    long positions = s->out[0] * s->out[1] * s->out[2];
+    scattered d = {.s = s, .l = layout_of(s, c->array[3], c->size[3]), .weights = c->array[1], .bias = c->array[2],
+                   .result = c->array[3]};
+    layout g = {.images = s->images, .groups = s->groups, .channels = s->outputs, .source = c->array[0],
+                .source_end = c->size[0]};
+    for (int i = 0; i < DIMS; i++)
+        g.axis[i] = (axis){.in = 1, .out = 1, .taps = 1, .step = 1, .gap = 1};
+    g.axis[2].in = g.axis[2].out = positions;
+    d.l.channels = 1; /* each has a plane of its own */
+    int status = lay_out(&g, 0) || lay_out(&d.l, 1) ? RL_NO_MEMORY : RL_OK;
+    long images = images_at_once(&g, COLUMNS);
+    d.g = columns_of(&g, images), d.some = parts(SOME_ROWS - ROWS + 1, d.l.taps);
+    real *strips = malloc((size_t)(d.g.rows * (d.g.wide + COLS)) * sizeof(real));
+    if (!strips)
+        status = RL_NO_MEMORY;
+    for (long group = 0; group < s->groups && !status; group++)
+        for (long first = 0; first < s->images && !status; first += images) {
+            d.g = columns_of(&g, least(images, s->images - first));
+            d.g.strips = strips, d.g.group = group, d.g.first = first;
+            if (!make_columns(&d.g))
+                rl_parallel(scatter_channels, &d, parts(s->channels, d.some), 1);
+            if (d.g.out_of_memory || d.out_of_memory)
+                status = RL_NO_MEMORY;
+        }
+    free(strips), free(g.offset), free(d.l.offset);
     return status;
 }
 
@@ -597,6 +790,8 @@ static int conv_input(const rl_call *c)
         if (run_winograd(&v) || !v.bad)
             return v.status;
     }
+    if (is_scattered(&s))
+        return conv_input_scattered(c, &s);
     long rest[DIMS];
     for (rest[0] = 0; rest[0] < s.stride[0]; rest[0]++)
         for (rest[1] = 0; rest[1] < s.stride[1]; rest[1]++)
@@ -618,14 +813,6 @@ typedef struct {
     long *position;          /* where each position of a chunk is in the copy */
     int out_of_memory;
 } weight;
-
-static long chunk_positions(const layout *l, long chunk)
-{
-    long count = least(l->chunk, l->axis[l->cut].out - chunk * l->chunk);
-    for (int d = l->cut + 1; d < DIMS; d++)
-        count *= l->axis[d].out;
-    return count;
-}
 
 /* One unit's products, added to ``to``. */
 static void weight_unit(const weight *w, long unit, long group, long begin, long end, real *strips, real *copy, real *to)
@@ -672,21 +859,91 @@ static void weight_pieces(void *context, long begin, long end)
     }
 }
 
-/* The partial sums, added up in their order and transposed. */
+/* The partial sums, added up in their order and transposed; rows are those of all groups. */
 static void weight_sums(void *context, long begin, long end)
 {
     weight *w = context;
-    long rows = w->l.channels * w->l.taps, size = rows * w->wide;
-    for (long group = begin; group < end; group++) {
-        real *total = w->partial + group * size;
-        for (long share = 1; share < w->shares; share++) {
-            const real *more = w->partial + (share * w->groups + group) * size;
-            RL_SIMD
-            for (long i = 0; i < size; i++)
-                total[i] += more[i];
-        }
-        transpose(rows, w->outputs, total, w->wide, w->result + group * w->outputs * rows, rows);
+    long rows = w->l.channels * w->l.taps, size = w->groups * rows * w->wide;
+    for (long share = 1; share < w->shares; share++) {
+        real *total = w->partial;
+        const real *more = total + share * size;
+        RL_SIMD
+        for (long i = begin * w->wide; i < end * w->wide; i++)
+            total[i] += more[i];
     }
+    for (long i = begin, some; i < end; i += some) {
+        long group = i / rows, row = i % rows;
+        some = least(rows - row, end - i);
+        transpose(some, w->outputs, w->partial + i * w->wide, w->wide, w->result + group * w->outputs * rows + row, rows);
+    }
+}
+
+/* Of small images, dw (outputs x taps) = g (outputs x positions) columns' (positions x taps). */
+typedef struct {
+    columns c;
+    const real *g;
+    real *packed, *result; /* g in groups of ROWS outputs; (outputs, taps) */
+    long outputs;
+    int add, out_of_memory;
+} column_weight;
+
+/* Jobs are groups of ROWS outputs. */
+static void pack_gradients(void *context, long begin, long end)
+{
+    const column_weight *w = context;
+    const columns *c = &w->c;
+    for (long i = begin * ROWS; i < least(end * ROWS, w->outputs); i += ROWS)
+        for (long n = 0; n < c->images; n++) {
+            long channel = ((c->first + n) * c->l->groups + c->group) * w->outputs + i;
+            pack_rows(least(ROWS, w->outputs - i), c->positions, (matrix){w->g + channel * c->positions, c->positions, 1},
+                      w->packed + i * c->all + n * c->positions * ROWS);
+        }
+}
+
+enum { TAPS_AT_ONCE = 3 * COLS };
+
+/* Jobs are TAPS_AT_ONCE rows of the columns. */
+static void weight_columns(void *context, long begin, long end)
+{
+    column_weight *w = context;
+    const columns *c = &w->c;
+    real *lines = rl_scratch((size_t)(TAPS_AT_ONCE * (line_of(c) + c->all) + spread_size(c->l, 1)) * sizeof(real));
+    if (!lines) {
+        w->out_of_memory = 1;
+        return;
+    }
+    real *packed = lines + TAPS_AT_ONCE * line_of(c), *copy = packed + TAPS_AT_ONCE * c->all;
+    for (long i = begin * TAPS_AT_ONCE; i < least(end * TAPS_AT_ONCE, c->rows); i += TAPS_AT_ONCE) {
+        long rows = least(TAPS_AT_ONCE, c->rows - i);
+        fill_lines(c, i, i + rows, copy, lines);
+        pack_strips(c->all, rows, (matrix){lines, 1, line_of(c)}, packed);
+        target to = {w->result + c->group * w->outputs * c->rows + i, c->rows, 1, w->add, NULL, NULL};
+        tiles(w->outputs, rows, c->all, (matrix){w->packed, 1, ROWS}, ROWS * c->all, (strips){packed, c->all, rows}, to);
+    }
+}
+
+/* Does it cost less to make columns, and to turn them, than to add up the sums of each image and to turn those? */
+static int is_short(const sizes *s)
+{
+    return s->out[0] * s->out[1] * s->out[2] * GATHERED < s->outputs * SHORT;
+}
+
+static int run_weight_columns(const layout *l, const rl_call *call, long outputs)
+{
+    long images = images_at_once(l, SUMMED * l->channels * l->taps);
+    column_weight w = {.c = columns_of(l, images), .g = call->array[1], .result = call->array[2], .outputs = outputs};
+    w.packed = malloc((size_t)(parts(outputs, ROWS) * ROWS * w.c.all) * sizeof(real));
+    if (!w.packed)
+        return RL_NO_MEMORY;
+    for (long group = 0; group < l->groups; group++)
+        for (long first = 0; first < l->images; first += images) {
+            w.c = columns_of(l, least(images, l->images - first));
+            w.c.group = group, w.c.first = first, w.add = first > 0;
+            rl_parallel(pack_gradients, &w, parts(outputs, ROWS), most(1, RL_PIECE / ROWS / w.c.all));
+            rl_parallel(weight_columns, &w, parts(w.c.rows, TAPS_AT_ONCE), 1);
+        }
+    free(w.packed);
+    return w.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
 static int conv_weight(const rl_call *c)
@@ -702,8 +959,13 @@ static int conv_weight(const rl_call *c)
     weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2], .outputs = s.outputs,
                 .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
     layout *l = &w.l;
-    if (lay_out(l))
+    if (lay_out(l, 0))
         return RL_NO_MEMORY;
+    if (is_short(&s)) {
+        int status = run_weight_columns(l, c, s.outputs);
+        free(l->offset);
+        return status;
+    }
     w.wide = parts(s.outputs, COLS) * COLS, w.units = l->images * l->chunks;
     long size = s.groups * l->channels * l->taps * w.wide;
     w.shares = most(1, least(w.units, least(ENOUGH, most(1, PARTIAL / most(1, size)))));
@@ -719,7 +981,7 @@ static int conv_weight(const rl_call *c)
                 for (long x = 0; x < end[2]; x++)
                     *to++ = (z * l->axis[1].size + y) * l->axis[2].size + x;
         rl_parallel(weight_pieces, &w, w.groups * w.shares * w.blocks, 1);
-        rl_parallel(weight_sums, &w, w.groups, 1);
+        rl_parallel(weight_sums, &w, w.groups * l->channels * l->taps, parts(rl_rows(w.shares * w.wide), LANES) * LANES);
         status = w.out_of_memory ? RL_NO_MEMORY : RL_OK;
     }
     free(w.partial), free(w.position), free(l->offset);
@@ -780,7 +1042,7 @@ static int depthwise_weight(const rl_call *c)
     sizes s = sizes_of(c);
     weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2],
                 .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
-    if (lay_out(&w.l))
+    if (lay_out(&w.l, 0))
         return RL_NO_MEMORY;
     w.units = w.l.images * w.l.chunks;
     rl_parallel(depthwise_pieces, &w, s.groups, 1);

@@ -25,8 +25,11 @@ enum {
     SOME_OUTPUTS = 64,       /* outputs computed before they are transformed */
     SOME_CHANNELS = 64,      /* summed up by themselves: sums of sums are off by less than one long sum */
     FEW_CHANNELS = 16,       /* with fewer, transforming takes longer than it saves */
-    FEW_POSITIONS = 6,       /* in each direction */
-    ALL_SUMS = 1 << 19,      /* reals of weight gradients in all pieces */
+    TAPS_TRANSFORMED = 320,  /* multiplications that take as long as to transform the taps of an output and a channel */
+    SLICE_CHANNELS = 128,    /* whose taps are transformed where they are used */
+    FEW_PIECES = 2,          /* so many transform the taps they use, each for itself */
+    RANGE = 4 * COLS,        /* channels of a weight's gradient that one job computes */
+    ALL_SUMS = 1 << 19,      /* reals of weight gradients in all shares */
     PIECES = 8,              /* that keep some threads busy */
 };
 
@@ -46,14 +49,20 @@ typedef struct {
     long rows, chunks, several; /* rows of tiles and images in a piece */
     long wide, plane;           /* room for a piece's tiles, and for a plane */
     long pieces, blocks, block; /* blocks of outputs */
-    real *taps;                 /* (16, outputs, channels) */
+    long ranges, range;         /* of channels, in the weight's gradient */
     long shares;                /* of the pieces, in the weight's gradient */
+    real *tiles;                /* pieces as transform_piece or strips_of_channels makes them, where several jobs read each */
+    real *taps;                 /* of all outputs and channels, where several pieces read them */
+    real *sums;                 /* of the shares */
     int status, bad;
 } winograd;
 
-static int winograd_serves(long channels, long outputs, long out_height, long out_width)
+/* Are there fewer multiplications in it than in ``taps`` for each position, those that transforming takes as long as included? */
+static int winograd_serves(long images, long channels, long outputs, long out_height, long out_width)
 {
-    return least(channels, outputs) >= FEW_CHANNELS && least(out_height, out_width) >= FEW_POSITIONS;
+    long tiles = images * parts(out_height, 2) * parts(out_width, 2), positions = images * out_height * out_width;
+    return least(channels, outputs) >= FEW_CHANNELS &&
+           ELEMENTS * parts(tiles, LANES) * LANES + TAPS_TRANSFORMED < TAPS * positions;
 }
 
 /* What the products for so many tiles cost, about: vectors, and loops over them. */
@@ -92,6 +101,9 @@ static piece piece_of(const winograd *w, long which)
 
 /* Sixteen of something lie so far apart that they do not share places in the caches. */
 RL_INLINE long apart_of(long size) { return parts(size, LANES) * LANES + LANES; }
+
+/* That of the sixteen elements of a piece's tiles. */
+RL_INLINE long tiles_apart(const winograd *w) { return apart_of(w->channels * w->wide); }
 
 /* -- transforms ---------------------------------------------------------------------------------------------------- */
 
@@ -198,55 +210,74 @@ static void transform_gradient(const winograd *w, const real *planes, real *to, 
     }
 }
 
-/* G w G' of all taps of some outputs. */
-static void transform_taps(void *context, long begin, long end)
+/* Taps lie next to those of the next channel of the same output or, reversed, of the next output of the same channel. */
+RL_INLINE long far_stride(const winograd *w) { return w->reversed ? w->col : w->row; }
+
+/* G w G' of the taps of ``near`` neighbours, ``far`` times; element e of (i, j) goes to to[e * apart + i * line + j], up to
+   whole vectors of j. */
+static void transform_taps(const winograd *w, const real *from, long far, long near, real *to, long line, long apart)
 {
-    const winograd *w = context;
-    long apart = apart_of(w->outputs * w->channels), last = w->reversed ? TAPS - 1 : 0, step = w->reversed ? -1 : 1;
     const real half = (real)0.5;
-    for (long o = begin; o < end; o++)
-        for (long c = 0; c < w->channels; c++) {
-            const real *from = w->weights + o * w->row + c * w->col + last;
-            real *to = w->taps + o * w->channels + c, r[4][3];
-            for (int j = 0; j < 3; j++) {
-                real w0 = from[step * j], w1 = from[step * (3 + j)], w2 = from[step * (6 + j)];
-                r[0][j] = w0, r[1][j] = half * (w0 + w1 + w2), r[2][j] = half * (w0 - w1 + w2), r[3][j] = w2;
+    real taps[TAPS * LANES] = {0};
+    for (long i = 0; i < far; i++, from += far_stride(w))
+        for (long j = 0; j < near; j += LANES) {
+            long some = least(LANES, near - j);
+            if (some == LANES)
+                transpose(LANES, TAPS, from + j * TAPS, TAPS, taps, LANES);
+            else
+                for (long l = 0; l < some; l++)
+                    for (int t = 0; t < TAPS; t++)
+                        taps[t * LANES + l] = from[(j + l) * TAPS + t];
+            vec r[4][3];
+            for (int k = 0; k < 3; k++) {
+                const real *p = taps + (w->reversed ? TAPS - 1 - k : k) * LANES;
+                long step = (w->reversed ? -3 : 3) * LANES;
+                vec w0 = at(p), w1 = at(p + step), w2 = at(p + 2 * step);
+                r[0][k] = w0, r[1][k] = half * (w0 + w1 + w2), r[2][k] = half * (w0 - w1 + w2), r[3][k] = w2;
             }
-            for (int i = 0; i < 4; i++) {
-                to[(4 * i + 0) * apart] = r[i][0];
-                to[(4 * i + 1) * apart] = half * (r[i][0] + r[i][1] + r[i][2]);
-                to[(4 * i + 2) * apart] = half * (r[i][0] - r[i][1] + r[i][2]);
-                to[(4 * i + 3) * apart] = r[i][2];
+            real *out = to + i * line + j;
+            for (int k = 0; k < 4; k++, out += 4 * apart) {
+                put(out, r[k][0]);
+                put(out + apart, half * (r[k][0] + r[k][1] + r[k][2]));
+                put(out + 2 * apart, half * (r[k][0] - r[k][1] + r[k][2]));
+                put(out + 3 * apart, r[k][2]);
             }
         }
 }
 
-/* G' u G, the gradient of one output's and channel's taps. */
-static void transform_sums(const real *u, long apart, real *to)
+/* G' u G, the gradients of an output's taps for some channels. */
+static void transform_sums(const real *u, long apart, long channels, real *to)
 {
     const real half = (real)0.5;
-    real r[3][4];
-    for (int j = 0; j < 4; j++) {
-        real u0 = u[j * apart], u1 = half * u[(4 + j) * apart], u2 = half * u[(8 + j) * apart];
-        real u3 = u[(12 + j) * apart];
-        r[0][j] = u0 + u1 + u2, r[1][j] = u1 - u2, r[2][j] = u1 + u2 + u3;
-    }
-    for (int i = 0; i < 3; i++) {
-        real u1 = half * r[i][1], u2 = half * r[i][2];
-        to[3 * i] = r[i][0] + u1 + u2, to[3 * i + 1] = u1 - u2, to[3 * i + 2] = u1 + u2 + r[i][3];
+    real taps[TAPS * LANES];
+    for (long c = 0; c < channels; c += LANES, u += LANES, to += TAPS * LANES) {
+        vec r[3][4];
+        for (int j = 0; j < 4; j++) {
+            vec u0 = at(u + j * apart), u1 = half * at(u + (4 + j) * apart), u2 = half * at(u + (8 + j) * apart);
+            vec u3 = at(u + (12 + j) * apart);
+            r[0][j] = u0 + u1 + u2, r[1][j] = u1 - u2, r[2][j] = u1 + u2 + u3;
+        }
+        for (int i = 0; i < 3; i++) {
+            vec u1 = half * r[i][1], u2 = half * r[i][2];
+            put(taps + 3 * i * LANES, r[i][0] + u1 + u2);
+            put(taps + (3 * i + 1) * LANES, u1 - u2);
+            put(taps + (3 * i + 2) * LANES, u1 + u2 + r[i][3]);
+        }
+        for (long l = 0; l < least(LANES, channels - c); l++)
+            for (int t = 0; t < TAPS; t++)
+                to[l * TAPS + t] = taps[t * LANES + l];
     }
 }
 
-/* All channels of a piece as (16, channels, wide). */
-static void transform_piece(const winograd *w, const piece *p, real *planes, real *to)
+/* Channels from ``first`` on of a piece as (16, channels, wide). */
+static void transform_piece(const winograd *w, const piece *p, long first, long channels, real *planes, real *to, long apart)
 {
-    for (long c = 0; c < w->channels; c++)
+    for (long c = 0; c < channels; c++)
         for (long n = 0; n < p->images; n++) {
-            const real *from = w->source + ((p->image + n) * w->channels + c) * w->height * w->width;
+            const real *from = w->source + ((p->image + n) * w->channels + first + c) * w->height * w->width;
             to_planes(w, from, w->height, w->width, 2 * p->first - w->top, w->left, p->rows + 1, planes);
             for (long r = 0; r < p->rows; r++)
-                transform_image(w, planes + r * w->line, to + c * w->wide + (n * p->rows + r) * w->across,
-                                apart_of(w->channels * w->wide));
+                transform_image(w, planes + r * w->line, to + c * w->wide + (n * p->rows + r) * w->across, apart);
         }
 }
 
@@ -278,37 +309,99 @@ static void finish_piece(winograd *w, const piece *p, long first, long outputs, 
         }
 }
 
+/* The sixteen products of outputs and tiles, for some channels, added to m if there were some before. */
+static void multiply_tiles(const winograd *w, matrix taps, long taps_apart, long outputs, const real *v, long channels,
+                           long tiles, int add, real *m)
+{
+    long cols = parts(tiles, LANES) * LANES;
+    for (int e = 0; e < ELEMENTS; e++)
+        for (long s = 0, j = 0; j < cols; j = strip_begin(cols, ++s))
+            for (long i = 0; i < outputs; i += ROWS)
+                for (long c = 0; c < channels; c += SOME_CHANNELS) {
+                    matrix a = part(taps, i, c);
+                    operands o = {.k = least(SOME_CHANNELS, channels - c), .a = a.at + e * taps_apart, .a_row = a.row,
+                                  .a_step = a.col, .b = v + e * tiles_apart(w) + c * w->wide + j, .b_row = w->wide};
+                    target sum = {m + e * apart_of(SOME_OUTPUTS * w->wide) + i * w->wide + j, w->wide, 1, add || c > 0,
+                                  NULL, NULL};
+                    tile(least(ROWS, outputs - i), strip_width(cols, s), &o, sum);
+                }
+}
+
+/* Taps of all outputs and channels lie as those of so many, see transform_taps. */
+RL_INLINE long far_of(const winograd *w, long outputs, long channels) { return w->reversed ? channels : outputs; }
+RL_INLINE long near_of(const winograd *w, long outputs, long channels)
+{
+    return apart_of(w->reversed ? outputs : channels);
+}
+RL_INLINE long taps_size(const winograd *w, long outputs, long channels)
+{
+    return apart_of(far_of(w, outputs, channels) * near_of(w, outputs, channels));
+}
+RL_INLINE matrix taps_matrix(const winograd *w, const real *at, long outputs, long channels)
+{
+    long line = near_of(w, outputs, channels);
+    return w->reversed ? (matrix){at, 1, line} : (matrix){at, line, 1};
+}
+
 static void winograd_pieces(void *context, long begin, long end)
 {
     winograd *w = context;
-    long k = w->channels, image_apart = apart_of(k * w->wide), m_apart = apart_of(SOME_OUTPUTS * w->wide);
-    long image = ELEMENTS * image_apart, products = ELEMENTS * m_apart, taps_apart = apart_of(w->outputs * k);
-    real *v = rl_scratch((size_t)(image + products + 4 * w->plane) * sizeof(real));
-    if (!v) {
+    long image = w->tiles ? 0 : ELEMENTS * tiles_apart(w), products = ELEMENTS * apart_of(SOME_OUTPUTS * w->wide);
+    long slice = w->taps ? w->channels : least(SLICE_CHANNELS, w->channels), apart = taps_size(w, SOME_OUTPUTS, slice);
+    real *own = rl_scratch((size_t)(image + products + 4 * w->plane + (w->taps ? 0 : ELEMENTS * apart)) * sizeof(real));
+    if (!own) {
         w->status = RL_NO_MEMORY;
         return;
     }
-    real *m = v + image, *planes = m + products;
+    real *m = own + image, *planes = m + products, *u = planes + 4 * w->plane;
     memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
     for (long which = begin; which < end && !w->bad; which++) {
         piece p = piece_of(w, which / w->blocks);
         long from = which % w->blocks * w->block, to = least(w->outputs, from + w->block);
-        transform_piece(w, &p, planes, v);
+        const real *v = w->tiles ? w->tiles + which / w->blocks * ELEMENTS * tiles_apart(w) : own;
+        if (!w->tiles)
+            transform_piece(w, &p, 0, w->channels, planes, own, tiles_apart(w));
         for (long first = from; first < to; first += SOME_OUTPUTS) {
             long outputs = least(SOME_OUTPUTS, to - first);
-            for (int e = 0; e < ELEMENTS; e++)
-                for (long j = 0; j < p.tiles; j += COLS)
-                    for (long i = 0; i < outputs; i += ROWS)
-                        for (long c = 0; c < k; c += SOME_CHANNELS) {
-                            const real *taps = w->taps + e * taps_apart + (first + i) * k + c;
-                            const real *tiles = v + e * image_apart + c * w->wide + j;
-                            operands o = {.k = least(SOME_CHANNELS, k - c), .a = taps, .a_row = k, .a_step = 1,
-                                          .b = tiles, .b_row = w->wide};
-                            target sum = {m + e * m_apart + i * w->wide + j, w->wide, 1, c > 0, NULL, NULL};
-                            tile(least(ROWS, outputs - i), least(COLS, parts(p.tiles - j, LANES) * LANES), &o, sum);
-                        }
+            if (w->taps)
+                multiply_tiles(w, part(taps_matrix(w, w->taps, w->outputs, w->channels), first, 0),
+                               taps_size(w, w->outputs, w->channels), outputs, v, w->channels, p.tiles, 0, m);
+            else
+                for (long c = 0; c < w->channels; c += slice) {
+                    long some = least(slice, w->channels - c), far = far_of(w, outputs, some);
+                    transform_taps(w, w->weights + first * w->row + c * w->col, far, w->reversed ? outputs : some, u,
+                                   near_of(w, SOME_OUTPUTS, slice), apart);
+                    multiply_tiles(w, taps_matrix(w, u, SOME_OUTPUTS, slice), apart, outputs, v + c * w->wide, some, p.tiles,
+                                   c > 0, m);
+                }
             finish_piece(w, &p, first, outputs, m, planes);
         }
+    }
+}
+
+static void all_taps(void *context, long begin, long end)
+{
+    const winograd *w = context;
+    long line = near_of(w, w->outputs, w->channels);
+    transform_taps(w, w->weights + begin * far_stride(w), end - begin, w->reversed ? w->outputs : w->channels,
+                   w->taps + begin * line, line, taps_size(w, w->outputs, w->channels));
+}
+
+/* Jobs are (piece, channel). */
+static void all_tiles(void *context, long begin, long end)
+{
+    winograd *w = context;
+    real *planes = rl_scratch((size_t)(4 * w->plane) * sizeof(real));
+    if (!planes) {
+        w->status = RL_NO_MEMORY;
+        return;
+    }
+    memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
+    for (long which = begin; which < end; which++) {
+        piece p = piece_of(w, which / w->channels);
+        long c = which % w->channels;
+        real *to = w->tiles + which / w->channels * ELEMENTS * tiles_apart(w) + c * w->wide;
+        transform_piece(w, &p, c, 1, planes, to, tiles_apart(w));
     }
 }
 
@@ -319,12 +412,21 @@ static int run_winograd(winograd *w)
     w->blocks = least(parts(w->outputs, SOME_OUTPUTS), parts(PIECES, w->pieces));
     w->block = parts(parts(w->outputs, w->blocks), ROWS) * ROWS;
     w->blocks = parts(w->outputs, w->block);
-    w->taps = malloc((size_t)(ELEMENTS * apart_of(w->outputs * w->channels)) * sizeof(real));
-    if (!w->taps)
+    long taps = w->pieces > FEW_PIECES ? ELEMENTS * taps_size(w, w->outputs, w->channels) : 0;
+    long tiles = w->blocks > 1 ? w->pieces * ELEMENTS * tiles_apart(w) : 0;
+    real *memory = malloc((size_t)(taps + tiles + 1) * sizeof(real));
+    if (!memory)
         return w->status = RL_NO_MEMORY;
-    rl_parallel(transform_taps, w, w->outputs, most(1, RL_PIECE / ELEMENTS / w->channels));
-    rl_parallel(winograd_pieces, w, w->pieces * w->blocks, 1);
-    free(w->taps);
+    w->taps = taps ? memory : NULL, w->tiles = tiles ? memory + taps : NULL;
+    if (taps) {
+        long far = far_of(w, w->outputs, w->channels);
+        rl_parallel(all_taps, w, far, most(1, RL_PIECE * far / taps));
+    }
+    if (tiles)
+        rl_parallel(all_tiles, w, w->pieces * w->channels, most(1, RL_PIECE / ELEMENTS / w->wide));
+    if (!w->status)
+        rl_parallel(winograd_pieces, w, w->pieces * w->blocks, 1);
+    free(memory);
     return w->status;
 }
 
@@ -343,74 +445,138 @@ static void transform_gradients(const winograd *w, const piece *p, long first, l
         }
 }
 
-/* Sums of one share of the pieces, for one block of outputs, as (16, outputs, channels). */
-static void weight_shares(void *context, long begin, long end)
+/* Where strip ``s`` of a piece's channels is: strips are (16, tiles, COLS) each. */
+RL_INLINE long strip_size(const winograd *w) { return ELEMENTS * w->wide * COLS; }
+RL_INLINE long strip_count(const winograd *w) { return parts(w->channels, COLS); }
+
+/* Strips of some channels of a piece: positions are the rows. ``v``: room for the tiles of a strip. */
+static void strips_of_channels(const winograd *w, const piece *p, long first, long count, real *planes, real *v, real *to)
 {
-    winograd *w = context;
-    long k = w->channels, image_apart = apart_of(k * w->wide), m_apart = apart_of(w->block * w->wide);
-    long image = ELEMENTS * image_apart, gradient = ELEMENTS * m_apart, taps_apart = apart_of(w->outputs * k);
-    long strips_size = parts(k, COLS) * COLS * w->wide;
-    real *v = rl_scratch((size_t)(image + gradient + strips_size + 4 * w->plane) * sizeof(real));
-    if (!v) {
-        w->status = RL_NO_MEMORY;
-        return;
-    }
-    real *m = v + image, *packed = m + gradient, *planes = packed + strips_size;
-    memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
-    for (long which = begin; which < end; which++) {
-        long share = which / w->blocks, first = which % w->blocks * w->block;
-        long outputs = least(w->block, w->outputs - first);
-        real *sums = w->taps + share * ELEMENTS * taps_apart + first * k;
+    long apart = apart_of(COLS * w->wide);
+    for (long s = first; s < first + count; s++, to += strip_size(w)) {
+        long begin = strip_begin(w->channels, s), width = strip_width(w->channels, s);
+        transform_piece(w, p, begin, width, planes, v, apart);
         for (int e = 0; e < ELEMENTS; e++)
-            memset(sums + e * taps_apart, 0, (size_t)(outputs * k) * sizeof(real));
-        for (long one = share * w->pieces / w->shares; one < (share + 1) * w->pieces / w->shares; one++) {
-            piece p = piece_of(w, one);
-            transform_piece(w, &p, planes, v);
-            transform_gradients(w, &p, first, outputs, planes, m);
-            for (int e = 0; e < ELEMENTS; e++) {
-                pack_strips(p.tiles, k, (matrix){v + e * image_apart, 1, w->wide}, packed);
-                target c = {sums + e * taps_apart, k, 1, 1, NULL, NULL};
-                tiles(outputs, k, p.tiles, (matrix){m + e * m_apart, w->wide, 1}, ROWS * w->wide,
-                      (strips){packed, p.tiles, k}, c);
-            }
-        }
+            pack_strip(p->tiles, width, (matrix){v + e * apart, 1, w->wide}, to + e * w->wide * COLS);
     }
 }
 
-/* The shares' sums, added up in their order, and transformed. */
+/* Jobs are (piece, strip). */
+static void all_strips(void *context, long begin, long end)
+{
+    winograd *w = context;
+    real *planes = rl_scratch((size_t)(4 * w->plane + ELEMENTS * apart_of(COLS * w->wide)) * sizeof(real));
+    if (!planes) {
+        w->status = RL_NO_MEMORY;
+        return;
+    }
+    memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
+    for (long which = begin; which < end; which++) {
+        piece p = piece_of(w, which / strip_count(w));
+        strips_of_channels(w, &p, which % strip_count(w), 1, planes, planes + 4 * w->plane, w->tiles + which * strip_size(w));
+    }
+}
+
+/* The sums of one job: (16, block, range), with room for whole strips. */
+RL_INLINE long sums_apart(const winograd *w) { return apart_of(w->block * w->range * COLS); }
+
+/* Row i of them: an output's. */
+static void finish_sums(winograd *w, const real *sums, long job, long i)
+{
+    long range = job % w->ranges, c = strip_begin(w->channels, range * w->range);
+    long channels = strip_begin(w->channels, (range + 1) * w->range) - c;
+    real *to = w->result + ((job / w->ranges * w->block + i) * w->channels + c) * TAPS;
+    transform_sums(sums + i * w->range * COLS, sums_apart(w), channels, to);
+    if (!all_finite(to, channels * TAPS))
+        w->bad = 1;
+}
+
+/* Sums of one share of the pieces, for one block of outputs and one range of strips of channels. */
+static void weight_jobs(void *context, long begin, long end)
+{
+    winograd *w = context;
+    long gradient_apart = apart_of(w->block * w->wide), gradient = ELEMENTS * gradient_apart;
+    long strips_size = w->tiles ? 0 : w->range * strip_size(w) + ELEMENTS * apart_of(COLS * w->wide);
+    long all = gradient + strips_size + 4 * w->plane + (w->sums ? 0 : ELEMENTS * sums_apart(w));
+    real *m = rl_scratch((size_t)all * sizeof(real));
+    if (!m) {
+        w->status = RL_NO_MEMORY;
+        return;
+    }
+    real *own = m + gradient, *planes = own + strips_size, *sums = planes + 4 * w->plane;
+    memset(planes, 0, (size_t)(4 * w->plane) * sizeof(real));
+    for (long which = begin; which < end; which++) {
+        long share = which / w->ranges / w->blocks, block = which / w->ranges % w->blocks, range = which % w->ranges;
+        long first = block * w->block, outputs = least(w->block, w->outputs - first), line = w->range * COLS;
+        long s = range * w->range, count = least(w->range, strip_count(w) - s), add = 0;
+        if (w->sums)
+            sums = w->sums + which * ELEMENTS * sums_apart(w);
+        for (long one = share * w->pieces / w->shares; one < (share + 1) * w->pieces / w->shares; one++, add = 1) {
+            piece p = piece_of(w, one);
+            transform_gradients(w, &p, first, outputs, planes, m);
+            const real *strips = w->tiles ? w->tiles + (one * strip_count(w) + s) * strip_size(w) : own;
+            if (!w->tiles)
+                strips_of_channels(w, &p, s, count, planes, own + w->range * strip_size(w), own);
+            for (int e = 0; e < ELEMENTS; e++)
+                for (long j = 0; j < count; j++)
+                    for (long i = 0; i < outputs; i += ROWS) {
+                        operands o = {.k = p.tiles, .a = m + e * gradient_apart + i * w->wide, .a_row = w->wide, .a_step = 1,
+                                      .b = strips + j * strip_size(w) + e * w->wide * COLS, .b_row = COLS};
+                        long at = strip_begin(w->channels, s + j) - strip_begin(w->channels, s);
+                        target c = {sums + e * sums_apart(w) + i * line + at, line, 1, (int)add, NULL, NULL};
+                        tile(least(ROWS, outputs - i), parts(strip_width(w->channels, s + j), LANES) * LANES, &o, c);
+                    }
+        }
+        for (long i = 0; i < outputs && !w->sums; i++)
+            finish_sums(w, sums, which, i);
+    }
+}
+
+/* The shares' sums, added up in their order, and transformed: row by row of each job's. */
 static void sum_shares(void *context, long begin, long end)
 {
     winograd *w = context;
-    long apart = apart_of(w->outputs * w->channels);
-    for (int e = 0; e < ELEMENTS; e++)
-        for (long share = 1; share < w->shares; share++) {
-            real *total = w->taps + e * apart;
-            const real *more = total + share * ELEMENTS * apart;
-            RL_SIMD
-            for (long i = begin * w->channels; i < end * w->channels; i++)
-                total[i] += more[i];
-        }
-    for (long i = begin * w->channels; i < end * w->channels; i++)
-        transform_sums(w->taps + i, apart, w->result + i * TAPS);
-    if (!all_finite(w->result + begin * w->channels * TAPS, (end - begin) * w->channels * TAPS))
-        w->bad = 1;
+    long size = ELEMENTS * sums_apart(w), line = w->range * COLS;
+    for (long row = begin; row < end; row++) {
+        long job = row / w->block, i = row % w->block;
+        if (job / w->ranges * w->block + i >= w->outputs)
+            continue;
+        real *sums = w->sums + job * size;
+        for (int e = 0; e < ELEMENTS; e++)
+            for (long share = 1; share < w->shares; share++) {
+                real *total = sums + e * sums_apart(w) + i * line;
+                const real *more = total + share * w->blocks * w->ranges * size;
+                RL_SIMD
+                for (long j = 0; j < line; j++)
+                    total[j] += more[j];
+            }
+        finish_sums(w, sums, job, i);
+    }
 }
 
 static int run_winograd_weight(winograd *w)
 {
     cut_winograd(w);
-    long size = ELEMENTS * apart_of(w->outputs * w->channels);
+    long size = ELEMENTS * w->outputs * w->channels;
     w->shares = most(1, least(least(PIECES, ALL_SUMS / size), w->pieces));
     w->blocks = least(parts(w->outputs, SOME_OUTPUTS), parts(PIECES, w->shares));
     w->block = parts(parts(w->outputs, w->blocks), ROWS) * ROWS;
     w->blocks = parts(w->outputs, w->block);
-    w->taps = malloc((size_t)(w->shares * size) * sizeof(real));
-    if (!w->taps)
+    w->range = least(RANGE / COLS, strip_count(w)), w->ranges = parts(strip_count(w), w->range);
+    long jobs = w->blocks * w->ranges;
+    long sums = w->shares > 1 ? w->shares * jobs * ELEMENTS * sums_apart(w) : 0;
+    long tiles = jobs > 1 ? w->pieces * strip_count(w) * strip_size(w) : 0;
+    real *memory = malloc((size_t)(sums + tiles + 1) * sizeof(real));
+    if (!memory)
         return w->status = RL_NO_MEMORY;
-    rl_parallel(weight_shares, w, w->shares * w->blocks, 1);
+    w->sums = sums ? memory : NULL, w->tiles = tiles ? memory + sums : NULL;
+    if (tiles)
+        rl_parallel(all_strips, w, w->pieces * strip_count(w), 1);
     if (!w->status)
-        rl_parallel(sum_shares, w, w->outputs, most(1, RL_PIECE / ELEMENTS / w->channels));
-    free(w->taps);
+        rl_parallel(weight_jobs, w, w->shares * jobs, 1);
+    if (!w->status && sums)
+        rl_parallel(sum_shares, w, jobs * w->block, most(1, RL_PIECE / ELEMENTS / (w->range * COLS)));
+    free(memory);
     return w->status;
 }
 

@@ -17,6 +17,7 @@ import numpy as np
 from ...native import library
 from . import sums
 from .parallel import cycled, over, rows
+from .products import product
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
 _FEW = 128  # positions below which the columns of several images are one matrix
@@ -28,6 +29,8 @@ def conv(x, w, b=None, *, stride, padding, dilation, groups):
     """``y[n, o] = b[o] + sum over c, k of w[o, c, k] x[n, c, s*p + d*k]``, N-dimensional."""
     geometry = Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
     n, o = x.shape[0], w.shape[0]
+    if geometry.is_product(groups):
+        return product(_matrix(x), _matrix(w).T, b).reshape(n, o, *geometry.out)
     y = np.empty((n, o, *geometry.out), dtype=x.dtype)
     if not y.size:
         return y
@@ -63,6 +66,8 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in x: where each output's gradient came from, for an input of spatial ``size``."""
     geometry = Geometry(size, w.shape[2:], stride, padding, dilation)
     n, o, channels = g.shape[0], w.shape[0], w.shape[1] * groups
+    if geometry.is_product(groups):
+        return product(_matrix(g), _matrix(w)).reshape(n, channels, *size)
     if _serves(geometry, g.size * w.shape[1], g, w):
         out = np.empty((n, channels, *size), dtype=g.dtype)
         library.conv_input(*_in_order(g, w, None), out, *geometry.numbers(out, w, groups))
@@ -143,6 +148,8 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     """The transpose of ``conv`` in w, for a kernel of spatial ``size``."""
     geometry = Geometry(x.shape[2:], size, stride, padding, dilation)
     n, o, channels = g.shape[0], g.shape[1], x.shape[1]
+    if geometry.is_product(groups):
+        return product(_matrix(g).T, _matrix(x)).reshape(o, channels, *size)
     if channels == groups == o:
         if _serves(geometry, g.size, x, g):
             out = np.empty((o, 1, *size), dtype=x.dtype)
@@ -188,6 +195,10 @@ def _serves(geometry, work, *arrays) -> bool:
     return dtype.char in "fd" and all(a is None or (a.dtype == dtype and a.size) for a in arrays)
 
 
+def _matrix(a):
+    return a.reshape(len(a), math.prod(a.shape[1:]))
+
+
 def _in_order(*arrays):
     return [a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
 
@@ -206,6 +217,10 @@ class Geometry:
         steps = [math.prod(self.padded[i + 1 :]) for i in range(len(size))]
         self.offsets = [sum(i * d * a for i, d, a in zip(at, dilation, steps)) for at in np.ndindex(*kernel)]
         self.steps, self.run = steps, sum((n - 1) * a for n, a in zip(self.out, steps)) + 1
+
+    def is_product(self, groups) -> bool:
+        """Is the kernel as large as the image? There is one window then, and all is one matrix product."""
+        return groups == 1 and self.size == self.kernel and not any(self.padding)
 
     def is_for_kernels(self, work) -> bool:
         """``work``: multiplications, for each element of the kernel."""
