@@ -97,7 +97,6 @@ for name in ("backend_name", "module_name", "num_parameter_tensors", "total_para
 mesh = init_device_mesh("cpu", (1, size), mesh_dim_names=("a", "b"))
 show("a name twice", lambda: mesh["b", "b"])
 show("no such name", lambda: mesh["c"])
-show("a rank twice in a mesh", lambda: DeviceMesh("cpu", [0, 0]))
 show("several groups", lambda: DeviceMesh.from_group([dist.group.WORLD], "cpu"))
 show("a part of the ranks", lambda: fully_shard(nn.Linear(4, 4), reshard_after_forward=3))
 show("cut twice", lambda: fully_shard(fully_shard(nn.Linear(4, 4))))
