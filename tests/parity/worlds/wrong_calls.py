@@ -7,8 +7,9 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from torch import nn
+from torch.distributed import fsdp
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 warnings.simplefilter("ignore")
@@ -100,4 +101,13 @@ show("no such name", lambda: mesh["c"])
 show("several groups", lambda: DeviceMesh.from_group([dist.group.WORLD], "cpu"))
 show("a part of the ranks", lambda: fully_shard(nn.Linear(4, 4), reshard_after_forward=3))
 show("cut twice", lambda: fully_shard(fully_shard(nn.Linear(4, 4))))
+
+# -- types of state dicts ----------------------------------------------------------------------------------------------
+
+model = FullyShardedDataParallel(nn.Linear(4, 4), device_id=torch.device("cpu"))
+for kind in fsdp.StateDictType:
+    with FullyShardedDataParallel.state_dict_type(model, kind):
+        print(FullyShardedDataParallel.get_state_dict_type(model))
+set_type, full = FullyShardedDataParallel.set_state_dict_type, fsdp.StateDictType.FULL_STATE_DICT
+show("another type's settings", lambda: set_type(model, full, fsdp.ShardedStateDictConfig()), words=False)
 dist.destroy_process_group()
