@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = [
     "BackwardPrefetch",
@@ -122,7 +123,7 @@ class StateDictSettings:
     optim_state_dict_config: OptimStateDictConfig = field(default_factory=OptimStateDictConfig)
 
 
-_CONFIGS = {
+_CONFIGS: dict[StateDictType, tuple[type, type]] = {
     StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
     StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
     StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
@@ -131,7 +132,7 @@ _CONFIGS = {
 
 def settings(kind: StateDictType, config=None, optim_config=None) -> StateDictSettings:
     """The settings of a type of state dict, whose configurations must be of that type, if they are given."""
-    names, made = ("state_dict_config", "optim_state_dict_config"), []
+    names, made = ("state_dict_config", "optim_state_dict_config"), list[Any]()
     for name, given, expected in zip(names, (config, optim_config), _CONFIGS[kind]):
         if given is not None and type(given) is not expected:
             raise RuntimeError(f"Expected {name} of type {expected} but got {type(given)}")
