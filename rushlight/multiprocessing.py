@@ -12,7 +12,9 @@ import mmap
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
+import time
 import traceback
 from multiprocessing import *  # noqa: F403
 from multiprocessing import connection, reduction
@@ -181,6 +183,9 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 
+_PATIENCE = 30.0  # seconds for a process that is told to end
+
+
 class ProcessContext:
     """The running processes of one ``spawn``."""
 
@@ -191,8 +196,11 @@ class ProcessContext:
     def pids(self) -> list[int]:
         return [int(process.pid) for process in self.processes]
 
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait for a process to end; true when all have. If one failed, end the others and raise what it raised."""
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait for a process to end; true when all have. If one failed, end the others and raise what it raised.
+
+        The others may have ``grace_period`` seconds to end by themselves; who does not end when told to is killed.
+        """
         if not self._waiting:
             return True
         failed = None
@@ -205,11 +213,28 @@ class ProcessContext:
                 break
         if failed is None:
             return not self._waiting
+        self._end(grace_period)
+        raise self._failure(failed)
+
+    def _end(self, grace_period: float | None) -> None:
+        """End all processes, stopped ones too."""
+        self._wait(grace_period or 0)
         for process in self.processes:
             if process.is_alive():
                 process.terminate()
+                if hasattr(signal, "SIGCONT"):  # a stopped process is told when it goes on
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGCONT)
+        self._wait(_PATIENCE)
+        for process in self.processes:
+            if process.is_alive():
+                process.kill()
             process.join()
-        raise self._failure(failed)
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for process in self.processes:
+            process.join(max(end - time.monotonic(), 0))
 
     def _failure(self, index: int) -> ProcessException:
         process = self.processes[index]
@@ -257,6 +282,7 @@ def _run(fn, index: int, args, sender) -> None:
         fn(index, *args)
     except KeyboardInterrupt:
         pass
-    except Exception:
+    except Exception as error:
         sender.send(traceback.format_exc())
+        sys.last_value = error  # as the interpreter has it: who leaves a world at exit looks whether something failed
         raise SystemExit(1) from None

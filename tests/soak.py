@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from worlds import environment
+from worlds import environment, what_is_left
 
 SIZE, LIMIT = 3, 4  # processes; seconds that a collective may take
 
@@ -164,20 +164,10 @@ class Training:
 
     def _look_around(self) -> None:
         """Is anything left?"""
-        end = time.monotonic() + 5
-        while left := [p.name for p in Path("/proc").iterdir() if p.name.isdigit() and self._is_ours(p)]:
-            assert time.monotonic() < end, f"processes {left} are left"
-            time.sleep(0.05)
+        left = what_is_left(self.name, self.folder / "tmp")
+        assert not left, left
         files = sorted(p.name for p in self.folder.iterdir() if not p.name.startswith(("pid.", "running.", "error.")))
         assert files == ["checkpoint", "end", "said", "tmp", "train.py"], files
-        left = [str(p) for p in (self.folder / "tmp").rglob("*")]
-        assert not left, left
-
-    def _is_ours(self, process: Path) -> bool:
-        try:
-            return f"SOAK={self.name}".encode() in (process / "environ").read_bytes()
-        except OSError:
-            return False
 
 
 def soak(folder: Path, faults: int, seed: int, kinds=("plain", "compiled", "sharded"), steps: int = 200) -> None:

@@ -10,7 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from soak import soak
-from worlds import run_world
+from worlds import Trained, run_world
+
+import rushlight
 
 pytest.importorskip("jax")
 
@@ -91,6 +93,23 @@ sys.exit(3)
         expected += [f"DistBackendError {name} {among}" for name in ("sum of DTensors", "a compiled function")]
         assert said.splitlines()[:-1] == expected and said.splitlines()[-1].startswith("DistNetworkError the store at ")
         assert (tmp_path / f"err{rank}").read_text() == ""
+
+
+@pytest.mark.parametrize("how", ["raise ValueError('bad data')", "sys.exit(1)", "os._exit(1)"])
+def test_process_0_ends_before_the_others(tmp_path, how):
+    """It would be the last to leave; for those who wait for it that is an error, long before their time is up."""
+    body = f"""
+join()
+x = torch.ones(4)
+dist.all_reduce(x)
+if rank == 0:
+    {how}
+assert told(lambda: dist.all_reduce(x)) < 60
+sys.exit(3)
+"""
+    found = world(tmp_path, 3, body, codes=[1, 3, 3])
+    assert found[1:] == [f"DistBackendError all_reduce of rank {rank} among ranks [0, 1, 2]\n" for rank in (1, 2)]
+    assert (tmp_path / "err1").read_text() == (tmp_path / "err2").read_text() == ""
 
 
 def test_process_0_is_killed_before_a_group_is_used(tmp_path):
@@ -185,6 +204,35 @@ sys.exit(3)
         assert lines[5] == f"DistBackendError a compiled backward pass {among}"
         assert lines[6] == f"{6.0 / size} 6"
         assert (tmp_path / f"err{rank}").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("meeting", "fault", "victim"),
+    [("tcp", "SIGKILL", 0), ("file", "SIGSTOP", 0), ("tcp", "SIGSTOP", 1), ("file", "raise", 0), ("tcp", "raise", 1)],
+)
+def test_spawned_processes(tmp_path, meeting, fault, victim):
+    """``multiprocessing.spawn`` raises, and the others are told or ended."""
+    where = "tcp" if meeting == "tcp" else f"file://{tmp_path / 'meeting'}"
+    trained = Trained(tmp_path / "training", "-m", "rushlight", "run", "train.py", fault, str(victim), where)
+    other = 1 - victim
+    kind, first = trained.said.split()
+    assert kind == ("ProcessExitedException" if fault == "SIGKILL" else "ProcessRaisedException")
+    assert int(first) == (other if fault == "SIGSTOP" else victim)
+    error = f"DistBackendError all_reduce of rank {other} among ranks [0, 1]"
+    assert trained.told[other].startswith(error) or (fault != "SIGSTOP" and not trained.told[other])
+    assert trained.told[victim].strip() == ("ValueError bad data" if fault == "raise" else "")
+
+
+def test_restarted_trainings(tmp_path):
+    """``rushlight launch --max-restarts``: to the bits of a training in which nothing happens."""
+    launch = ["-m", "rushlight", "launch", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "train.py"]
+    expected = Trained(tmp_path / "undisturbed", *launch, "none", "-1", "env://").end
+    for fault in ("SIGKILL", "SIGSTOP", "raise"):
+        trained = Trained(tmp_path / fault, *launch, fault, "0", "env://")
+        assert expected.keys() == trained.end.keys()
+        assert all(rushlight.equal(expected[k], trained.end[k]) for k in expected)
+        told = trained.told[1]
+        assert told.startswith("DistBackendError all_reduce of rank 1 among ranks [0, 1]") or fault != "SIGSTOP"
 
 
 def test_a_training_goes_on_to_the_same_bits(tmp_path):

@@ -1,7 +1,9 @@
 """Shared memory: a process that was given a module sees and changes its weights."""
 
 import os
+import signal
 import sys
+import time
 
 import pytest
 
@@ -107,3 +109,42 @@ def test_a_process_that_exits_without_an_exception():
     with pytest.raises(mp.ProcessExitedException, match="process 1 terminated with exit code 3") as found:
         mp.spawn(leaves, args=(3,), nprocs=2)
     assert (found.value.error_index, found.value.exit_code) == (1, 3)
+
+
+def stops(index):
+    os.kill(os.getpid(), signal.SIGSTOP) if index else time.sleep(0.5)
+    raise ValueError("at the end")
+
+
+def test_a_stopped_process_is_ended_with_the_others():
+    started = time.monotonic()
+    with pytest.raises(mp.ProcessRaisedException, match="at the end"):
+        mp.spawn(stops, nprocs=2)
+    assert time.monotonic() - started < mp._PATIENCE
+    assert not mp.active_children()
+
+
+def heeds_nothing(index):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60 * index)
+    raise ValueError("at the end")
+
+
+def test_a_process_that_does_not_end_is_killed(monkeypatch):
+    monkeypatch.setattr(mp, "_PATIENCE", 0.5)
+    with pytest.raises(mp.ProcessRaisedException, match="at the end"):
+        mp.start_processes(heeds_nothing, nprocs=2, start_method="fork")
+    assert not mp.active_children()
+
+
+def ends_late(index, folder):
+    time.sleep(0.5 * index)
+    open(os.path.join(folder, str(index)), "w").close()
+    sys.exit(1)
+
+
+def test_processes_may_have_time_to_end_by_themselves(tmp_path):
+    context = mp.spawn(ends_late, args=(str(tmp_path),), nprocs=2, join=False)
+    with pytest.raises(mp.ProcessExitedException, match="process 0 terminated with exit code 1"):
+        context.join(grace_period=60)
+    assert (tmp_path / "1").exists()

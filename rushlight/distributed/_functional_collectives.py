@@ -85,7 +85,10 @@ def permute_tensor(self, src_dst: list[int], group=None, tag: str = ""):
 
 
 def _op(name: str):
-    return getattr(ReduceOp, name.upper())
+    found = getattr(ReduceOp, name.upper(), None)
+    if found is None:
+        raise RuntimeError(f"Unrecognized reduce_op: {name}")
+    return found
 
 
 def _group(given):

@@ -167,7 +167,11 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
     if is_outside(group, "all_gather_into_tensor"):
         return None
     group = the(group)
-    _check_same_dtype([output_tensor], input_tensor)
+    if output_tensor.dtype is not input_tensor.dtype:
+        raise RuntimeError(
+            f"ProcessGroupGloo::allgather: invalid tensor type at index 0 (expected {input_tensor.dtype}, got "
+            f"{output_tensor.dtype})"
+        )
     if output_tensor.numel() != input_tensor.numel() * group.size():
         raise RuntimeError(
             f"ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected {_size(input_tensor)} from each of "

@@ -73,6 +73,8 @@ class DeviceMesh:
         if mesh is None or _layout is not None or _rank_map is not None or _root_mesh is not None:
             raise TypeError("DeviceMesh: the argument mesh is needed; _layout, _rank_map and _root_mesh are not here")
         ranks = np.asarray(mesh._array if isinstance(mesh, Tensor) else mesh).astype(np.int64)
+        if len(np.unique(ranks)) < ranks.size:
+            raise ValueError(f"ranks list must not contain duplicate entries, got {ranks.ravel().tolist()}")
         self.device_type = device_type
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._ranks = ranks
@@ -179,9 +181,11 @@ class DeviceMesh:
         if unknown:
             valid = [*self.mesh_dim_names, *self._get_root_mesh()._flattened]
             raise KeyError(f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {valid}.")
+        if len(set(names)) < len(names):
+            raise RuntimeError(f"Slicing overlapping dim_names {names} is not allowed.")
         dims = [self.mesh_dim_names.index(name) for name in names]
         if dims != sorted(dims):
-            raise KeyError(f"Invalid mesh_dim_names {names} specified. They must stand in the order of the mesh's own.")
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
         return self._sliced(dims, names)
 
     def _sliced(self, dims: list[int], names: tuple[str, ...]) -> DeviceMesh:
@@ -256,6 +260,8 @@ class DeviceMesh:
     def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None) -> DeviceMesh:
         """A mesh of the processes of a group."""
         groups = group if isinstance(group, (list, tuple)) else [group]
+        if mesh is None and isinstance(group, (list, tuple)):
+            raise ValueError("Must pass mesh if passing multiple ProcessGroups")
         if mesh is None:
             mesh = _world.get_process_group_ranks(groups[0])
         made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)

@@ -314,6 +314,7 @@ class _Workers:
         for process in self._processes:
             if process.poll() is None:
                 _signal(process, signal.SIGTERM)
+                _signal(process, signal.SIGCONT)  # a stopped process is told when it goes on
         end = time.monotonic() + patience
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import datetime
 import os
 import socket
@@ -254,7 +255,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if _world.default is None:
         raise AssertionError("Process group cannot be None")
     if group is None or group is _world.default:
-        _leave()
+        _leave(asked=True)
         _world.default, _world.groups, _world.store = None, [], None
     elif group in _world.groups:
         group.lane.close()
@@ -263,8 +264,12 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         raise RuntimeError("Invalid process group specified")
 
 
-def _leave() -> None:
-    """Leave the runtime. Process 0, which serves it, is the last, unless something went wrong."""
+def _leave(asked: bool = False) -> None:
+    """Leave the runtime. Process 0, which serves it, is the last, unless something went wrong.
+
+    The others may wait in a collective that it does not come to, until it is gone. So if it failed it leaves at once;
+    if it just ends, nobody knows whether that was meant: it waits as long as processes need that end together.
+    """
     atexit.unregister(_leave)
     default, store = _world.default, _world.store
     if default is None or store is None:
@@ -275,8 +280,9 @@ def _leave() -> None:
     if _world.connected:
         from ..engine.xla import world
 
-        failed = failed or world.lost.is_set()
-        _wait_for_the_others(default, store, 3 if failed else 60)
+        failed, serves = failed or world.lost.is_set(), default.rank() == 0
+        patience = 0 if failed else 60 if asked or _world.mail is not None else 3
+        alone = serves and _others_have_left(default.size() - 1, store, patience)
         if _world.mail is not None:
             _world.mail.close()
         world.wait_at_most(None)
@@ -284,26 +290,32 @@ def _leave() -> None:
         if failed and (world.is_hung() or busy):
             world.abandon(busy)
         else:
-            world.leave()
+            world.leave(used_by_others=serves and not alone)
+        if not serves:
+            _say_goodbye(store, 3 if failed else 60)
         _world.connected, _world.mail = False, None
     close = getattr(store, "close", None)
     if close is not None:
         close()
 
 
-def _wait_for_the_others(default: ProcessGroup, store: Store, patience: float) -> None:
-    """Process 0 waits until the others have said that they leave, but no longer than so many seconds."""
+def _others_have_left(count: int, store: Store, patience: float) -> bool:
+    """Process 0 waits until so many others have said that they have left, but no longer than so many seconds."""
     end, left = time.monotonic() + patience, 0
-    store._hurry(patience)  # who serves it may be stopped, and not answer
-    try:
-        if default.rank() != 0:
-            store.add("rushlight/leaving", 1)
-            return
-        while left < default.size() - 1 and time.monotonic() < end:
-            left = store.add("rushlight/leaving", 0)
+    store._hurry(max(patience, 3))  # who serves it may be stopped, and not answer
+    with contextlib.suppress(RuntimeError):  # or gone
+        left = store.add("rushlight/away", 0)
+        while left < count and time.monotonic() < end:
             time.sleep(0.002)
-    except RuntimeError:  # the store is gone: so is process 0
-        return
+            left = store.add("rushlight/away", 0)
+    return left >= count
+
+
+def _say_goodbye(store: Store, patience: float) -> None:
+    """Tell process 0 that this one has left."""
+    store._hurry(patience)
+    with contextlib.suppress(RuntimeError):
+        store.add("rushlight/away", 1)
 
 
 # -- groups ------------------------------------------------------------------------------------------------------------
@@ -480,8 +492,12 @@ def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=
 
 def the(given) -> ProcessGroup:
     """The group that is meant: the world, where none is given."""
-    if given is not None and given is not _Groups:
+    if isinstance(given, ProcessGroup):
         return given
+    if given is not None and given is not _Groups:
+        raise ValueError(
+            f"Process group {given} is not initialized in the world group map. Please initialize the group first."
+        )
     if _world.default is None:
         raise ValueError(_NOT_JOINED)
     return _world.default

@@ -14,7 +14,9 @@ import pytest
 pytest.importorskip("jax")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from worlds import environment, run_world
+from worlds import Trained, environment, run_world
+
+import rushlight
 
 SCRIPTS = Path(__file__).with_name("worlds")
 
@@ -77,6 +79,16 @@ def test_data_parallel(tmp_path, size):
 def test_usual_scripts(tmp_path):
     """Passes that do not take turns, outputs of all kinds, sparse gradients, copies of wrapped modules."""
     compare(tmp_path, "usual.py", 2, at_least=26, lines=near)
+
+
+def test_tutorials(tmp_path):
+    """Added gradients and mixed precision, uneven inputs, a parameter server, samplers, stages made by hand."""
+    compare(tmp_path, "tutorials.py", 2, at_least=26, lines=near)
+
+
+def test_wrong_calls(tmp_path):
+    """Kinds of errors and, where they are not those of PyTorch's C++ code, their first lines."""
+    compare(tmp_path, "wrong_calls.py", 2, at_least=40)
 
 
 def test_sharded_models(tmp_path):
@@ -173,3 +185,14 @@ def test_torchrun(tmp_path):
     assert len(losses[1]) == 4
     for size in (2, 3):
         assert losses[size] == pytest.approx(losses[1], rel=1e-5, abs=2e-5)
+
+
+def test_torchrun_starts_a_failed_training_again(tmp_path):
+    """Process 0 is killed; PyTorch's launcher starts all again, and they end as an undisturbed training does."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1", "--no-python"]
+    launch += [sys.executable, "-m", "rushlight", "run", "train.py"]
+    tmp = str(tmp_path)  # PyTorch's launcher leaves files there
+    expected = Trained(tmp_path / "undisturbed", *launch, "none", "-1", "env://", tmp=tmp)
+    trained = Trained(tmp_path / "disturbed", *launch, "SIGKILL", "0", "env://", tmp=tmp)
+    assert all(rushlight.equal(expected.end[k], trained.end[k]) for k in expected.end)
+    assert trained.told[1].startswith("DistBackendError all_reduce of rank 1 among ranks [0, 1]")

@@ -78,10 +78,18 @@ def fully_shard(
         if isinstance(one, (ModuleList, ModuleDict)):
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {one}")
         if isinstance(one, FSDPModule):
-            raise AssertionError("fully_shard was applied to this module before")
+            raise AssertionError(
+                "Each distinct composable distributed API can only be applied to a module once. fully_shard has "
+                f"already been applied to the following module:\n{one}"
+            )
     mesh = mesh or current_mesh()
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    size = mesh.size(mesh.ndim - 1)
+    if type(reshard_after_forward) is int and size % reshard_after_forward:
+        raise ValueError(
+            f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}"
+        )
     policy = mp_policy or MixedPrecisionPolicy()
     unit = _Unit(modules, mesh, reshard_after_forward, shard_placement_fn, policy, set(ignored_params or ()))
     for one in modules:

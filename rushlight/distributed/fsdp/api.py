@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = [
     "BackwardPrefetch",
@@ -120,3 +121,20 @@ class StateDictSettings:
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig = field(default_factory=StateDictConfig)
     optim_state_dict_config: OptimStateDictConfig = field(default_factory=OptimStateDictConfig)
+
+
+_CONFIGS: dict[StateDictType, tuple[type, type]] = {
+    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
+    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
+    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
+}
+
+
+def settings(kind: StateDictType, config=None, optim_config=None) -> StateDictSettings:
+    """The settings of a type of state dict, whose configurations must be of that type, if they are given."""
+    names, made = ("state_dict_config", "optim_state_dict_config"), list[Any]()
+    for name, given, expected in zip(names, (config, optim_config), _CONFIGS[kind]):
+        if given is not None and type(given) is not expected:
+            raise RuntimeError(f"Expected {name} of type {expected} but got {type(given)}")
+        made.append(expected() if given is None else given)
+    return StateDictSettings(kind, *made)

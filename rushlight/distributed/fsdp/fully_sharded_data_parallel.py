@@ -25,6 +25,7 @@ from .api import (
     ShardingStrategy,
     StateDictSettings,
     StateDictType,
+    settings,
 )
 
 __all__ = [
@@ -58,7 +59,7 @@ class FullyShardedDataParallel(Module):
         policy = MixedPrecisionPolicy(precision.param_dtype, precision.reduce_dtype)
         ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
         frees = sharding_strategy not in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
-        self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig())
+        self._settings = settings(StateDictType.FULL_STATE_DICT)
         self.__dict__["_mesh"] = mesh
         if sharding_strategy is ShardingStrategy.NO_SHARD:
             raise NotImplementedError("NO_SHARD is what DistributedDataParallel does; use that")
@@ -139,8 +140,7 @@ class FullyShardedDataParallel(Module):
         before = None
         for m in FullyShardedDataParallel.fsdp_modules(module):
             before = m._settings
-            configs = state_dict_config or FullStateDictConfig(), optim_state_dict_config or FullOptimStateDictConfig()
-            m._settings = StateDictSettings(state_dict_type, *configs)
+            m._settings = settings(state_dict_type, state_dict_config, optim_state_dict_config)
         return before
 
     @staticmethod

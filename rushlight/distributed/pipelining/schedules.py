@@ -320,7 +320,7 @@ class _Counted:
 
 def _check_uncompiled(stages: list[PipelineStage]) -> None:
     """A compiled module's backward pass is one program: it has no halves."""
-    if any(type(stage.submodule).__name__ == "OptimizedModule" for stage in stages):
+    if any(type(stage.submod).__name__ == "OptimizedModule" for stage in stages):
         raise RuntimeError("The Zero Bubble schedule is not supported with stage modules that have used torch.compile")
 
 

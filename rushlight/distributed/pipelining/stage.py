@@ -47,7 +47,7 @@ class PipelineStage:
                 "PipelineStage: a stage that is a DistributedDataParallel is not built yet; average the gradients of "
                 "its parameters after step()"
             )
-        self.submodule, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
+        self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
         self.group = the(group)
         self.group_rank, self.group_size = self.group.rank(), self.group.size()
         if self.group_size > num_stages:
@@ -83,7 +83,7 @@ class PipelineStage:
         if not self.is_first:
             args = tuple(self._received(index))
             self.inputs[index] = list(args)
-        output = self.submodule(*args, **(kwargs or {}))
+        output = self.submod(*args, **(kwargs or {}))
         tensors = [output] if isinstance(output, Tensor) else list(output)
         if self.is_last:
             self.output_chunks.append(output)
@@ -131,7 +131,7 @@ class PipelineStage:
     def scale_grads(self, factor: int) -> None:
         """Divide all gradients: the mean over the parts, not the sum."""
         if factor != 1:
-            for p in self.submodule.parameters():
+            for p in self.submod.parameters():
                 if p.grad is not None:
                     p.grad.div_(factor)
 

@@ -91,15 +91,21 @@ def join(address: str, size: int, rank: int, timeout: float) -> None:
         raise DistBackendError(f"{what} failed: {cause(error)}") from None
 
 
-def leave() -> None:
-    """Forget the world; what comes next is a process of its own, or joins another."""
+def leave(used_by_others: bool = False) -> None:
+    """Forget the world; what comes next is a process of its own, or joins another.
+
+    A service that is shut down says so to those who use it still, and that ends their processes by SIGABRT: then it
+    goes with this process, without a word.
+    """
     state = distributed.global_state
     client, service = state.client, state.service
     state.client = state.service = state.coordinator_address = None
     state.process_id, state.num_processes = 0, 1
     jax.clear_caches()
     clear_backends()
-    for end in (client, service):
+    if used_by_others:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(service))
+    for end in (client, None if used_by_others else service):
         if end is not None:
             with contextlib.suppress(Exception):  # it may be gone already
                 end.shutdown()

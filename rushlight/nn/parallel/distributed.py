@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 
 from ... import distributed as dist
 from ... import dtypes
@@ -12,10 +13,13 @@ from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
 from ...distributed.utils import _verify_param_shape_across_processes, same_values
 from ...engine import SPREAD
 from ...errors import warn_user
+from ...futures import Future
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
+from ..layers.batchnorm import SyncBatchNorm
 from ..layers.embedding import Embedding, EmbeddingBag
 from ..module import Module
+from ..parameter import is_lazy
 from .delayed import Delayed
 from .reducer import FIRST, Reducer
 
@@ -76,6 +80,11 @@ class DistributedDataParallel(Module, Joinable):
                 "fully_shard with a MixedPrecisionPolicy"
             )
         self.process_group, self.device_mesh = _group_of(process_group, device_mesh), device_mesh
+        if any(is_lazy(p) for p in module.parameters()):
+            raise RuntimeError(
+                "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy "
+                "forward pass to correctly initialize the modules"
+            )
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
@@ -93,7 +102,9 @@ class DistributedDataParallel(Module, Joinable):
                 FutureWarning,
             )
         places = {p.device for p in module.parameters()}
-        if device_ids and {place.type for place in places} == {"cpu"}:
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
+        if (device_ids or output_device is not None) and {place.type for place in places} == {"cpu"}:
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with "
                 f"single-device/multiple-device GPU modules or CPU modules, but got device_ids {device_ids}, "
@@ -173,8 +184,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def register_comm_hook(self, state: object, hook) -> None:
         """Have ``hook(state, bucket)`` exchange each bucket; it gives a Future of the flat gradients."""
-        if not callable(hook):
-            raise TypeError("Communication hook must be callable.")
+        _check_hook(hook)
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook = (state, hook)
@@ -233,6 +243,10 @@ class DistributedDataParallel(Module, Joinable):
             "world_size": dist.get_world_size(self.process_group),
             "rank": dist.get_rank(self.process_group),
             "module_name": type(self.module).__name__,
+            "backend_name": dist.get_backend(self.process_group),
+            "num_parameter_tensors": len(self.reducer.parameters),
+            "total_parameter_size_bytes": sum(p.nbytes for p in self.reducer.parameters),
+            "has_sync_bn": int(any(isinstance(m, SyncBatchNorm) for m in self.module.modules())),
             "bucket_cap_bytes": self.bucket_bytes_cap,
             "find_unused_parameters": self.find_unused_parameters,
             "static_graph": self.static_graph,
@@ -302,6 +316,23 @@ def _group_of(process_group, device_mesh):
     if device_mesh.ndim != 1:
         raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
     return device_mesh.get_group(mesh_dim=0)
+
+
+def _check_hook(hook) -> None:
+    """A communication hook's annotations, where it has any, are those of ``hook(state, bucket)``."""
+    if not callable(hook):
+        raise TypeError("Communication hook must be callable.")
+    signature = inspect.signature(hook)
+    bucket, result = signature.parameters.get("bucket"), signature.return_annotation
+    if bucket is not None and not _may_be(bucket.annotation, dist.GradBucket):
+        raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+    if not _may_be(result, Future, Future[Tensor]):
+        raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
+
+
+def _may_be(annotation, *kinds) -> bool:
+    """Whether an annotation is one of these, or absent, or a text that nobody has looked up."""
+    return annotation is inspect.Signature.empty or isinstance(annotation, str) or annotation in kinds
 
 
 def _caps(one: float | None, several: list | None) -> list[int]:

@@ -361,7 +361,9 @@ class Reducer:
             "parallel module wasn't able to locate the output tensors in the return value of your module's `forward` "
             "function. Please include the loss function and the structure of the return value of `forward` of your "
             "module when reporting this issue (e.g. list, dict, iterable).\nParameter indices which did not receive "
-            f"grad for rank {dist.get_rank()}: {missing}"
+            f"grad for rank {dist.get_rank()}: {missing}\n In addition, you can set the environment variable "
+            "TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about which particular "
+            "parameters did not receive gradient on this rank as part of this error"
         )
 
 
