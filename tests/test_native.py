@@ -134,6 +134,28 @@ def cross_entropy(dtype):
         yield from results(lambda x, w, t=target: F.cross_entropy(x, rushlight.tensor(t), w.detach()), x, weight)
 
 
+def grid_sample(mode, dims):
+    """Points inside and outside, on pixels, on borders, and nowhere; halves of halves, which no dtype rounds."""
+
+    def run(dtype):
+        for shape, out in (((1, 1, 1, 1, 1), (2, 2, 3)), ((2, 5, 3, 7, 13), (3, 17, 19)), ((3, 34, 2, 4, 5), (1, 3, 2))):
+            x = numbers(*shape[: dims - 3 or None], dtype=dtype)
+            grid = np.round(numbers(shape[0], *out[3 - dims :], dims, dtype=dtype, seed=1) * 96) / 128
+            grid.reshape(-1)[::7] = np.resize([-1, 1, 0, -1.5, 3.25], len(grid.reshape(-1)[::7]))
+            for padding in ("zeros", "border", "reflection"):
+                for align in (False, True):
+                    options = {"mode": mode, "padding_mode": padding, "align_corners": align}
+                    yield from results(lambda x, grid, o=options: F.grid_sample(x, grid, **o), x, grid)
+            nowhere = grid.copy()
+            nowhere.reshape(-1)[::5] = np.resize([np.nan, np.inf, -np.inf], len(grid.reshape(-1)[::5]))
+            yield from results(lambda x, n=nowhere: F.grid_sample(x, rushlight.tensor(n), mode, align_corners=False), x)
+            yield from results(
+                lambda x, grid: F.grid_sample(x.transpose(-1, -2), grid.flip(1), mode, align_corners=False), x, grid
+            )
+
+    return run
+
+
 def dropout(dtype):
     rushlight.manual_seed(0)
     for shape in ((3,), (7, 5), (65, 1025)):
@@ -204,6 +226,11 @@ CASES |= {
     "interpolate, bicubic": of_images(F.interpolate, 2, (9, 11), mode="bicubic"),
     "interpolate, nearest": of_images(F.interpolate, 3, (5, 12, 40)),
     "pad": of_images(F.pad, 2, (3, 0, 1, 2), mode="replicate"),
+    "grid_sample": grid_sample("bilinear", 2),
+    "grid_sample, nearest": grid_sample("nearest", 2),
+    "grid_sample, bicubic": grid_sample("bicubic", 2),
+    "grid_sample, volumes": grid_sample("bilinear", 3),
+    "grid_sample, volumes, nearest": grid_sample("nearest", 3),
     "dropout": dropout,
     "SGD": optimizer("SGD", lr=0.1),
     "SGD, momentum": optimizer("SGD", lr=0.1, momentum=0.9, weight_decay=0.1),

@@ -1,4 +1,4 @@
-"""Adaptive pooling, resizing and border padding by kernels."""
+"""Adaptive pooling, resizing, border padding and sampling by kernels."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def install(library, bodies, backward) -> None:
     bodies["largest_of"] = _largest_of(library.largest_of, bodies["largest_of"])
     bodies["at_positions"] = _at_positions(library.at_positions, bodies["at_positions"])
     backward["at_positions"] = _add_positions(library.add_positions)
+    bodies["grid_sampler"] = _sampled(library.grid_sample, bodies["grid_sampler"])
+    backward["grid_sampler"] = _sampled_backward(library.grid_sample_slope)
 
 
 # -- sums along axes ---------------------------------------------------------------------------------------------------
@@ -107,3 +109,45 @@ def _add_positions(kernel):
         return out, None
 
     return backward
+
+
+# -- sampling ----------------------------------------------------------------------------------------------------------
+
+_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+_PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def _sampled(kernel, plain):
+    def sampled(xp, x, grid, *, mode, padding, align):
+        if not _samples(x, grid):
+            return plain(xp, x, grid, mode=mode, padding=padding, align=align)
+        out = np.empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+        kernel(*map(np.ascontiguousarray, (x, grid)), out, *_sampler(x.shape, grid.shape, mode, padding, align))
+        return out
+
+    return sampled
+
+
+def _sampled_backward(kernel):
+    def backward(g, edges, saved):
+        """None where the op's rule does the work."""
+        x, grid = saved["x"], saved["grid"]
+        if not _samples(x, grid) or g.dtype != x.dtype:
+            return None
+        made = [None if edge is None else np.empty(a.shape, a.dtype) for edge, a in zip(edges, (x, grid))]
+        numbers = _sampler(x.shape, grid.shape, *[saved[name] for name in ("mode", "padding", "align")])
+        kernel(*map(np.ascontiguousarray, (g, x, grid)), *made, *numbers)
+        return made
+
+    return backward
+
+
+def _samples(x, grid) -> bool:
+    return x.dtype.char in "fd" and x.dtype == grid.dtype and x.size > 0 and math.prod(x.shape[2:]) <= _LONGEST
+
+
+def _sampler(shape, points, mode, padding, align):
+    """What the kernel wants to know: sizes, those of an image with a depth of 1, and how to sample."""
+    dims = len(shape) - 2
+    sizes = (*shape[:2], *(1,) * (3 - dims), *shape[2:], math.prod(points[1:-1]))
+    return *sizes, dims, _MODES[mode], _PADDINGS[padding], int(align)
