@@ -15,6 +15,7 @@ def install(library, bodies, backward) -> None:
     bodies["largest_of"] = _largest_of(library.largest_of, bodies["largest_of"])
     bodies["at_positions"] = _at_positions(library.at_positions, bodies["at_positions"])
     backward["at_positions"] = _add_positions(library.add_positions)
+    bodies["unpool"] = _unpooled(library.put_positions, bodies["unpool"])
     bodies["grid_sampler"] = _sampled(library.grid_sample, bodies["grid_sampler"])
     backward["grid_sampler"] = _sampled_backward(library.grid_sample_slope)
 
@@ -109,6 +110,18 @@ def _add_positions(kernel):
         return out, None
 
     return backward
+
+
+def _unpooled(kernel, plain):
+    def unpool(xp, x, index, *, full):
+        out = np.empty((*x.shape[: x.ndim - len(full)], *full), x.dtype)
+        try:
+            kernel(np.ascontiguousarray(x), np.ascontiguousarray(index), out, math.prod(x.shape[: x.ndim - len(full)]))
+        except (TypeError, IndexError):
+            return plain(xp, x, index, full=full)
+        return out
+
+    return unpool
 
 
 # -- sampling ----------------------------------------------------------------------------------------------------------

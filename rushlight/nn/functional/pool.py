@@ -151,8 +151,8 @@ def _unpool(dims, input, indices, size):
     places = indices._array
     expect(places, lambda i: (i >= 0) & (i < math.prod(size)))
     if places.__class__ is np.ndarray and places.size:  # values on other devices are not looked at
-        wrong = places[(places < 0) | (places >= math.prod(size))]
-        if wrong.size:
+        if places.view(np.uint64).max() >= max(math.prod(size), 0):  # a negative number is a large one there
+            wrong = places[(places < 0) | (places >= math.prod(size))]
             volume = "x".join(map(str, size))
             raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
     return _unpool_op[dims](input, indices, full=size)

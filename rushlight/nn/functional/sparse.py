@@ -214,7 +214,7 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Class values must be non-negative.")
         if values.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
-    return xp.is_class(tensor, classes=num_classes).long()
+    return xp.one_hot(tensor, classes=num_classes)
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

@@ -316,39 +316,80 @@ static int largest_of(const rl_call *c)
     return g.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
+/* -- by index ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const real *x;
+    const int64_t *index;
+    real *out;
+    long full, many; /* of each of the leading axes' elements: what an index counts in, and how many there are */
+    int adds;
+} places;
+
+static places places_of(const rl_call *c, int counted)
+{
+    long lead = c->integer[0];
+    return (places){c->array[0], c->array[1], c->array[2], lead ? c->size[counted] / lead : 0, lead ? c->size[1] / lead : 0, 0};
+}
+
+static int are_inside(const places *p, long count)
+{
+    uint64_t most = 0;
+    _Pragma("omp simd reduction(max : most)")
+    for (long j = 0; j < count; j++)
+        most = (uint64_t)p->index[j] > most ? (uint64_t)p->index[j] : most;
+    return !count || most < (uint64_t)p->full;
+}
+
+RL_GATHERS static void read_places(void *context, long begin, long end)
+{
+    const places *p = context;
+    for (long i = begin; i < end; i++) {
+        const real *restrict x = p->x + i * p->full;
+        const int64_t *restrict index = p->index + i * p->many;
+        real *restrict out = p->out + i * p->many;
+        RL_SIMD
+        for (long j = 0; j < p->many; j++)
+            out[j] = x[index[j]];
+    }
+}
+
 /* at_positions(x, index, out, lead): out[i, j] = x[i, index[i, j]], i counts the leading axes */
 static int at_positions(const rl_call *c)
 {
-    const real *x = c->array[0];
-    const int64_t *index = c->array[1];
-    real *out = c->array[2];
-    long lead = c->integer[0], full = lead ? c->size[0] / lead : 0, many = lead ? c->size[1] / lead : 0;
-    for (long i = 0; i < lead; i++, x += full, index += many, out += many)
-        for (long j = 0; j < many; j++) {
-            if ((uint64_t)index[j] >= (uint64_t)full)
-                return RL_BAD_INDEX;
-            out[j] = x[index[j]];
-        }
+    places p = places_of(c, 0);
+    if (!are_inside(&p, c->size[1]))
+        return RL_BAD_INDEX;
+    rl_parallel(read_places, &p, c->integer[0], rl_rows(p.many));
     return RL_OK;
 }
 
-/* add_positions(g, index, out, lead), the adjoint */
-static int add_positions(const rl_call *c)
+static void write_places(void *context, long begin, long end)
 {
-    const real *g = c->array[0];
-    const int64_t *index = c->array[1];
-    real *out = c->array[2];
-    long lead = c->integer[0], full = lead ? c->size[2] / lead : 0, many = lead ? c->size[1] / lead : 0;
-    for (long i = 0; i < lead; i++, g += many, index += many, out += full) {
-        memset(out, 0, sizeof(real) * (size_t)full);
-        for (long j = 0; j < many; j++) {
-            if ((uint64_t)index[j] >= (uint64_t)full)
-                return RL_BAD_INDEX;
-            out[index[j]] += g[j];
-        }
+    const places *p = context;
+    for (long i = begin; i < end; i++) {
+        const real *restrict x = p->x + i * p->many;
+        const int64_t *restrict index = p->index + i * p->many;
+        real *restrict out = p->out + i * p->full;
+        memset(out, 0, sizeof(real) * (size_t)p->full);
+        for (long j = 0; j < p->many; j++)
+            out[index[j]] = p->adds ? out[index[j]] + x[j] : x[j];
     }
+}
+
+/* The adjoint, or, without sums, the last of those that belong in one place: (g, index, out, lead) */
+static int write_positions(const rl_call *c, int adds)
+{
+    places p = places_of(c, 2);
+    if (!are_inside(&p, c->size[1]))
+        return RL_BAD_INDEX;
+    p.adds = adds;
+    rl_parallel(write_places, &p, c->integer[0], rl_rows(p.full + p.many));
     return RL_OK;
 }
+
+static int add_positions(const rl_call *c) { return write_positions(c, 1); }
+static int put_positions(const rl_call *c) { return write_positions(c, 0); }
 
 RL_FAMILY(windows) = {
     {"max_windows", "xqyB iiii iii iii", max_windows},
@@ -358,5 +399,6 @@ RL_FAMILY(windows) = {
     {"largest_of", "xqqQ ii", largest_of},
     {"at_positions", "xqy i", at_positions},
     {"add_positions", "xqy i", add_positions},
+    {"put_positions", "xqy i", put_positions},
     RL_END,
 };
