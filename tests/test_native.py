@@ -210,6 +210,21 @@ def embedding_bag(mode):
     return run
 
 
+def tiles(dtype):
+    """Windows side by side: one in an image, high ones, many."""
+    for shape, size in (((3, 5, 7, 7), 7), ((2, 3, 80, 40), (40, 8)), ((2, 1, 5, 35), (5, 7)), ((9, 20, 48, 64), 8)):
+        yield from results(lambda x, k=size: F.avg_pool2d(x, k), numbers(*shape, dtype=dtype))
+        yield from results(lambda x, k=size: F.avg_pool2d(x.transpose(0, 1), k), numbers(*shape, dtype=dtype))
+
+
+def padded(dtype):
+    all_sides = (1, 1, 2, 0, 0, 0, 3, 1)
+    for shape, pad in (((3, 4), (1, 2)), ((2, 3, 5, 7), (1, 0, 0, 2)), ((20, 30, 9, 11), all_sides), ((0, 2), (1, 1))):
+        x = numbers(*shape, dtype=dtype)
+        yield from results(lambda x, p=pad: F.pad(x, p, value=1.5), x)
+        yield from results(lambda x, p=pad: F.pad(x.transpose(0, 1), p), x)
+
+
 def max_unpool(dtype):
     for shape in ((1, 1, 2, 2), (3, 5, 12, 14), (2, 70, 40, 44)):
         x = numbers(*shape, dtype=dtype)
@@ -299,6 +314,8 @@ CASES |= {
     "grid_sample, bicubic": grid_sample("bicubic", 2),
     "grid_sample, volumes": grid_sample("bilinear", 3),
     "grid_sample, volumes, nearest": grid_sample("nearest", 3),
+    "avg_pool2d, side by side": tiles,
+    "pad, constant": padded,
     "max_unpool": max_unpool,
     **{f"{name}, {how}": difference(name, how) for name in ("mse_loss", "huber_loss") for how in ("sum", "mean")},
     **{f"smooth_l1_loss, {how}": difference("smooth_l1_loss", how, beta=0.7) for how in ("sum", "mean", "none")},

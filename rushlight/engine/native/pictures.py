@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from ..numpy.kernels.copies import copied, put
+
 _LONGEST = (1 << 31) - 1  # an axis whose places the kernel counts in 32 bits
 _MOST = 1 << 28  # elements; whether there is memory for more is asked by the rule
 
@@ -15,6 +17,7 @@ def install(library, bodies, backward) -> None:
     bodies["largest_of"] = _largest_of(library.largest_of, bodies["largest_of"])
     bodies["at_positions"] = _at_positions(library.at_positions, bodies["at_positions"])
     backward["at_positions"] = _add_positions(library.add_positions)
+    bodies["pad_constant"], backward["pad_constant"] = _padded, _padded_backward
     bodies["unpool"] = _unpooled(library.put_positions, bodies["unpool"])
     bodies["grid_sampler"] = _sampled(library.grid_sample, bodies["grid_sampler"])
     backward["grid_sampler"] = _sampled_backward(library.grid_sample_slope)
@@ -60,6 +63,29 @@ def _along(kernel, x, axis, maps, transposed):
     out = np.empty((*x.shape[:axis], after[0], *(x.shape[axis + 1 :] if maps[1] is None else after[1:])), x.dtype)
     kernel(x, *tables[0], *tables[1], out, *seen, *after)
     return out
+
+
+# -- a constant around it ----------------------------------------------------------------------------------------------
+
+
+def _padded(xp, x, *, pad, value=0):
+    """What is inside is copied on all threads; the borders are few."""
+    out = np.empty([n + before + after for n, (before, after) in zip(x.shape, pad)], x.dtype)
+    put(out[_inside(pad, out.shape)], x)
+    value, lead = np.asarray(value).astype(x.dtype), ()
+    for (before, after), n in zip(pad, out.shape):
+        for border in filter(None, (before and slice(0, before), after and slice(n - after, n))):
+            out[(*lead, border)] = value
+        lead += (slice(before, n - after),)  # the rest of the first axes is done
+    return out
+
+
+def _padded_backward(g, edges, saved):
+    return (copied(g[_inside(saved["pad"], g.shape)]),)
+
+
+def _inside(pad, shape) -> tuple:
+    return tuple([slice(before, n - after) for (before, after), n in zip(pad, shape)])
 
 
 # -- the largest -------------------------------------------------------------------------------------------------------

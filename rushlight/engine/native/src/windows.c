@@ -1,6 +1,7 @@
 /* The largest element, or the sum, of each window of up to three dimensions, and the gradient that goes back.
    Windows are alike and step by step (max_windows), or each has bounds of its own (largest_of). */
 #include "approximations.h"
+#include "sums.h"
 
 enum { VECTOR = 64 / sizeof(real) };
 
@@ -217,6 +218,90 @@ static int spread_windows(const rl_call *c)
     return RL_OK;
 }
 
+/* -- windows side by side, of two dimensions: every element is in one ------------------------------------------------- */
+
+typedef struct {
+    const real *x;
+    real *y;
+    long cols, down, across; /* windows beside each other; the size of one */
+    int out_of_memory;
+} tiles;
+
+static tiles tiles_of(const rl_call *c) { return (tiles){c->array[0], c->array[1], c->integer[1], c->integer[2], c->integer[3], 0}; }
+
+/* The sum of some rows, in stretches that are added one by one. */
+static void add_lines(const real *x, long rows, long width, real *restrict line, double *restrict total)
+{
+    enum { STRETCH = 32 };
+    int is_long = rows > STRETCH;
+    if (is_long)
+        memset(total, 0, sizeof(double) * (size_t)width);
+    for (long i = 0; i < rows; i++) {
+        const real *restrict from = x + i * width;
+        int begins = i % STRETCH == 0;
+        RL_SIMD
+        for (long j = 0; j < width; j++)
+            line[j] = begins ? from[j] : line[j] + from[j];
+        if (is_long && (i % STRETCH == STRETCH - 1 || i == rows - 1))
+            for (long j = 0; j < width; j++)
+                total[j] += (double)line[j];
+    }
+    for (long j = 0; is_long && j < width; j++)
+        line[j] = (real)total[j];
+}
+
+static void sum_tile_rows(void *context, long begin, long end)
+{
+    tiles *t = context;
+    long width = t->cols * t->across;
+    double *total = rl_scratch((size_t)width * (sizeof(double) + sizeof(real)));
+    if (!total) {
+        t->out_of_memory = 1;
+        return;
+    }
+    real *line = (real *)(total + width);
+    for (long i = begin; i < end; i++) {
+        const real *x = t->x + i * t->down * width;
+        if (t->cols == 1) {
+            t->y[i] = (real)rl_sum(x, t->down * width);
+            continue;
+        }
+        add_lines(x, t->down, width, line, total);
+        for (long j = 0; j < t->cols; j++)
+            t->y[i * t->cols + j] = (real)rl_sum(line + j * t->across, t->across);
+    }
+}
+
+/* sum_tiles(x, sums, rows of windows in all planes, windows in a row, the height and width of a window) */
+static int sum_tiles(const rl_call *c)
+{
+    tiles t = tiles_of(c);
+    rl_parallel(sum_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    return t.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+static void spread_tile_rows(void *context, long begin, long end)
+{
+    const tiles *t = context;
+    long width = t->cols * t->across;
+    for (long i = begin; i < end; i++) {
+        real *restrict line = t->y + i * t->down * width;
+        for (long j = 0; j < t->cols; j++)
+            for (long k = 0; k < t->across; k++)
+                line[j * t->across + k] = t->x[i * t->cols + j];
+        for (long k = 1; k < t->down; k++)
+            memcpy(line + k * width, line, sizeof(real) * (size_t)width);
+    }
+}
+
+/* spread_tiles(g, gx, …), the adjoint */
+static int spread_tiles(const rl_call *c)
+{
+    tiles t = tiles_of(c);
+    rl_parallel(spread_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    return RL_OK;
+}
+
 /* -- windows of any sizes --------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -396,6 +481,8 @@ RL_FAMILY(windows) = {
     {"max_windows_slope", "xbqy iiii iii iii", max_windows_slope},
     {"sum_windows", "xqy iiii iii iii", sum_windows},
     {"spread_windows", "xqy iiii iii iii", spread_windows},
+    {"sum_tiles", "xy iiii", sum_tiles},
+    {"spread_tiles", "xy iiii", spread_tiles},
     {"largest_of", "xqqQ ii", largest_of},
     {"at_positions", "xqy i", at_positions},
     {"add_positions", "xqy i", add_positions},
