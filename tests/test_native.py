@@ -132,6 +132,14 @@ def cross_entropy(dtype):
             yield from results(lambda x, t=target, r=reduction: F.cross_entropy(x, rushlight.tensor(t), reduction=r), x)
         target = np.where(target == 0, -100, target)
         yield from results(lambda x, w, t=target: F.cross_entropy(x, rushlight.tensor(t), w.detach()), x, weight)
+    for shape in ((2, 5, 3), (3, 7, 4, 5), (4, 21, 70, 130)):
+        x, target = numbers(*shape, dtype=dtype), np.arange(math.prod(shape) // shape[1]) % shape[1]
+        weight, target = np.abs(numbers(shape[1], dtype=dtype, seed=3)), target.reshape(shape[0], *shape[2:])
+        for ignored in (-100, 2):
+            loss = lambda x, w=None, t=target, i=ignored: F.nll_loss(x, rushlight.tensor(t), w, ignore_index=i)
+            yield from results(loss, x)
+            yield from results(lambda x, w, loss=loss: loss(x, w.detach()), x, weight)
+            yield from results(lambda x, loss=loss: loss(x.transpose(-1, -2).contiguous().transpose(-1, -2)), x)
 
 
 def grid_sample(mode, dims):
