@@ -191,6 +191,16 @@ def glu(dtype):
     yield from results(lambda x: F.glu(x.T), numbers(6, 5, dtype=dtype))
 
 
+def embedding(dtype):
+    for rows, width, shape in ((1, 1, (1,)), (7, 5, (3, 4)), (300, 33, (70, 9)), (9, 0, (2,)), (4, 3, (0,))):
+        w, index = numbers(rows, width, dtype=dtype), np.random.default_rng(0).integers(0, rows, shape)
+        rows_of = lambda w, i=index, **options: F.embedding(rushlight.tensor(i), w, **options)
+        yield from results(rows_of, w)
+        yield from results(lambda w, f=rows_of: f(w, padding_idx=-1), w)
+        yield from results(lambda w, f=rows_of: f(w, scale_grad_by_freq=True), w)
+        yield from results(lambda w, f=rows_of: f(w, padding_idx=0).mT, w)
+
+
 def embedding_bag(mode):
     """Bags of a few rows, of many, of none; with rows left out; weighted."""
 
@@ -327,6 +337,7 @@ CASES |= {
     "max_unpool": max_unpool,
     **{f"{name}, {how}": difference(name, how) for name in ("mse_loss", "huber_loss") for how in ("sum", "mean")},
     **{f"smooth_l1_loss, {how}": difference("smooth_l1_loss", how, beta=0.7) for how in ("sum", "mean", "none")},
+    "embedding": embedding,
     **{f"embedding_bag, {mode}": embedding_bag(mode) for mode in ("sum", "mean", "max")},
     "dropout": dropout,
     "SGD": optimizer("SGD", lr=0.1),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..numpy.kernels.losses import add_rows
 from . import library
 
 
 def install(library, bodies, backward) -> None:
     for name in ("embedding", "embedding_by_rows"):
         bodies[name] = _rows(library.take_rows, bodies[name])
+    backward["embedding"] = _rows_backward
     bodies["bag_sum"], backward["bag_sum"] = _bag_sum(bodies["bag_sum"]), _bag_sum_backward
     bodies["bag_max"], backward["bag_max"] = _bag_max, _bag_max_backward
     bodies["one_hot"] = _one_hot(bodies["one_hot"])
@@ -27,6 +29,17 @@ def _rows(kernel, plain):
         return plain(xp, w, index, **static)
 
     return rows
+
+
+def _rows_backward(g, edges, saved):
+    """None where the op's rule does the work. A row that gets no gradient is cleared at the end."""
+    (rows, width), index, padding = saved["w_shape"], saved["index"], saved["padding_idx"]
+    if saved["by_freq"]:
+        return None
+    out = add_rows(g.reshape(index.size, width), index.reshape(index.size), rows)
+    if padding is not None:
+        out[padding] = 0
+    return out, None
 
 
 # -- bags --------------------------------------------------------------------------------------------------------------
