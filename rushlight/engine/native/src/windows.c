@@ -408,31 +408,35 @@ typedef struct {
     const int64_t *index;
     real *out;
     long full, many; /* of each of the leading axes' elements: what an index counts in, and how many there are */
-    int adds;
+    int adds, bad_index;
 } places;
 
 static places places_of(const rl_call *c, int counted)
 {
     long lead = c->integer[0];
-    return (places){c->array[0], c->array[1], c->array[2], lead ? c->size[counted] / lead : 0, lead ? c->size[1] / lead : 0, 0};
+    return (places){c->array[0], c->array[1], c->array[2], lead ? c->size[counted] / lead : 0, lead ? c->size[1] / lead : 0, 0, 0};
 }
 
-static int are_inside(const places *p, long count)
+static int are_inside(const int64_t *index, long many, long full)
 {
     uint64_t most = 0;
     _Pragma("omp simd reduction(max : most)")
-    for (long j = 0; j < count; j++)
-        most = (uint64_t)p->index[j] > most ? (uint64_t)p->index[j] : most;
-    return !count || most < (uint64_t)p->full;
+    for (long j = 0; j < many; j++)
+        most = (uint64_t)index[j] > most ? (uint64_t)index[j] : most;
+    return !many || most < (uint64_t)full;
 }
 
 RL_GATHERS static void read_places(void *context, long begin, long end)
 {
-    const places *p = context;
+    places *p = context;
     for (long i = begin; i < end; i++) {
         const real *restrict x = p->x + i * p->full;
         const int64_t *restrict index = p->index + i * p->many;
         real *restrict out = p->out + i * p->many;
+        if (!are_inside(index, p->many, p->full)) {
+            p->bad_index = 1;
+            return;
+        }
         RL_SIMD
         for (long j = 0; j < p->many; j++)
             out[j] = x[index[j]];
@@ -443,19 +447,21 @@ RL_GATHERS static void read_places(void *context, long begin, long end)
 static int at_positions(const rl_call *c)
 {
     places p = places_of(c, 0);
-    if (!are_inside(&p, c->size[1]))
-        return RL_BAD_INDEX;
-    rl_parallel(read_places, &p, c->integer[0], rl_rows(p.many));
-    return RL_OK;
+    rl_parallel(read_places, &p, c->integer[0], rl_rows(4 * p.many));
+    return p.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
 static void write_places(void *context, long begin, long end)
 {
-    const places *p = context;
+    places *p = context;
     for (long i = begin; i < end; i++) {
         const real *restrict x = p->x + i * p->many;
         const int64_t *restrict index = p->index + i * p->many;
         real *restrict out = p->out + i * p->full;
+        if (!are_inside(index, p->many, p->full)) {
+            p->bad_index = 1;
+            return;
+        }
         memset(out, 0, sizeof(real) * (size_t)p->full);
         for (long j = 0; j < p->many; j++)
             out[index[j]] = p->adds ? out[index[j]] + x[j] : x[j];
@@ -466,11 +472,9 @@ static void write_places(void *context, long begin, long end)
 static int write_positions(const rl_call *c, int adds)
 {
     places p = places_of(c, 2);
-    if (!are_inside(&p, c->size[1]))
-        return RL_BAD_INDEX;
     p.adds = adds;
-    rl_parallel(write_places, &p, c->integer[0], rl_rows(p.full + p.many));
-    return RL_OK;
+    rl_parallel(write_places, &p, c->integer[0], rl_rows(p.full + 4 * p.many));
+    return p.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
 static int add_positions(const rl_call *c) { return write_positions(c, 1); }
