@@ -19,6 +19,7 @@ def install(library, bodies, backward) -> None:
     backward["at_positions"] = _add_positions(library.add_positions)
     bodies["pad_constant"], backward["pad_constant"] = _padded, _padded_backward
     bodies["unpool"] = _unpooled(library.put_positions, bodies["unpool"])
+    backward["unpool"] = _unpooled_backward(library.at_positions)
     bodies["grid_sampler"] = _sampled(library.grid_sample, bodies["grid_sampler"])
     backward["grid_sampler"] = _sampled_backward(library.grid_sample_slope)
 
@@ -148,6 +149,19 @@ def _unpooled(kernel, plain):
         return out
 
     return unpool
+
+
+def _unpooled_backward(kernel):
+    def backward(g, edges, saved):
+        """None where the kernel does not take the arrays."""
+        out, lead = np.empty(saved["index"].shape, g.dtype), g.shape[: g.ndim - len(saved["full"])]
+        try:
+            kernel(np.ascontiguousarray(g), np.ascontiguousarray(saved["index"]), out, math.prod(lead))
+        except (TypeError, IndexError):
+            return None
+        return out, None
+
+    return backward
 
 
 # -- sampling ----------------------------------------------------------------------------------------------------------
