@@ -132,10 +132,130 @@ def cross_entropy(dtype):
             yield from results(lambda x, t=target, r=reduction: F.cross_entropy(x, rushlight.tensor(t), reduction=r), x)
         target = np.where(target == 0, -100, target)
         yield from results(lambda x, w, t=target: F.cross_entropy(x, rushlight.tensor(t), w.detach()), x, weight)
+    for shape in ((2, 5, 3), (3, 7, 4, 5), (4, 21, 70, 130)):
+        x, target = numbers(*shape, dtype=dtype), np.arange(math.prod(shape) // shape[1]) % shape[1]
+        weight, target = np.abs(numbers(shape[1], dtype=dtype, seed=3)), target.reshape(shape[0], *shape[2:])
+        for ignored in (-100, 2):
+            loss = lambda x, w=None, t=target, i=ignored: F.nll_loss(x, rushlight.tensor(t), w, ignore_index=i)
+            yield from results(loss, x)
+            yield from results(lambda x, w, loss=loss: loss(x, w.detach()), x, weight)
+            yield from results(lambda x, loss=loss: loss(x.transpose(-1, -2).contiguous().transpose(-1, -2)), x)
+
+
+def grid_sample(mode, dims):
+    """Points inside and outside, on pixels, on borders, and nowhere; halves of halves, which no dtype rounds."""
+
+    def run(dtype):
+        for shape, out in (
+            ((1, 1, 1, 1, 1), (2, 2, 3)),
+            ((2, 5, 3, 7, 13), (3, 17, 19)),
+            ((3, 34, 2, 4, 5), (1, 3, 2)),
+        ):
+            x = numbers(*shape[: dims - 3 or None], dtype=dtype)
+            grid = np.round(numbers(shape[0], *out[3 - dims :], dims, dtype=dtype, seed=1) * 96) / 128
+            grid.reshape(-1)[::7] = np.resize([-1, 1, 0, -1.5, 3.25], len(grid.reshape(-1)[::7]))
+            for padding in ("zeros", "border", "reflection"):
+                for align in (False, True):
+                    options = {"mode": mode, "padding_mode": padding, "align_corners": align}
+                    yield from results(lambda x, grid, o=options: F.grid_sample(x, grid, **o), x, grid)
+            nowhere = grid.copy()
+            nowhere.reshape(-1)[::5] = np.resize([np.nan, np.inf, -np.inf], len(grid.reshape(-1)[::5]))
+            yield from results(lambda x, n=nowhere: F.grid_sample(x, rushlight.tensor(n), mode, align_corners=False), x)
+            yield from results(
+                lambda x, grid: F.grid_sample(x.transpose(-1, -2), grid.flip(1), mode, align_corners=False), x, grid
+            )
+
+    return run
+
+
+def difference(name, reduction, **options):
+    def run(dtype):
+        for shape in SHAPES:
+            x, w = numbers(*shape, dtype=dtype, special=True), numbers(*shape, dtype=dtype, seed=1)
+            w.reshape(-1)[::3] = x.reshape(-1)[::3]
+            function = lambda x, w: getattr(F, name)(x, w, reduction=reduction, **options)
+            yield from results(function, np.nan_to_num(x, posinf=3, neginf=-3), w)
+            yield from results(function, x, w)
+        yield from results(lambda x, w: function(x.T, w.T), *(numbers(40, 30, dtype=dtype, seed=i) for i in (0, 1)))
+
+    return run
+
+
+def glu(dtype):
+    for shape in ((2,), (3, 8), (4, 6, 10), (70, 1030), (2, 90000), (0, 4)):
+        x = numbers(*shape, dtype=dtype, special=True)
+        x = np.where(np.isfinite(x), x.clip(-12, 12), x)  # beyond, the sigmoid is 0 or 1 in float32
+        for axis in range(len(shape)):
+            if shape[axis] % 2 == 0:
+                yield from results(lambda x, a=axis: F.glu(x, a), x)
+    yield from results(lambda x: F.glu(x.T), numbers(6, 5, dtype=dtype))
+
+
+def embedding(dtype):
+    for rows, width, shape in ((1, 1, (1,)), (7, 5, (3, 4)), (300, 33, (70, 9)), (9, 0, (2,)), (4, 3, (0,))):
+        w, index = numbers(rows, width, dtype=dtype), np.random.default_rng(0).integers(0, rows, shape)
+        rows_of = lambda w, i=index, **options: F.embedding(rushlight.tensor(i), w, **options)
+        yield from results(rows_of, w)
+        yield from results(lambda w, f=rows_of: f(w, padding_idx=-1), w)
+        yield from results(lambda w, f=rows_of: f(w, scale_grad_by_freq=True), w)
+        yield from results(lambda w, f=rows_of: f(w, padding_idx=0).mT, w)
+
+
+def embedding_bag(mode):
+    """Bags of a few rows, of many, of none; with rows left out; weighted."""
+
+    def run(dtype):
+        rng = np.random.default_rng(0)
+        for rows, width, shape in (
+            (1, 1, (1, 1)),
+            (7, 5, (3, 4)),
+            (300, 33, (70, 9)),
+            (50, 3, (4, 400)),
+            (9, 4000, (30, 3)),
+        ):
+            w, index = numbers(rows, width, dtype=dtype, special=mode == "max"), rng.integers(0, rows, shape)
+            bags = lambda w, i=index, **options: F.embedding_bag(rushlight.tensor(i), w, mode=mode, **options)
+            yield from results(bags, w)
+            yield from results(lambda w, bags=bags: bags(w, padding_idx=0), w)
+            yield from results(lambda w, bags=bags: bags(w.T.contiguous().T), w)
+            starts = rushlight.tensor(np.sort(np.append(0, rng.integers(0, index.size + 1, 5))))
+            one = rushlight.tensor(index.reshape(-1))
+            yield from results(lambda w, o=one, s=starts: F.embedding_bag(o, w, s, mode=mode), w)
+            if mode == "sum":
+                each = numbers(*shape, dtype=dtype, seed=2)
+                yield from results(lambda w, e, bags=bags: bags(w, per_sample_weights=e), w, each)
+
+    return run
+
+
+def tiles(dtype):
+    """Windows side by side: one in an image, high ones, many."""
+    for shape, size in (((3, 5, 7, 7), 7), ((2, 3, 80, 40), (40, 8)), ((2, 1, 5, 35), (5, 7)), ((9, 20, 48, 64), 8)):
+        yield from results(lambda x, k=size: F.avg_pool2d(x, k), numbers(*shape, dtype=dtype))
+        yield from results(lambda x, k=size: F.avg_pool2d(x.transpose(0, 1), k), numbers(*shape, dtype=dtype))
+
+
+def padded(dtype):
+    all_sides = (1, 1, 2, 0, 0, 0, 3, 1)
+    for shape, pad in (((3, 4), (1, 2)), ((2, 3, 5, 7), (1, 0, 0, 2)), ((20, 30, 9, 11), all_sides), ((0, 2), (1, 1))):
+        x = numbers(*shape, dtype=dtype)
+        yield from results(lambda x, p=pad: F.pad(x, p, value=1.5), x)
+        yield from results(lambda x, p=pad: F.pad(x.transpose(0, 1), p), x)
+
+
+def max_unpool(dtype):
+    for shape in ((1, 1, 2, 2), (3, 5, 12, 14), (2, 70, 40, 44)):
+        x = numbers(*shape, dtype=dtype)
+        y, places = F.max_pool2d(rushlight.tensor(x), 2, return_indices=True)
+        yield from results(lambda y, p=places: F.max_unpool2d(y, p, 2), y.numpy())
+        yield from results(lambda y, p=places: F.max_unpool2d(y, p * 0 + 1, 2), y.numpy())  # the last one stays
+        yield from results(lambda y, p=places: F.max_unpool2d(y.mT, p.mT, 2), y.numpy())
 
 
 def dropout(dtype):
     rushlight.manual_seed(0)
+    for shape in ((2, 3, 4), (16, 33, 40, 41)):
+        yield from results(lambda x: F.dropout1d(x.flatten(2), 0.3), numbers(*shape, dtype=dtype, special=True))
     for shape in ((3,), (7, 5), (65, 1025)):
         yield from results(lambda x: F.dropout(x, 0.3), numbers(*shape, dtype=dtype, special=True))
     yield rushlight.rand(1000, dtype=rushlight.float64).numpy().astype(dtype)
@@ -172,6 +292,9 @@ CASES = {
     "logsigmoid": activation("logsigmoid"),
     "mish": activation("mish"),
     "hardtanh": activation("hardtanh", min_val=-0.5, max_val=20.0),
+    "hardshrink": activation("hardshrink", lambd=0.7),
+    "softshrink": activation("softshrink", lambd=0.7),
+    "glu": glu,
     "cumsum": over_rows(lambda x: x.cumsum(-1)),
     "cumsum, first axis": over_rows(lambda x: x.cumsum(0)),
     "cumsum, next axis": over_rows(lambda x: x.cumsum(-2)),
@@ -204,6 +327,18 @@ CASES |= {
     "interpolate, bicubic": of_images(F.interpolate, 2, (9, 11), mode="bicubic"),
     "interpolate, nearest": of_images(F.interpolate, 3, (5, 12, 40)),
     "pad": of_images(F.pad, 2, (3, 0, 1, 2), mode="replicate"),
+    "grid_sample": grid_sample("bilinear", 2),
+    "grid_sample, nearest": grid_sample("nearest", 2),
+    "grid_sample, bicubic": grid_sample("bicubic", 2),
+    "grid_sample, volumes": grid_sample("bilinear", 3),
+    "grid_sample, volumes, nearest": grid_sample("nearest", 3),
+    "avg_pool2d, side by side": tiles,
+    "pad, constant": padded,
+    "max_unpool": max_unpool,
+    **{f"{name}, {how}": difference(name, how) for name in ("mse_loss", "huber_loss") for how in ("sum", "mean")},
+    **{f"smooth_l1_loss, {how}": difference("smooth_l1_loss", how, beta=0.7) for how in ("sum", "mean", "none")},
+    "embedding": embedding,
+    **{f"embedding_bag, {mode}": embedding_bag(mode) for mode in ("sum", "mean", "max")},
     "dropout": dropout,
     "SGD": optimizer("SGD", lr=0.1),
     "SGD, momentum": optimizer("SGD", lr=0.1, momentum=0.9, weight_decay=0.1),

@@ -42,6 +42,18 @@ def one_of_several_outputs(x, w, b, v):
     return (top * bottom).sum() + values[0].max() + torch.cat([b, v[0]]).logsumexp(0)
 
 
+def one_of_fused_ones(x, w, b, v):
+    """Whose forwards leave something for backward; with several outputs, of which some, or all, are used."""
+    scores = F.layer_norm(F.rms_norm(x, (2,)), (2,), b[:2])
+    y, mean, scale = torch.native_layer_norm(w, (2,), None, None, 1e-5)
+    largest, _ = F.max_pool1d(v, 2, return_indices=True)
+    return F.cross_entropy(scores, torch.tensor([0, 1, 1, 0])) + (y * mean + scale).sum() + largest.sum()
+
+
+def one_without_elements(x, w, b, v):
+    return F.layer_norm(x[:0], (2,), v[0, :2], b[:2]).sum() + (w * w).sum()
+
+
 def one_that_meets_itself(x, w, b, v):
     y = x
     for _ in range(4):
@@ -50,7 +62,17 @@ def one_that_meets_itself(x, w, b, v):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("function", [a_network, one_that_broadcasts, one_of_several_outputs, one_that_meets_itself])
+@pytest.mark.parametrize(
+    "function",
+    [
+        a_network,
+        one_that_broadcasts,
+        one_of_several_outputs,
+        one_of_fused_ones,
+        one_without_elements,
+        one_that_meets_itself,
+    ],
+)
 def test_both_find_the_same(function, dtype, monkeypatch):
     found = []
     for loop in LOOPS.values():
@@ -63,7 +85,8 @@ def test_both_find_the_same(function, dtype, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_the_loop_in_c_does_all_of_a_network(monkeypatch):
+@pytest.mark.parametrize("network", [a_network, one_of_fused_ones])
+def test_the_loop_in_c_does_all_of_a_network(network, monkeypatch):
     """Else it would be tested nowhere: what it does not know is left to Python."""
     left = []
 
@@ -73,7 +96,7 @@ def test_the_loop_in_c_does_all_of_a_network(monkeypatch):
         return turn
 
     monkeypatch.setattr(tape, "_run_ready", counting)
-    a_network(*leaves((4, 2), (3, 2), (3,), (2, 3))).backward()
+    network(*leaves((4, 2), (3, 2), (3,), (2, 3))).backward()
     assert left == [0]
 
 
@@ -108,6 +131,17 @@ def test_a_second_pass_is_refused(loop):
     z.backward(retain_graph=True)
     z.backward()
     np.testing.assert_allclose(x.grad.numpy(), 6 * x.detach().numpy(), rtol=1e-6)
+
+
+def test_a_second_pass_through_a_fused_operator_is_refused(loop):
+    (x,) = leaves((3, 4))
+    y = F.layer_norm(x, (4,)).square().sum()
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    assert torch.equal(x.grad, first + first)
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
 
 
 def test_what_was_written_since_is_noticed(loop):

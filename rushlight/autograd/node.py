@@ -449,6 +449,6 @@ def _alias(array, wanted, graph):
 if library is not None:
     _lock = AccumulateGrad._lock
     library.tape_uses(
-        OpNode, AccumulateGrad, Tensor, numpy_engine, numpy_engine.BACKWARD, _deliver, heapq.heappush, heapq.heappop,
-        _lock.acquire, _lock.release,
+        OpNode, Output, AccumulateGrad, Tensor, numpy_engine, numpy_engine.BACKWARD, _deliver, heapq.heappush,
+        heapq.heappop, _lock.acquire, _lock.release,
     )  # fmt: skip

@@ -89,7 +89,7 @@ class Plan:
         self.saves_more = any(kind != "static" for kind, _ in self.others)
         # A raw pass takes what was saved as it is, then the static arguments that the rules asked for.
         self.plain = op.lowered is None and all(kind != "inputs" for kind, _ in self.others)
-        self.quick = self.plain and self.many is None and not (op.derive or op.residuals)  # for the loop in C
+        self.quick = self.plain and self.many is None and not op.derive  # for the loop in C
         self.asked = tuple(which for kind, which in self.others if kind == "static")
         self.unasked = tuple(name for name in op.static if name not in self.names)  # an engine's backward may want it
         # Values are let go of after backward; shapes alone are not worth it, and allow another backward.

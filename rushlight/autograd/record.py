@@ -36,7 +36,7 @@ def make_node(plan, edges, xp, out, saved, static, versions):
 def record(plan, args, edges, xp, out, auxiliary, static, compute):
     """Make the node of one call of any kind; ``out`` is a tuple for an op with several outputs."""
     op, several = plan.op, out.__class__ is tuple
-    saved = plan.keep(args, out, auxiliary)
+    saved, edges = plan.keep(args, out, auxiliary), tuple(edges)  # which the loop in C wants
     node = make_node(plan, edges, xp, out[0] if several else out, saved, static, versions_of(saved[: plan.count]))
     if layouts.watched:
         note_layouts(node, args)

@@ -233,6 +233,14 @@ def known_values(t, holds=None):
     return None
 
 
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def are_below(values: np.ndarray, bound: int) -> bool:
+    """Are all whole numbers among 0, 1, … ``bound - 1``? One pass: read without a sign, negative ones are large."""
+    return not values.size or int(np.maximum.reduce(values.view(_UNSIGNED[values.itemsize]), None)) < bound
+
+
 NUMPY_NUMBERS = (np.number, np.bool_)
 
 

@@ -91,7 +91,7 @@ def _bag_winners(xp, w, index, bag, bags):
     return xp.take(index, xp.where(any_, first, 0), axis=0), xp.arange(width)[None, :], any_
 
 
-@op(node="EmbeddingBagBackward0", aux=_bag_winners, w=_bag_max_rule)
+@op(node="EmbeddingBagBackward0", aux=_bag_winners, residuals=True, w=_bag_max_rule)
 def bag_max(xp, w, index, bag, *, bags, aux):
     """The largest of ``w[index]`` over each bag, 0 for an empty one; ``bag`` is ``bags`` for what is left out."""
     rows, columns, any_ = aux
@@ -102,6 +102,12 @@ def bag_max(xp, w, index, bag, *, bags, aux):
 def is_class(xp, index, *, classes):
     """Whether each index is 0, 1, … ``classes - 1``: a last axis of that size."""
     return xp.expand_dims(index, -1) == xp.arange(classes)
+
+
+@op
+def one_hot(xp, index, *, classes):
+    """The same as 0 and 1."""
+    return xp.astype(xp.is_class(index, classes=classes), dtype="int64")
 
 
 @op(node="PdistBackward0", derive=True)

@@ -318,7 +318,7 @@ def _reflected(xp, at, n, align):
 def _read(xp, rows, corner, size):
     """The rows at one combination of neighbours, (N, points, C), times their weights; 0 outside.
 
-    In an image a point that is not finite has no value; in a volume it is outside, as in PyTorch.
+    In an image a point that is not finite has no value; in a volume it is outside, as in PyTorch, and so has no weight.
     """
     flat, weight, valid = 0, 1, True
     for (position, w), n in zip(corner, size):
@@ -327,7 +327,7 @@ def _read(xp, rows, corner, size):
         valid, weight = inside & valid, w * weight
     found = xp.embedding(rows, xp.batch_rows(flat, each=int(np.prod(size))))
     valid, weight = xp.expand_dims(valid, axis=-1), xp.expand_dims(weight, axis=-1)
-    return xp.where(valid, found, 0.0) * weight if len(size) == 2 else xp.where(valid, found * weight, 0.0)
+    return xp.where(valid, found, 0.0) * (weight if len(size) == 2 else xp.where(valid, weight, 0.0))
 
 
 @op

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 _KEPT = {"relu": "y", "sigmoid": "y", "tanh": "y", "silu": "x", "hardsigmoid": "x", "hardswish": "x"}
 _KEPT |= {"log_sigmoid": "x", "mish": "x"}
 _NUMBERS = {"leaky_relu": ("negative_slope",), "hardtanh": ("low", "high")}  # of x
 _NUMBERS |= {"elu": ("alpha", "scale", "input_scale"), "softplus": ("beta", "threshold")}
+_NUMBERS |= {"hardshrink": ("lambd",), "softshrink": ("lambd",)}
 
 
 def install(library, bodies, backward) -> None:
@@ -36,6 +39,8 @@ def install(library, bodies, backward) -> None:
 
     bodies["gelu"] = gelu
     backward["gelu"] = lambda g, edges, saved: slopes[saved["approximate"]](g, edges, saved)
+    bodies["glu"] = _glu(library.glu, bodies["glu"])
+    backward["glu"] = _glu_backward(library.glu_slope, backward["glu"])
     bodies["native_dropped"], backward["native_dropped"] = _dropped(
         library.drop, bodies["native_dropped"], backward["native_dropped"]
     )
@@ -84,10 +89,47 @@ def _backward(kernel, kept, numbers=()):
     return backward
 
 
+# -- gates -------------------------------------------------------------------------------------------------------------
+
+
+def _glu(kernel, plain):
+    def glu(xp, x, *, axis):
+        try:
+            out = np.empty((*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :]), x.dtype)
+            kernel(x, out, math.prod(out.shape[axis:]))
+            return out
+        except TypeError:
+            return plain(xp, x, axis=axis)
+
+    return glu
+
+
+def _glu_backward(kernel, plain):
+    def backward(g, edges, saved):
+        x, axis = saved["x"], saved["axis"]
+        try:
+            out = np.empty(x.shape, x.dtype)
+            kernel(x, g if g.flags.c_contiguous else np.ascontiguousarray(g), out, math.prod(g.shape[axis:]))
+            return (out,)
+        except TypeError:
+            return plain(g, edges, saved)
+
+    return backward
+
+
+# -- dropout -----------------------------------------------------------------------------------------------------------
+
+
+def _stretches(shape, mask) -> bool:
+    """Has a mask of this shape an element for each, or for each that the first axes count?"""
+    alike = next((i for i, (n, m) in enumerate(zip(shape, mask)) if n != m), len(shape))
+    return len(shape) == len(mask) and all(n == 1 for n in mask[alike:])
+
+
 def _dropped(kernel, plain, plain_backward):
     def drop(x, mask, scale):
         """None where the kernel does not take the arrays."""
-        if x.shape != mask.shape:
+        if x.shape != mask.shape and not (x.size and _stretches(x.shape, mask.shape)):
             return None
         try:
             out = np.empty(x.shape, x.dtype)

@@ -7,9 +7,9 @@ computed, and then the plain body, or rule, does the work.
 from __future__ import annotations
 
 from ..fallback import FORWARDS
-from . import activations, extremes, library, norms, pictures, softmax, tables
+from . import activations, extremes, library, losses, norms, pictures, softmax, tables
 
-FAMILIES = (activations, extremes, norms, pictures, softmax, tables)
+FAMILIES = (activations, extremes, losses, norms, pictures, softmax, tables)
 
 
 def install(bodies: dict, backward: dict) -> None:

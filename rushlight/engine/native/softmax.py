@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from ..numpy.kernels import along, sums
+from ..numpy.kernels import sums
 from ..numpy.kernels.losses import nll_slopes
 from . import library
 
 _EXACT = 2**24  # up to here float32 counts without rounding
+_LARGE = 1 << 15  # elements: from here on sums are shared out
 
 
 def install(library, bodies, backward) -> None:
@@ -75,21 +76,19 @@ def _by(kernel, g, y, axis):
 def _nll(plain):
     def nll(needs, x, target, weight, *, ignore_index, reduction):
         """(loss, (indices with 0 for those ignored, the weight of each, their sum)), as the plain body has it."""
-        if x.ndim > 2 and target.shape == (x.shape[0], *x.shape[2:]):
-            return _nll_of_images(plain, needs, x, target, weight, ignore_index, reduction)
-        if x.ndim != 2 or target.shape != x.shape[:1]:
+        if x.ndim < 2 or target.shape != (x.shape[0], *x.shape[2:]):
             return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
-        loss, picked = np.empty((2, len(x)), x.dtype)
+        loss, picked = np.empty(target.shape, x.dtype), np.empty(target.shape, x.dtype)
         try:
-            library.nll(x, target, weight, loss, picked, x.shape[1], ignore_index)
+            library.nll(x, target, weight, loss, picked, x.shape[1], math.prod(x.shape[2:]), ignore_index)
         except (TypeError, IndexError):
             return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
-        total = np.add.reduce(picked)
+        total = _sum(picked)
         if reduction != "none":
-            loss = np.add.reduce(loss)
+            loss = _sum(loss)
             if reduction == "mean":
                 loss = loss / total
-        if weight is None and total == len(x) < _EXACT:
+        if weight is None and total == target.size < _EXACT:
             index = target  # nothing is ignored
         else:
             index = np.where(target == ignore_index, 0, target)
@@ -98,33 +97,19 @@ def _nll(plain):
     return nll
 
 
-def _nll_of_images(plain, needs, x, target, weight, ignore_index, reduction):
-    """The same of classes that are an axis with others behind it: what is picked is read by the library."""
-    loss = None
-    if weight is None and not (target == ignore_index).any():
-        loss = along.take(x, np.expand_dims(target, 1), 1)
-    if loss is None:
-        return plain(needs, x, target, weight, ignore_index=ignore_index, reduction=reduction)
-    loss, total = np.negative(loss, loss).reshape(target.shape), np.asarray(x.dtype.type(target.size))
-    if reduction != "none":
-        loss = sums.reduce(loss)
-        loss = loss / total if reduction == "mean" else loss
-    return loss, (target, np.ones(target.shape, x.dtype), total)
+def _sum(x):
+    return np.add.reduce(x, None) if x.size < _LARGE else sums.reduce(x)
 
 
 def _nll_backward(plain):
     def backward(g, edges, saved):
         index, picked, _ = saved["aux"]
         shape = saved["x_shape"]
-        if len(shape) > 2:
-            slopes = np.expand_dims(nll_slopes(g, saved), 1)
-            found = along.add(np.zeros(shape, picked.dtype), slopes, np.expand_dims(index, 1), 1)
-            return plain(g, edges, saved) if found is None else (found, None, None)
-        if len(shape) != 2:
+        if len(shape) < 2:
             return plain(g, edges, saved)
         out = np.empty(shape, picked.dtype)
         try:
-            library.nll_slope(index, nll_slopes(g, saved), out, shape[1])
+            library.nll_slope(index, nll_slopes(g, saved), out, shape[1], math.prod(shape[2:]))
         except TypeError:
             return plain(g, edges, saved)
         return out, None, None

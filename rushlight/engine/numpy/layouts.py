@@ -274,7 +274,7 @@ _FAMILIES = {
         log_sigmoid softmax log_softmax cumsum cumprod logcumsumexp cummax_and_index cummin_and_index tril triu
         masked_fill topk repeat take_slices take_along_axis gather bernoulli_of glu sum mean nansum prod max min argmax
         argmin all any cross aminmax max_and_index min_and_index var std var_mean std_mean vector_norm logsumexp
-        index_at normalized is_class grid_sampler pixel_shuffle scatter scatter_add put_at
+        index_at normalized is_class one_hot grid_sampler pixel_shuffle scatter scatter_add put_at
         spread_masked kthvalue median_and_index nanmedian_and_index mode CopySlices
         FractionalMaxPool2DBackward0 FractionalMaxPool3DBackward0 AvgPool3DBackward0
         AdaptiveAvgPool3DBackward0 AdaptiveMaxPool3DBackward0""",

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ... import dtypes
 from ...autograd.mode import in_single_precision, state
 from ...autograd.op import check_broadcast, variant
 from ...autograd.op import differentiable as xp
 from ...errors import warn_user
-from ...ops.common import check_tensor, known_values, not_floating_dtype, refuse, refuse_complex_gradient, type_word
+from ...ops.common import (
+    are_below,
+    check_tensor,
+    known_values,
+    not_floating_dtype,
+    refuse,
+    refuse_complex_gradient,
+    type_word,
+)
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 from .distance import cosine_similarity_rows, pairwise_distance
@@ -387,9 +393,6 @@ def _along(axis, ndim):
     return [-1 if d == axis else 1 for d in range(ndim)]
 
 
-_UNSIGNED = {1: np.uint8, 8: np.uint64}  # as which negative numbers are larger than any class
-
-
 def _checked_classes(input, target, weight, ignore_index):
     """``target`` if it can be the class indices of ``input``."""
     shape, wanted = tuple(input._array.shape), tuple(target._array.shape)
@@ -410,7 +413,7 @@ def _checked_classes(input, target, weight, ignore_index):
     _check_class_weight(weight, classes, "")
     _check_weight_dtype(weight, input)
     values = known_values(target, lambda i: ((i >= 0) & (i < classes)) | (i == ignore_index))
-    if values is not None and values.size and values.view(_UNSIGNED[values.itemsize]).max() >= classes:
+    if values is not None and not are_below(values, classes):
         wrong = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
         if wrong.size:
             raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")

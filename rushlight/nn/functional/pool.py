@@ -16,7 +16,7 @@ from ...autograd.mode import state
 from ...autograd.op import differentiable as xp
 from ...autograd.op import variant
 from ...engine import expect, namespace_of
-from ...ops.common import check_tensor, dtype_of, not_floating_dtype, own, refuse, type_word
+from ...ops.common import are_below, check_tensor, dtype_of, not_floating_dtype, own, refuse, type_word
 from ...ops.dims import as_int, as_ints, for_dims, is_int
 from ...ops.pool import offsets_of, taps_of
 from ...ops.public import PUBLIC, public
@@ -150,11 +150,11 @@ def _unpool(dims, input, indices, size):
     _check_filled(f"max_unpooling{dims}d_forward_out_cpu", dims, shape)
     places = indices._array
     expect(places, lambda i: (i >= 0) & (i < math.prod(size)))
-    if places.__class__ is np.ndarray and places.size:  # values on other devices are not looked at
+    # Values on other devices are not looked at.
+    if places.__class__ is np.ndarray and not are_below(places, math.prod(size)):
         wrong = places[(places < 0) | (places >= math.prod(size))]
-        if wrong.size:
-            volume = "x".join(map(str, size))
-            raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
+        volume = "x".join(map(str, size))
+        raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
     return _unpool_op[dims](input, indices, full=size)
 
 

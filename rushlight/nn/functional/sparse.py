@@ -8,7 +8,7 @@ from ... import dtypes
 from ...autograd.mode import is_grad_enabled, no_grad
 from ...autograd.op import differentiable as xp
 from ...errors import warn_user
-from ...ops.common import check_tensor, known_values, refuse_complex_gradient
+from ...ops.common import are_below, check_tensor, known_values, refuse_complex_gradient
 from ...ops.public import PUBLIC
 from ...tensor import Tensor
 
@@ -37,7 +37,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if not weight.shape[0] and input.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     values = known_values(input, lambda i: (i >= 0) & (i < weight.shape[0]))
-    if values is not None and values.size and (values.min() < 0 or values.max() >= weight.shape[0]):
+    if values is not None and not are_below(values, weight.shape[0]):
         raise IndexError("index out of range in self")
     refuse_complex_gradient("embedding", weight)
     if max_norm is not None:
@@ -172,13 +172,11 @@ def _check_bag_values(input, weight, offsets, per_sample_weights, padding_idx):
             f"torch.{per_sample_weights.dtype.char} (while checking arguments for embedding_bag)"
         )
     values = known_values(input, lambda i: (i >= 0) & (i < rows))
-    if values is not None:
+    if values is not None and not are_below(values, rows):
         wrong = np.flatnonzero((values < 0) | (values >= rows))
-        if wrong.size:
-            raise RuntimeError(
-                f"Index {wrong[0]} of input takes value {values.flat[wrong[0]]} which is not in the valid range "
-                f"[0, {rows})"
-            )
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {values.flat[wrong[0]]} which is not in the valid range [0, {rows})"
+        )
     in_order = lambda start: (start[:1] == 0).all() & (start[-1:] <= input.shape[0]).all()
     starts = None if offsets is None else known_values(offsets, in_order)
     if starts is not None and starts.size:
@@ -209,12 +207,11 @@ def one_hot(tensor, num_classes=-1):
         if not tensor.numel():
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         num_classes = int(tensor.max()) + 1
-    if values is not None and values.size:
+    if values is not None and not are_below(values, num_classes):
         if values.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
-        if values.max() >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
-    return xp.is_class(tensor, classes=num_classes).long()
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return xp.one_hot(tensor, classes=num_classes)
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

@@ -163,6 +163,16 @@ RL_INLINE real between(real x, real low, real high)
     return x > high ? high : x;
 }
 
+RL_INLINE int within(real x, real limit) { return (x >= -limit) & (x <= limit); }
+
+/* Between the limits 0 with the sign of x, and NaN stays. */
+RL_INLINE real softshrink_of(real x, real limit)
+{
+    real above = x - limit, below = x + limit, none = x * 0;
+    none = x < -limit ? below : none;
+    return x > limit ? above : none;
+}
+
 /* A function, so that the number is read before the question and not in one of its branches. */
 RL_INLINE real leaky(real x, real value, real slope) { return x > 0 ? value : value * slope; }
 
@@ -195,6 +205,82 @@ OF_ONE(log_sigmoid, log_sigmoid_of(x))
 OF_TWO(log_sigmoid_slope, sigmoid_of(-x) * g)
 OF_ONE(mish, mish_of(x))
 OF_TWO(mish_slope, mish_slope_of(x) * g)
+OF_ONE(hardshrink, within(x, FIRST) ? 0 : x)
+OF_ONE(softshrink, softshrink_of(x, FIRST))
+OF_TWO(shrink_slope, within(x, FIRST) ? 0 : g)
+
+/* -- gates: (rows, 2, inner), the first half times the sigmoid of the second ------------------------------------------- */
+
+typedef struct {
+    const rl_call *call;
+    long inner, stretches; /* pieces of a row's halves */
+} gates;
+
+static gates gates_of(const rl_call *c)
+{
+    long inner = c->integer[0];
+    return (gates){c, inner, (inner + RL_PIECE - 1) / RL_PIECE};
+}
+
+/* How many of the stretches of all rows make a piece. */
+static void share_gates(void (*piece)(void *, long, long), gates *t, long halves)
+{
+    long rows = t->inner ? halves / t->inner : 0, stretch = t->stretches ? t->inner / t->stretches : 0;
+    rl_parallel(piece, t, rows * t->stretches, rl_rows(stretch));
+}
+
+/* The loop that follows is over stretches: of the inputs' halves, which lie `inner` apart, and of what has half the size. */
+#define GATES(t)                                                                                                       \
+    for (long s = begin, row, first, last;                                                                             \
+         s < end && (row = s / t->stretches, first = s % t->stretches * RL_PIECE,                                      \
+                     last = t->inner - first < RL_PIECE ? t->inner : first + RL_PIECE, 1);                             \
+         s++)
+
+static void glu_piece(void *context, long begin, long end)
+{
+    const gates *t = context;
+    GATES(t)
+    {
+        const real *restrict a = (const real *)t->call->array[0] + 2 * row * t->inner, *restrict b = a + t->inner;
+        real *restrict y = (real *)t->call->array[1] + row * t->inner;
+        RL_SIMD
+        for (long i = first; i < last; i++)
+            y[i] = a[i] * sigmoid_of(b[i]);
+    }
+}
+
+/* x, y; inner */
+static int glu(const rl_call *c)
+{
+    gates t = gates_of(c);
+    share_gates(glu_piece, &t, c->size[1]);
+    return RL_OK;
+}
+
+static void glu_slope_piece(void *context, long begin, long end)
+{
+    const gates *t = context;
+    GATES(t)
+    {
+        const real *restrict a = (const real *)t->call->array[0] + 2 * row * t->inner, *restrict b = a + t->inner;
+        const real *restrict g = (const real *)t->call->array[1] + row * t->inner;
+        real *restrict to_a = (real *)t->call->array[2] + 2 * row * t->inner, *restrict to_b = to_a + t->inner;
+        RL_SIMD
+        for (long i = first; i < last; i++) {
+            real s = sigmoid_of(b[i]);
+            to_a[i] = g[i] * s;
+            to_b[i] = g[i] * a[i] * s * (ONE - s);
+        }
+    }
+}
+
+/* x, g, the gradient of x; inner */
+static int glu_slope(const rl_call *c)
+{
+    gates t = gates_of(c);
+    share_gates(glu_slope_piece, &t, c->size[1]);
+    return RL_OK;
+}
 
 RL_FAMILY(activations) = {
     {"relu", "xy", relu},
@@ -226,5 +312,11 @@ RL_FAMILY(activations) = {
     {"log_sigmoid_slope", "xxy", log_sigmoid_slope},
     {"mish", "xy", mish},
     {"mish_slope", "xxy", mish_slope},
+    {"hardshrink", "xy d", hardshrink},
+    {"hardshrink_slope", "xxy d", shrink_slope},
+    {"softshrink", "xy d", softshrink},
+    {"softshrink_slope", "xxy d", shrink_slope},
+    {"glu", "xy i", glu},
+    {"glu_slope", "xxy i", glu_slope},
     RL_END,
 };

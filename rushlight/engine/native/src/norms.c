@@ -433,11 +433,29 @@ static void channel_affine_piece(void *context, long begin, long end)
     }
 }
 
+/* The same where channels lie side by side: a row has one of each. */
+static void side_by_side(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const real *restrict factor = c->array[1], *restrict shift = c->array[2];
+    long channels = c->size[1];
+    for (long row = begin; row < end; row++) {
+        const real *restrict x = (const real *)c->array[0] + row * channels;
+        real *restrict y = (real *)c->array[3] + row * channels;
+        RL_SIMD
+        for (long i = 0; i < channels; i++)
+            y[i] = x[i] * factor[i] + shift[i];
+    }
+}
+
 /* x, factor, shift, y; inner */
 static int channel_affine(const rl_call *c)
 {
     long inner = c->integer[0];
-    rl_parallel(channel_affine_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(inner));
+    if (inner == 1)
+        rl_parallel(side_by_side, (void *)c, c->size[1] ? c->size[0] / c->size[1] : 0, rl_rows(c->size[1]));
+    else
+        rl_parallel(channel_affine_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(inner));
     return RL_OK;
 }
 

@@ -164,10 +164,28 @@ static void drop_piece(void *context, long begin, long end)
         y[i] = x[i] * (real)mask[i] * scale; /* not a choice: infinities that are dropped are NaN, as in the rule */
 }
 
-/* x, mask, y; scale */
+static void drop_rows(void *context, long begin, long end)
+{
+    const rl_call *c = context;
+    const uint8_t *mask = c->array[1];
+    real scale = (real)c->number[0];
+    long size = c->size[0] / c->size[1];
+    for (long row = begin; row < end; row++) {
+        const real *restrict x = (const real *)c->array[0] + row * size;
+        real *restrict y = (real *)c->array[2] + row * size, kept = (real)mask[row];
+        RL_SIMD
+        for (long i = 0; i < size; i++)
+            y[i] = x[i] * kept * scale;
+    }
+}
+
+/* x, mask, of each element or of each stretch of as many as there are to one; y; scale */
 static int drop(const rl_call *c)
 {
-    rl_parallel(drop_piece, (void *)c, c->size[0], RL_PIECE);
+    if (c->size[0] == c->size[1])
+        rl_parallel(drop_piece, (void *)c, c->size[0], RL_PIECE);
+    else
+        rl_parallel(drop_rows, (void *)c, c->size[1], rl_rows(c->size[0] / c->size[1]));
     return RL_OK;
 }
 

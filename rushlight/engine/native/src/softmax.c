@@ -195,42 +195,60 @@ ALONG_AXIS(log_softmax_slope, 3)
 
 /* -- the loss of log-probabilities ------------------------------------------------------------------------------------ */
 
-/* x (rows, n), target, weight?, and to write: the loss of each row (0 where it is ignored) and its weight;
-   n, ignore_index */
-static int nll(const rl_call *c)
+typedef struct {
+    const rl_call *call;
+    int bad_index;
+} classes;
+
+static void nll_piece(void *context, long begin, long end)
 {
+    classes *t = context;
+    const rl_call *c = t->call;
     const real *x = c->array[0], *weight = c->array[2];
     const int64_t *target = c->array[1];
     real *loss = c->array[3], *picked = c->array[4];
-    long n = c->integer[0], ignored = c->integer[1];
-    for (long row = 0; row < c->size[1]; row++) {
-        int64_t at = target[row];
+    long n = c->integer[0], inner = c->integer[1], ignored = c->integer[2];
+    for (long i = begin; i < end; i++) {
+        int64_t at = target[i];
         int keep = at != ignored;
-        if (keep && (at < 0 || at >= n))
-            return RL_BAD_INDEX;
-        picked[row] = !keep ? 0 : weight ? weight[at] : 1;
-        loss[row] = keep ? -x[row * n + at] * picked[row] : 0;
+        if (keep && (at < 0 || at >= n)) {
+            t->bad_index = 1;
+            return;
+        }
+        picked[i] = !keep ? 0 : weight ? weight[at] : 1;
+        loss[i] = keep ? -x[inner == 1 ? i * n + at : (i / inner * n + at) * inner + i % inner] * picked[i] : 0;
     }
-    return RL_OK;
+}
+
+/* x (rows, n, inner), target, weight?, and to write: the loss of each (0 where it is ignored) and its weight;
+   n, inner, ignore_index */
+static int nll(const rl_call *c)
+{
+    classes t = {c, 0};
+    rl_parallel(nll_piece, &t, c->size[1], RL_PIECE / 8);
+    return t.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
 static void nll_slope_piece(void *context, long begin, long end)
 {
     const rl_call *c = context;
-    const int64_t *target = c->array[0];
     const real *value = c->array[1];
-    real *out = c->array[2];
-    long n = c->integer[0];
-    memset(out + begin * n, 0, sizeof(real) * (size_t)((end - begin) * n));
-    for (long row = begin; row < end; row++)
-        if (target[row] >= 0 && target[row] < n) /* others are ignored ones */
-            out[row * n + target[row]] = value[row];
+    long n = c->integer[0], inner = c->integer[1];
+    for (long row = begin; row < end; row++) {
+        const int64_t *target = (const int64_t *)c->array[0] + row * inner;
+        real *out = (real *)c->array[2] + row * n * inner;
+        memset(out, 0, sizeof(real) * (size_t)(n * inner));
+        for (long i = 0; i < inner; i++)
+            if (target[i] >= 0 && target[i] < n) /* others are ignored ones */
+                out[target[i] * inner + i] = value[row * inner + i];
+    }
 }
 
-/* target, value of each row, out (rows, n): zeros but for the value at the target; n */
+/* target, value of each, out (rows, n, inner): zeros but for the value at the target; n, inner */
 static int nll_slope(const rl_call *c)
 {
-    rl_parallel(nll_slope_piece, (void *)c, c->size[0], rl_rows(c->integer[0]));
+    long inner = c->integer[1];
+    rl_parallel(nll_slope_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(c->integer[0] * inner));
     return RL_OK;
 }
 
@@ -239,7 +257,7 @@ RL_FAMILY(softmax) = {
     {"softmax_slope", "xxy ii", softmax_slope},
     {"log_softmax", "xy ii", log_softmax},
     {"log_softmax_slope", "xxy ii", log_softmax_slope},
-    {"nll", "xqx?yy ii", nll},
-    {"nll_slope", "qxy i", nll_slope},
+    {"nll", "xqx?yy iii", nll},
+    {"nll_slope", "qxy ii", nll_slope},
     RL_END,
 };

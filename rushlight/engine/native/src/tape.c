@@ -10,21 +10,24 @@
 #include "tape.h"
 
 /* What `tape_uses` was given, in this order. */
-static PyObject *op_node, *leaf, *tensor, *engine, *backwards, *deliver, *push, *pop, *acquire, *release;
+static PyObject *op_node, *output_node, *leaf, *tensor, *engine, *backwards, *deliver, *push, *pop, *acquire, *release;
 /* Names of attributes. */
-static PyObject *array, *asked, *details, *dtype, *edges, *frees, *grad, *guard, *hooks, *inputs, *is_leaf, *name, *names;
-static PyObject *node, *op, *plan, *quick, *rules, *saved, *sequence, *shape, *fixed, *storage, *take, *unasked, *variable;
-static PyObject *version, *versions, *view, *xp;
+static PyObject *array, *asked, *aux, *compute, *details, *dtype, *edges, *frees, *grad, *guard, *hooks, *incoming, *index_;
+static PyObject *inputs, *is_leaf, *name, *names;
+static PyObject *node, *op, *outputs, *packed, *plan, *quick, *residuals, *rules, *saved, *sequence, *shape, *fixed;
+static PyObject *storage, *take, *unasked, *variable, *version, *versions, *view, *xp;
 
 static PyObject *uses(PyObject *module, PyObject *args)
 {
-    static PyObject **const kept[] = {&op_node, &leaf, &tensor, &engine,  &backwards,
-                                      &deliver, &push, &pop,    &acquire, &release};
+    static PyObject **const kept[] = {&op_node, &output_node, &leaf, &tensor, &engine, &backwards,
+                                      &deliver, &push,        &pop,  &acquire, &release};
     static const struct { PyObject **name; const char *text; } texts[] = {
-        {&array, "_array"}, {&asked, "asked"}, {&details, "details"}, {&dtype, "dtype"}, {&edges, "edges"},
-        {&frees, "frees"}, {&grad, "_grad"}, {&guard, "guard"}, {&hooks, "hooks"}, {&inputs, "inputs"},
-        {&is_leaf, "is_leaf"}, {&name, "name"}, {&names, "names"}, {&node, "_node"}, {&op, "op"}, {&plan, "plan"},
-        {&quick, "quick"}, {&rules, "rules"}, {&saved, "saved"}, {&sequence, "sequence"}, {&shape, "shape"},
+        {&array, "_array"}, {&asked, "asked"}, {&aux, "aux"}, {&compute, "compute"}, {&details, "details"}, {&dtype, "dtype"}, {&edges, "edges"},
+        {&frees, "frees"}, {&grad, "_grad"}, {&guard, "guard"}, {&hooks, "hooks"},
+        {&incoming, "_incoming"}, {&index_, "index"}, {&inputs, "inputs"},
+        {&is_leaf, "is_leaf"}, {&name, "name"}, {&names, "names"}, {&node, "_node"}, {&op, "op"},
+        {&outputs, "outputs"}, {&packed, "packed"}, {&plan, "plan"}, {&quick, "quick"}, {&residuals, "residuals"},
+        {&rules, "rules"}, {&saved, "saved"}, {&sequence, "sequence"}, {&shape, "shape"},
         {&fixed, "static"}, {&storage, "_storage"}, {&take, "take"}, {&unasked, "unasked"},
         {&variable, "_variable"}, {&version, "version"}, {&versions, "versions"}, {&view, "_view"}, {&xp, "xp"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -98,7 +101,7 @@ static PyObject *count_waiting(PyObject *module, PyObject *roots)
 
 /* The node and what it has, all ours; saved is NULL where it is not common. */
 typedef struct {
-    PyObject *node, *g, *edges, *plan, *op, *fixed, *saved;
+    PyObject *node, *g, *edges, *plan, *op, *fixed, *saved, *details;
 } call;
 
 /* Is the storage of this version? None was never written. */
@@ -139,11 +142,32 @@ static int edges_have_no_hooks(const call *c)
     return none;
 }
 
+/* Is it a list of arrays, and of None for outputs that no gradient came from? */
+static int are_arrays(PyObject *g)
+{
+    int all = PyList_Check(g);
+    for (Py_ssize_t i = 0; all && i < PyList_Size(g); i++)
+        all = PyList_GetItem(g, i) == Py_None || rl_array_of(PyList_GetItem(g, i));
+    return all;
+}
+
+/* Are there no details, or only several outputs, and what a fused forward left for backward? */
+static int details_are_common(const call *c)
+{
+    if (!c->details || c->details == Py_None)
+        return c->details && rl_array_of(c->g);
+    int several = !has(c->details, outputs, Py_None);
+    return has(c->details, packed, Py_False) && has(c->details, compute, Py_None) &&
+           (several ? are_arrays(c->g) : rl_array_of(c->g) != NULL);
+}
+
 static int is_common(call *c)
 {
-    if ((PyObject *)Py_TYPE(c->node) != op_node || !rl_array_of(c->g) || !has(c->node, hooks, Py_None) ||
-        !has(c->node, details, Py_None) || !has(c->node, guard, Py_None) || !has(c->node, xp, engine) ||
-        !(c->plan = PyObject_GetAttr(c->node, plan)) || !has(c->plan, quick, Py_True))
+    if ((PyObject *)Py_TYPE(c->node) != op_node || !has(c->node, hooks, Py_None) || !has(c->node, guard, Py_None) ||
+        !has(c->node, xp, engine) || !(c->plan = PyObject_GetAttr(c->node, plan)) || !has(c->plan, quick, Py_True))
+        return 0;
+    c->details = PyObject_GetAttr(c->node, details);
+    if (!details_are_common(c))
         return 0;
     c->edges = PyObject_GetAttr(c->node, edges), c->op = PyObject_GetAttr(c->plan, op);
     c->fixed = PyObject_GetAttr(c->node, fixed), c->saved = PyObject_GetAttr(c->node, saved);
@@ -153,7 +177,7 @@ static int is_common(call *c)
 
 static void drop(call *c)
 {
-    PyObject **const held[] = {&c->node, &c->g, &c->edges, &c->plan, &c->op, &c->fixed, &c->saved};
+    PyObject **const held[] = {&c->node, &c->g, &c->edges, &c->plan, &c->op, &c->fixed, &c->saved, &c->details};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
 }
@@ -195,9 +219,24 @@ static PyObject *values_of(const call *c)
     return values;
 }
 
-/* By the engine's function for all gradients at once; None: by the rules. */
-static PyObject *by_engine(const call *c, PyObject *function, PyObject *values)
+/* Is there an array without elements among them? Then forward was the plain one, though there are fused ones. */
+static int has_empty(PyObject *values)
 {
+    int empty = 0;
+    for (Py_ssize_t i = 0; !empty && i < PyList_Size(values); i++) {
+        const rl_array *a = rl_array_of(PyList_GetItem(values, i));
+        for (int k = 0; a && k < a->ndim; k++)
+            empty |= !a->shape[k];
+    }
+    return empty;
+}
+
+/* By the engine's function for all gradients at once; None: by the rules. ``kept`` is what a fused forward left, NULL where
+   there is none for the op. */
+static PyObject *by_engine(const call *c, PyObject *function, PyObject *values, PyObject *kept)
+{
+    if (kept && (kept == Py_None || has_empty(values)))
+        return Py_NewRef(Py_None);
     PyObject *known = PyDict_New(), *words = PyObject_GetAttr(c->plan, names), *grads = NULL;
     PyObject *others = PyObject_GetAttr(c->plan, unasked);
     int failed = !known || !words || !others;
@@ -208,6 +247,7 @@ static PyObject *by_engine(const call *c, PyObject *function, PyObject *values)
         failed = !value || PyDict_SetItem(known, PyTuple_GetItem(others, i), value);
         Py_XDECREF(value);
     }
+    failed = failed || (kept && PyDict_SetItem(known, aux, kept));
     if (!failed)
         grads = PyObject_CallFunctionObjArgs(function, c->g, c->edges, known, NULL);
     Py_XDECREF(known);
@@ -253,15 +293,25 @@ static PyObject *by_rules(const call *c, PyObject *values)
 
 static PyObject *gradients(call *c, int keep)
 {
-    PyObject *values = values_of(c), *grads = NULL, *title = NULL;
+    PyObject *values = values_of(c), *grads = NULL, *title = NULL, *kept = NULL;
     if (!values || !(title = PyObject_GetAttr(c->op, name)))
         goto end;
-    if (!keep && has(c->plan, frees, Py_True) && PyObject_SetAttr(c->node, saved, Py_None))
+    if (PyList_Check(c->g)) { /* zeros where there is nothing */
+        PyObject *all = PyObject_CallMethodObjArgs(c->node, incoming, engine, c->g, Py_False, NULL);
+        if (!all)
+            goto end;
+        Py_DECREF(c->g);
+        c->g = all;
+    }
+    if (has(c->op, residuals, Py_True) && !(kept = PyObject_GetAttr(c->details, residuals)))
+        goto end;
+    if (!keep && has(c->plan, frees, Py_True) &&
+        (PyObject_SetAttr(c->node, saved, Py_None) || (kept && PyObject_SetAttr(c->details, residuals, Py_None))))
         goto end;
     Py_CLEAR(c->saved);
     PyObject *function = PyDict_GetItemWithError(backwards, title);
     if (function)
-        grads = by_engine(c, function, values);
+        grads = by_engine(c, function, values, kept);
     if ((!function && !PyErr_Occurred()) || grads == Py_None) {
         Py_XDECREF(grads);
         grads = by_rules(c, values);
@@ -269,6 +319,7 @@ static PyObject *gradients(call *c, int keep)
 end:
     Py_XDECREF(values);
     Py_XDECREF(title);
+    Py_XDECREF(kept);
     return grads;
 }
 
@@ -400,6 +451,35 @@ static int hand_on(pass *p, const call *c, PyObject *grads)
     return failed;
 }
 
+/* The node of one of several outputs, that no hook looks at: its gradient goes to its place among the others'. 1: done, 0:
+   it is not so simple, -1: failed. */
+static int placed(pass *p, PyObject *one, PyObject *g)
+{
+    PyObject *whole = peek(one, edges), *parent = PyTuple_Check(whole) ? PyTuple_GetItem(whole, 0) : NULL;
+    if (!parent || (PyObject *)Py_TYPE(parent) != op_node || !rl_array_of(g) || !has(one, hooks, Py_None))
+        return 0;
+    PyObject *all = peek(peek(parent, details), outputs), *slots = PyDict_GetItemWithError(p->pending, parent);
+    Py_ssize_t at = PyLong_AsSsize_t(peek(one, index_));
+    if (PyErr_Occurred() || !PyTuple_Check(all) || at >= PyTuple_Size(all) ||
+        (slots && PyList_GetItem(slots, at) != Py_None))
+        return 0;
+    Py_INCREF(parent), Py_INCREF(one), Py_INCREF(g);
+    int failed = called(PyObject_CallFunctionObjArgs(pop, p->ready, NULL)) || PyDict_DelItem(p->pending, one);
+    if (!failed && !slots) {
+        PyObject *made = PyList_New(0);
+        for (Py_ssize_t i = 0; made && i < PyTuple_Size(all); i++)
+            failed = failed || PyList_Append(made, Py_None);
+        failed = failed || !made || PyDict_SetItem(p->pending, parent, made);
+        slots = made; /* held by the dict */
+        Py_XDECREF(made);
+    }
+    failed = failed || PyList_SetItem(slots, at, Py_NewRef(g));
+    long left = failed ? -1 : one_less(p, parent);
+    failed = left < 0 || (!left && make_ready(p, parent));
+    Py_DECREF(parent), Py_DECREF(one), Py_DECREF(g);
+    return failed ? -1 : 1;
+}
+
 /* Run the first of the nodes that are ready; 1: done, 0: not common, -1: failed. */
 static int run_first(pass *p, int keep)
 {
@@ -407,7 +487,13 @@ static int run_first(pass *p, int keep)
     PyObject *g = first ? PyDict_GetItemWithError(p->pending, first) : NULL;
     if (!g)
         return PyErr_Occurred() ? -1 : 0;
-    call c = {Py_NewRef(first), Py_NewRef(g), NULL, NULL, NULL, NULL, NULL};
+    if ((PyObject *)Py_TYPE(first) == output_node) {
+        int done = placed(p, first, g);
+        if (!done)
+            PyErr_Clear(); /* Python will say what is wrong */
+        return done;
+    }
+    call c = {.node = Py_NewRef(first), .g = Py_NewRef(g)};
     int done = is_common(&c);
     if (PyErr_Occurred()) {
         PyErr_Clear(); /* Python will say what is wrong */

@@ -1,6 +1,7 @@
 /* The largest element, or the sum, of each window of up to three dimensions, and the gradient that goes back.
    Windows are alike and step by step (max_windows), or each has bounds of its own (largest_of). */
 #include "approximations.h"
+#include "sums.h"
 
 enum { VECTOR = 64 / sizeof(real) };
 
@@ -217,6 +218,90 @@ static int spread_windows(const rl_call *c)
     return RL_OK;
 }
 
+/* -- windows side by side, of two dimensions: every element is in one ------------------------------------------------- */
+
+typedef struct {
+    const real *x;
+    real *y;
+    long cols, down, across; /* windows beside each other; the size of one */
+    int out_of_memory;
+} tiles;
+
+static tiles tiles_of(const rl_call *c) { return (tiles){c->array[0], c->array[1], c->integer[1], c->integer[2], c->integer[3], 0}; }
+
+/* The sum of some rows, in stretches that are added one by one. */
+static void add_lines(const real *x, long rows, long width, real *restrict line, double *restrict total)
+{
+    enum { STRETCH = 32 };
+    int is_long = rows > STRETCH;
+    if (is_long)
+        memset(total, 0, sizeof(double) * (size_t)width);
+    for (long i = 0; i < rows; i++) {
+        const real *restrict from = x + i * width;
+        int begins = i % STRETCH == 0;
+        RL_SIMD
+        for (long j = 0; j < width; j++)
+            line[j] = begins ? from[j] : line[j] + from[j];
+        if (is_long && (i % STRETCH == STRETCH - 1 || i == rows - 1))
+            for (long j = 0; j < width; j++)
+                total[j] += (double)line[j];
+    }
+    for (long j = 0; is_long && j < width; j++)
+        line[j] = (real)total[j];
+}
+
+static void sum_tile_rows(void *context, long begin, long end)
+{
+    tiles *t = context;
+    long width = t->cols * t->across;
+    double *total = rl_scratch((size_t)width * (sizeof(double) + sizeof(real)));
+    if (!total) {
+        t->out_of_memory = 1;
+        return;
+    }
+    real *line = (real *)(total + width);
+    for (long i = begin; i < end; i++) {
+        const real *x = t->x + i * t->down * width;
+        if (t->cols == 1) {
+            t->y[i] = (real)rl_sum(x, t->down * width);
+            continue;
+        }
+        add_lines(x, t->down, width, line, total);
+        for (long j = 0; j < t->cols; j++)
+            t->y[i * t->cols + j] = (real)rl_sum(line + j * t->across, t->across);
+    }
+}
+
+/* sum_tiles(x, sums, rows of windows in all planes, windows in a row, the height and width of a window) */
+static int sum_tiles(const rl_call *c)
+{
+    tiles t = tiles_of(c);
+    rl_parallel(sum_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    return t.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+static void spread_tile_rows(void *context, long begin, long end)
+{
+    const tiles *t = context;
+    long width = t->cols * t->across;
+    for (long i = begin; i < end; i++) {
+        real *restrict line = t->y + i * t->down * width;
+        for (long j = 0; j < t->cols; j++)
+            for (long k = 0; k < t->across; k++)
+                line[j * t->across + k] = t->x[i * t->cols + j];
+        for (long k = 1; k < t->down; k++)
+            memcpy(line + k * width, line, sizeof(real) * (size_t)width);
+    }
+}
+
+/* spread_tiles(g, gx, …), the adjoint */
+static int spread_tiles(const rl_call *c)
+{
+    tiles t = tiles_of(c);
+    rl_parallel(spread_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    return RL_OK;
+}
+
 /* -- windows of any sizes --------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -316,47 +401,95 @@ static int largest_of(const rl_call *c)
     return g.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
+/* -- by index ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const real *x;
+    const int64_t *index;
+    real *out;
+    long full, many; /* of each of the leading axes' elements: what an index counts in, and how many there are */
+    int adds, bad_index;
+} places;
+
+static places places_of(const rl_call *c, int counted)
+{
+    long lead = c->integer[0];
+    return (places){c->array[0], c->array[1], c->array[2], lead ? c->size[counted] / lead : 0, lead ? c->size[1] / lead : 0, 0, 0};
+}
+
+static int are_inside(const int64_t *index, long many, long full)
+{
+    uint64_t most = 0;
+    _Pragma("omp simd reduction(max : most)")
+    for (long j = 0; j < many; j++)
+        most = (uint64_t)index[j] > most ? (uint64_t)index[j] : most;
+    return !many || most < (uint64_t)full;
+}
+
+RL_GATHERS static void read_places(void *context, long begin, long end)
+{
+    places *p = context;
+    for (long i = begin; i < end; i++) {
+        const real *restrict x = p->x + i * p->full;
+        const int64_t *restrict index = p->index + i * p->many;
+        real *restrict out = p->out + i * p->many;
+        if (!are_inside(index, p->many, p->full)) {
+            p->bad_index = 1;
+            return;
+        }
+        RL_SIMD
+        for (long j = 0; j < p->many; j++)
+            out[j] = x[index[j]];
+    }
+}
+
 /* at_positions(x, index, out, lead): out[i, j] = x[i, index[i, j]], i counts the leading axes */
 static int at_positions(const rl_call *c)
 {
-    const real *x = c->array[0];
-    const int64_t *index = c->array[1];
-    real *out = c->array[2];
-    long lead = c->integer[0], full = lead ? c->size[0] / lead : 0, many = lead ? c->size[1] / lead : 0;
-    for (long i = 0; i < lead; i++, x += full, index += many, out += many)
-        for (long j = 0; j < many; j++) {
-            if ((uint64_t)index[j] >= (uint64_t)full)
-                return RL_BAD_INDEX;
-            out[j] = x[index[j]];
-        }
-    return RL_OK;
+    places p = places_of(c, 0);
+    rl_parallel(read_places, &p, c->integer[0], rl_rows(4 * p.many));
+    return p.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
-/* add_positions(g, index, out, lead), the adjoint */
-static int add_positions(const rl_call *c)
+static void write_places(void *context, long begin, long end)
 {
-    const real *g = c->array[0];
-    const int64_t *index = c->array[1];
-    real *out = c->array[2];
-    long lead = c->integer[0], full = lead ? c->size[2] / lead : 0, many = lead ? c->size[1] / lead : 0;
-    for (long i = 0; i < lead; i++, g += many, index += many, out += full) {
-        memset(out, 0, sizeof(real) * (size_t)full);
-        for (long j = 0; j < many; j++) {
-            if ((uint64_t)index[j] >= (uint64_t)full)
-                return RL_BAD_INDEX;
-            out[index[j]] += g[j];
+    places *p = context;
+    for (long i = begin; i < end; i++) {
+        const real *restrict x = p->x + i * p->many;
+        const int64_t *restrict index = p->index + i * p->many;
+        real *restrict out = p->out + i * p->full;
+        if (!are_inside(index, p->many, p->full)) {
+            p->bad_index = 1;
+            return;
         }
+        memset(out, 0, sizeof(real) * (size_t)p->full);
+        for (long j = 0; j < p->many; j++)
+            out[index[j]] = p->adds ? out[index[j]] + x[j] : x[j];
     }
-    return RL_OK;
 }
+
+/* The adjoint, or, without sums, the last of those that belong in one place: (g, index, out, lead) */
+static int write_positions(const rl_call *c, int adds)
+{
+    places p = places_of(c, 2);
+    p.adds = adds;
+    rl_parallel(write_places, &p, c->integer[0], rl_rows(p.full + 4 * p.many));
+    return p.bad_index ? RL_BAD_INDEX : RL_OK;
+}
+
+static int add_positions(const rl_call *c) { return write_positions(c, 1); }
+static int put_positions(const rl_call *c) { return write_positions(c, 0); }
 
 RL_FAMILY(windows) = {
     {"max_windows", "xqyB iiii iii iii", max_windows},
     {"max_windows_slope", "xbqy iiii iii iii", max_windows_slope},
     {"sum_windows", "xqy iiii iii iii", sum_windows},
     {"spread_windows", "xqy iiii iii iii", spread_windows},
+    {"sum_tiles", "xy iiii", sum_tiles},
+    {"spread_tiles", "xy iiii", spread_tiles},
     {"largest_of", "xqqQ ii", largest_of},
     {"at_positions", "xqy i", at_positions},
     {"add_positions", "xqy i", add_positions},
+    {"put_positions", "xqy i", put_positions},
     RL_END,
 };

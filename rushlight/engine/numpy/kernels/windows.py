@@ -170,6 +170,10 @@ def sum_windows(x, *, taps, size, step):
         total = np.empty((*x.shape[: x.ndim - len(taps)], *size), x.dtype)
         library.sum_windows(np.ascontiguousarray(x), _flat_of(taps), total, *numbers(x.shape, size, step))
         return total
+    if _are_tiles(x, taps, size, step, x.shape[x.ndim - len(step) :]):
+        total = np.empty((*x.shape[: x.ndim - len(taps)], *size), x.dtype)
+        library.sum_tiles(np.ascontiguousarray(x), total, total.size // size[1], size[1], *step)
+        return total
     for axis in range(len(taps)):
         x = _sum_along(x, axis - len(taps), taps[axis], size[axis], step[axis])
     return x
@@ -178,6 +182,13 @@ def sum_windows(x, *, taps, size, step):
 def _sums_by_kernel(x, taps) -> bool:
     """Windows of few elements: larger ones are summed with fewer additions one axis after the other."""
     return library is not None and x.dtype.char in "fd" and x.size > 0 and 0 < math.prod(map(len, taps)) <= _FEW
+
+
+def _are_tiles(x, taps, size, step, full) -> bool:
+    """Are they images that windows cover, each element once, and does the library take them?"""
+    if library is None or x.dtype.char not in "fd" or not x.size or len(taps) != 2:
+        return False
+    return all(map(_side_by_side, taps, size, step, full))
 
 
 def _sum_along(x, axis, taps, size, step):
@@ -202,6 +213,10 @@ def spread_windows(x, *, taps, full, step):
     if _sums_by_kernel(x, taps):
         out, size = np.empty((*x.shape[: x.ndim - len(taps)], *full), x.dtype), x.shape[x.ndim - len(taps) :]
         library.spread_windows(np.ascontiguousarray(x), _flat_of(taps), out, *numbers(out.shape, size, step))
+        return out
+    if _are_tiles(x, taps, x.shape[x.ndim - len(step) :], step, full):
+        out = np.empty((*x.shape[: x.ndim - len(taps)], *full), x.dtype)
+        library.spread_tiles(np.ascontiguousarray(x), out, x.size // x.shape[-1], x.shape[-1], *step)
         return out
     for axis in reversed(range(len(taps))):
         at = x.ndim + axis - len(taps)
