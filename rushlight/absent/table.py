@@ -468,10 +468,7 @@ PARTS = {
         records={"_StridedShard": {"dim": ..., "split_factor": ...}},
         base="distributed.tensor.placement_types.Placement",
     ),
-    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="context_parallel register_sharding"),
-    "distributed.tensor.experimental._attention": Part(
-        _ONE_PROCESS, functions="context_parallel context_parallel_unshard set_rotate_method"
-    ),
+    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="register_sharding"),
     "distributed.tensor._utils": Part(
         _ONE_PROCESS,
         here={
