@@ -460,6 +460,8 @@ class Namespace:
         if found is not None:
             return found._packet
         function = _own(name) if self.name in ("aten", "prims") else None
+        if self.name in ("c10d", "c10d_functional", "_c10d_functional"):
+            function = _collective(self.name, name)
         if function is None and self.name == "aten":  # tables of operators name many that nobody calls
             function = _not_here(f"torch.ops.aten.{name}")
         if function is None:
@@ -469,6 +471,15 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self.name}'>"
+
+
+def _collective(namespace: str, name: str):
+    """A collective as ``torch.ops`` calls it; those of ``c10d`` are only keys in tables."""
+    from .distributed._functional_collectives import OPERATORS
+
+    if namespace == "c10d":
+        return _not_here(f"torch.ops.c10d.{name}")
+    return OPERATORS.get(name)
 
 
 class Packet:

@@ -69,6 +69,11 @@ def test_sequences_that_are_cut(tmp_path, size):
     compare(tmp_path, "context.py", size, at_least=40, lines=near)
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_counts_of_collectives(tmp_path, size):
+    compare(tmp_path, "counted.py", size, at_least=60)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 

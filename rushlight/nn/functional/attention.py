@@ -20,7 +20,7 @@ from .linear import linear
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 _KERNELS = cuda.attention
-SUBSTITUTES: list = []  # the last one is called instead: attention over the processes of a mesh, in ``context_parallel``
+SUBSTITUTES: list = []  # the last one is called instead: inside ``context_parallel``, attention over processes
 # Where PyTorch has no fused kernel, the last node is a product's, or a cast back to half precision.
 _composed, _composed_matrix, _composed_half = (
     variant(xp.attention, node) for node in ("UnsafeViewBackward0", "MmBackward0", "ToCopyBackward0")

@@ -1,7 +1,7 @@
 """Sequences that are cut over processes, on PyTorch and on rushlight.
 
-PyTorch's attention over parts needs a GPU: there the whole sequence is attended to, and the part of it is printed that a
-process would have.
+PyTorch's attention over parts needs a GPU: there the whole sequence is attended to, and this process's part is printed,
+as a process would have.
 """
 
 import os
@@ -11,8 +11,8 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor.experimental import context_parallel
 from torch.distributed.tensor.experimental import _attention as inner
+from torch.distributed.tensor.experimental import context_parallel
 from torch.distributed.tensor.experimental._attention import context_parallel_unshard, set_rotate_method
 from torch.distributed.tensor.parallel import parallelize_module
 
