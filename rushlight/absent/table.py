@@ -525,17 +525,11 @@ PARTS = {
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
     "distributed.checkpoint": Part(
         _LATER,
-        classes="HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader",
+        classes="QuantizedHuggingFaceStorageReader",
         functions="load_sharded_optimizer_state_dict",
     ),
     "distributed.checkpoint.filesystem": Part(_LATER, classes="FileSystem FileSystemBase SerializationFormat"),
     "distributed.checkpoint.format_utils": Part(_LATER, classes="BroadcastingTorchSaveReader DynamicMetaLoadPlanner"),
-    "distributed.checkpoint.hf_storage": Part(
-        _ONE_PROCESS, classes="HuggingFaceStorageReader HuggingFaceStorageWriter"
-    ),
-    "distributed.checkpoint._consolidate_hf_safetensors": Part(
-        _ONE_PROCESS, functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank"
-    ),
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
     "nn.attention.flex_attention": Part(
         "nested tensors have no block mask here; pad them", functions="create_nested_block_mask"

@@ -74,6 +74,18 @@ def test_counts_of_collectives(tmp_path, size):
     compare(tmp_path, "counted.py", size, at_least=60)
 
 
+def test_checkpoints_of_safetensors(tmp_path):
+    """Written and read by both, and each by the other."""
+    script = "safetensors_parts.py"
+    compare(tmp_path, script, 2, at_least=40)
+    theirs = run_world(tmp_path / "read by pytorch", 2, SCRIPTS / script, READ=str(tmp_path / "rushlight"))
+    command = ("-m", "rushlight", "run", SCRIPTS / script)
+    ours = run_world(tmp_path / "read by rushlight", 2, *command, READ=str(tmp_path / "pytorch"))
+    assert ours == theirs
+    assert "False" not in ours[0]
+    assert len(ours[0].splitlines()) >= 40
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 
