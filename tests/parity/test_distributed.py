@@ -86,6 +86,11 @@ def test_checkpoints_of_safetensors(tmp_path):
     assert len(ours[0].splitlines()) >= 40
 
 
+def test_wrapped_models(tmp_path):
+    """FullyShardedDataParallel, cut and not, in the world and in a part of it."""
+    compare(tmp_path, "wrapped.py", 3, at_least=22, lines=near)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 
