@@ -521,7 +521,6 @@ PARTS = {
     "distributed.fsdp.fully_sharded_data_parallel": Part(_ONE_PROCESS, classes="FlatParameter"),
     "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
     "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
-    "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
     "distributed.checkpoint": Part(
         _LATER,

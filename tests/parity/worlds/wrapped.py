@@ -8,6 +8,7 @@ import torch.distributed as dist
 import torch.nn as nn
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import ShardingStrategy, StateDictType
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=RANK, world_size=SIZE)
@@ -43,6 +44,19 @@ def train(label, group=None, **options):
 
 train("full", sharding_strategy=ShardingStrategy.FULL_SHARD)
 train("none", sharding_strategy=ShardingStrategy.NO_SHARD)
+torch.manual_seed(0)
+model = FSDP(nn.Linear(6, 3), use_orig_params=True, device_id=torch.device("cpu"))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = ShardedGradScaler(device="cpu", init_scale=16.0, growth_interval=2)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = model(torch.ones(2, 6)).square().sum() * (float("inf") if step == 1 and RANK == 0 else 1.0)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    with FSDP.summon_full_params(model):
+        print("scaled", step, scaler.get_scale(), f"{model.weight.detach().double().sum():.5f}")
 half = dist.new_group(list(range(SIZE - 1)))
 if RANK < SIZE - 1:
     train("some", half, sharding_strategy=ShardingStrategy.NO_SHARD)
