@@ -91,6 +91,10 @@ def test_wrapped_models(tmp_path):
     compare(tmp_path, "wrapped.py", 3, at_least=22, lines=near)
 
 
+def test_states_that_are_staged(tmp_path):
+    compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 
