@@ -439,12 +439,9 @@ PARTS = {
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
-    "distributed.launcher": Part(_ONE_PROCESS),
-    "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
     "distributed.elastic.multiprocessing": Part(
         _ONE_PROCESS, classes="DefaultLogsSpecs", enums={"Std": "NONE OUT ERR ALL"}
     ),
-    "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, errors="ChildFailedError"),
     "distributed.rpc": Part(
         _ONE_PROCESS,
         no="is_available",

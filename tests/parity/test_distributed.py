@@ -95,6 +95,10 @@ def test_states_that_are_staged(tmp_path):
     compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
 
 
+def test_functions_that_are_launched(tmp_path):
+    compare(tmp_path, "launched.py", 1, at_least=9)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 
