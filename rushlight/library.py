@@ -22,6 +22,7 @@ from .autograd.mode import is_grad_enabled, no_grad
 from .autograd.overriding import dispatch
 from .compat import missing as _missing
 from .device import device
+from .engine import SPREAD
 from .schemas import FunctionSchema, parse_schema
 from .tensor import Tensor
 
@@ -92,6 +93,7 @@ class CustomOpDef:
         self._fake: Callable | None = None
         self._backward: Callable | None = None
         self._setup_context: Callable | None = None
+        self._by_parts: Callable | None = None  # for tensors over a mesh, by ``register_sharding``
         self._packet = CustomPacket(self._namespace, self._name, self)
         self.__name__, self.__doc__ = self._name, getattr(function, "__doc__", None)
 
@@ -125,6 +127,8 @@ class CustomOpDef:
 
     def __call__(self, *args, **kwargs):
         args = self._bound(args, kwargs)
+        if self._by_parts is not None and any(t._array.__class__ is SPREAD.array for t in _tensors(args)):
+            return self._by_parts(self, args)
         tensors = [t for t in _tensors(args) if t.requires_grad]
         if tensors and is_grad_enabled():
             return self._recorded().apply(*args)

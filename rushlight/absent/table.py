@@ -465,13 +465,14 @@ PARTS = {
         records={"_StridedShard": {"dim": ..., "split_factor": ...}},
         base="distributed.tensor.placement_types.Placement",
     ),
-    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="register_sharding"),
     "distributed.tensor._utils": Part(
         _ONE_PROCESS,
         here={
             "compute_local_shape_and_global_offset": "distributed.tensor.dtensor.compute_local_shape_and_global_offset"
         },
     ),
+    "distributed.tensor.parallel.api": Part("", here=_from("distributed.tensor.parallel", "parallelize_module")),
+    "distributed.tensor.parallel.loss": Part("", here=_from("distributed.tensor.parallel", "loss_parallel")),
     "distributed.tensor.device_mesh": Part(
         _ONE_PROCESS,
         here={name: f"distributed.device_mesh.{name}" for name in ("DeviceMesh", "init_device_mesh")},

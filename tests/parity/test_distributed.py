@@ -99,6 +99,11 @@ def test_functions_that_are_launched(tmp_path):
     compare(tmp_path, "launched.py", 1, at_least=9)
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_operators_by_parts(tmp_path, size):
+    compare(tmp_path, "by_parts.py", size, at_least=20, lines=near)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 

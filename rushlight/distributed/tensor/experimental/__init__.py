@@ -3,8 +3,9 @@
 from ....compat import missing as _missing
 from ._attention import context_parallel
 from ._func_map import implicit_replication, local_map
+from ._register_sharding import register_sharding
 
-__all__ = ["context_parallel", "implicit_replication", "local_map"]
+__all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
 __getattr__ = _missing(__name__)
 
 
