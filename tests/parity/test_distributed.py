@@ -104,6 +104,10 @@ def test_operators_by_parts(tmp_path, size):
     compare(tmp_path, "by_parts.py", size, at_least=20, lines=near)
 
 
+def test_small_things_of_elastic(tmp_path):
+    compare(tmp_path, "elastic_utils.py", 1, at_least=25)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 

@@ -30,9 +30,11 @@ class AsyncStager(Protocol):
 
     def synchronize_staging(self) -> None:
         """Wait until the copy is there."""
+        return
 
     def close(self) -> None:
         """Let go of what is kept between copies."""
+        return
 
 
 class BlockingAsyncStager(AsyncStager):

@@ -119,10 +119,11 @@ def _started(config: LaunchConfig, folder: str, told: dict, function, args: tupl
     context: Any = multiprocessing.get_context(config.start_method)
     processes = []
     for rank in range(config.nproc_per_node):
-        mine, own = os.path.join(folder, str(rank)), {"RANK": rank, "LOCAL_RANK": rank, "ROLE_RANK": rank}
+        mine = os.path.join(folder, str(rank))
         os.makedirs(mine)
+        own = dict.fromkeys(("RANK", "LOCAL_RANK", "ROLE_RANK"), str(rank))
         own["TORCHELASTIC_ERROR_FILE"] = os.path.join(mine, "error.json")
-        env = {key: str(value) for key, value in {**told, **own}.items()}
+        env = {**{key: str(value) for key, value in told.items()}, **own}
         process = context.Process(target=_work, args=(env, os.path.join(mine, "result"), function, args))
         process.start()
         processes.append(process)

@@ -75,7 +75,7 @@ def context_parallel_unshard(mesh: DeviceMesh, buffers, seq_dims, load_balancer=
     balancer = load_balancer or _default_balancer(buffers[0].shape[seq_dims[0]] * mesh.size(), mesh)
     wholes = [collectives.all_gather_tensor(b, dim, mesh) for b, dim in zip(buffers, seq_dims)]
     if balancer is not None:
-        order = balancer._generate_indices(restore=True)
+        order: Tensor = balancer._generate_indices(restore=True)  # type: ignore[assignment]  # None only of the base
         wholes = [_in_order(whole, dim, order) for whole, dim in zip(wholes, seq_dims)]
     return wholes
 

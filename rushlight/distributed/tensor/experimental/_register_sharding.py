@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from ....ops.public import PUBLIC
 from ....tensor import Size, Tensor
@@ -24,7 +25,7 @@ def register_sharding(op) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         for one in operators:
-            own = getattr(one, "function", None)  # an operator of a program's own, behind its overload
+            own: Any = getattr(one, "function", None)  # an operator of a program's own, behind its overload
             if hasattr(own, "_by_parts"):
                 own._by_parts = functools.partial(_by_parts, function)
         return function
