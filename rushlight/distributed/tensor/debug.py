@@ -15,6 +15,7 @@ from ...compat import missing as _missing
 from ...engine import counting
 from ...library import namespace
 from ...utils._pytree import tree_leaves
+from ...utils.flop_counter import name_inside
 from .dtensor import DTensor
 
 __all__ = ["CommDebugMode"]
@@ -138,7 +139,7 @@ class CommDebugMode:
         return self.comm_module_counts.setdefault(name, fresh)
 
     def _entered(self, module, args) -> None:
-        name = self._name(module)
+        name = name_inside(module, self._path)
         self._path.append((module, name))
         if backward_number() != -1:  # computed again, for its gradients
             return
@@ -158,14 +159,6 @@ class CommDebugMode:
         for t in tree_leaves(output):
             if getattr(t, "requires_grad", False):
                 t.register_hook(in_backward)
-
-    def _name(self, module) -> str:
-        """``Net.blocks.0``: from the innermost module around that it is part of; its class, if there is none."""
-        for outer, name in reversed(self._path):
-            for path, part in outer.named_modules():
-                if part is module and path:
-                    return f"{name}.{path}"
-        return type(module).__name__
 
 
 def _operators(what: str) -> list:
