@@ -22,6 +22,7 @@ from .autograd.mode import is_grad_enabled, no_grad
 from .autograd.overriding import dispatch
 from .compat import missing as _missing
 from .device import device
+from .engine import SPREAD
 from .schemas import FunctionSchema, parse_schema
 from .tensor import Tensor
 
@@ -92,6 +93,7 @@ class CustomOpDef:
         self._fake: Callable | None = None
         self._backward: Callable | None = None
         self._setup_context: Callable | None = None
+        self._by_parts: Callable | None = None  # for tensors over a mesh, by ``register_sharding``
         self._packet = CustomPacket(self._namespace, self._name, self)
         self.__name__, self.__doc__ = self._name, getattr(function, "__doc__", None)
 
@@ -125,6 +127,8 @@ class CustomOpDef:
 
     def __call__(self, *args, **kwargs):
         args = self._bound(args, kwargs)
+        if self._by_parts is not None and any(t._array.__class__ is SPREAD.array for t in _tensors(args)):
+            return self._by_parts(self, args)
         tensors = [t for t in _tensors(args) if t.requires_grad]
         if tensors and is_grad_enabled():
             return self._recorded().apply(*args)
@@ -460,6 +464,8 @@ class Namespace:
         if found is not None:
             return found._packet
         function = _own(name) if self.name in ("aten", "prims") else None
+        if self.name in ("c10d", "c10d_functional", "_c10d_functional"):
+            function = _collective(self.name, name)
         if function is None and self.name == "aten":  # tables of operators name many that nobody calls
             function = _not_here(f"torch.ops.aten.{name}")
         if function is None:
@@ -469,6 +475,15 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self.name}'>"
+
+
+def _collective(namespace: str, name: str):
+    """A collective as ``torch.ops`` calls it; those of ``c10d`` are only keys in tables."""
+    from .distributed._functional_collectives import OPERATORS
+
+    if namespace == "c10d":
+        return _not_here(f"torch.ops.c10d.{name}")
+    return OPERATORS.get(name)
 
 
 class Packet:

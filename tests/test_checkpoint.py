@@ -109,6 +109,21 @@ def test_an_interrupted_save_leaves_the_one_before(tmp_path, monkeypatch, at):
     assert same(loaded, state(3)) and len(os.listdir(tmp_path)) == 2
 
 
+def test_a_stager_with_a_thread(tmp_path):
+    from rushlight.distributed.checkpoint.staging import DefaultStager
+
+    stager, saved = DefaultStager(), {"w": torch.arange(3.0)}
+    found = dcp.async_save(saved, checkpoint_id=tmp_path, async_stager=stager)
+    assert found.staging_completion.result() is None
+    saved["w"].zero_()
+    found.upload_completion.result()
+    stager.synchronize_staging()
+    stager.close()
+    again = {"w": torch.zeros(3)}
+    dcp.load(again, checkpoint_id=tmp_path)
+    assert again["w"].tolist() == [0, 1, 2]
+
+
 def test_async_save_copies_first(tmp_path):
     saved = state(4)
     future = dcp.async_save(saved, checkpoint_id=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -98,6 +99,29 @@ def test_a_failure_ends_the_others(tmp_path):
     code = "import os, sys, time; sys.exit(4) if os.environ['RANK'] == '1' else time.sleep(100)"
     done = launch(tmp_path, "--nproc-per-node", 2, "--no-python", sys.executable, "-c", code, code=1, seconds=60)
     assert "rank 1 " in done.stderr and "exit code 4" in done.stderr
+
+
+def test_why_a_process_failed(tmp_path):
+    """What ``record`` writes down is said by the launcher, handed on to its own launcher, and kept with the logs."""
+    (tmp_path / "failing.py").write_text(
+        "import os, time\n"
+        "from torch.distributed.elastic.multiprocessing.errors import record\n"
+        "@record\n"
+        "def main():\n"
+        "    if os.environ['RANK'] == '1':\n"
+        "        raise ValueError('no good')\n"
+        "    time.sleep(60)\n"
+        "main()\n"
+    )
+    own = {"TORCHELASTIC_ERROR_FILE": str(tmp_path / "own.json")}
+    done = launch(tmp_path, "--nproc-per-node=2", "--log-dir=logs", "failing.py", code=1, **own)
+    assert "rank 1 (local_rank 1" in done.stderr and "ended with exit code 1: ValueError: no good" in done.stderr
+    [written] = (tmp_path / "logs").rglob("error.json")
+    assert (written.parent.name, written.parent.parent.name) == ("1", "attempt_0")
+    for path in (written, tmp_path / "own.json"):
+        assert json.loads(path.read_text())["message"]["message"] == "ValueError: no good"
+    done = launch(tmp_path, "--nproc-per-node=2", "failing.py", code=1)
+    assert "ended with exit code 1: ValueError: no good" in done.stderr
 
 
 def test_an_ended_launcher_ends_its_processes(tmp_path):

@@ -20,11 +20,11 @@ LAYERS = [
     "ops linalg fft special signal func amp aliases retired checks types foreach overrides sparse nested "
     "quantized masked",
     "distributed",
-    "nn distributed.fsdp",
+    "nn distributed.fsdp distributed.tensor.experimental distributed.tensor.parallel",
     "optim io serialization distributed.checkpoint distributed.optim distributed.pipelining "
-    "distributed.algorithms._checkpoint hub utils multiprocessing fx vision ao quantization",
+    "distributed.algorithms._checkpoint distributed.elastic.utils hub utils multiprocessing fx vision ao quantization",
     "compiler export jit cuda accelerator distributions testing library quasirandom schemas operator_checks profiler "
-    "autograd.profiler onnx",
+    "autograd.profiler onnx distributed.tensor.debug",
     "inspect",
     "cli __main__ __init__ pytest_plugin",
 ]

@@ -439,12 +439,9 @@ PARTS = {
         here={"GradBucket": "nn.parallel.reducer.GradBucket"},
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
-    "distributed.launcher": Part(_ONE_PROCESS),
-    "distributed.launcher.api": Part(_ONE_PROCESS, classes="LaunchConfig", functions="elastic_launch"),
     "distributed.elastic.multiprocessing": Part(
         _ONE_PROCESS, classes="DefaultLogsSpecs", enums={"Std": "NONE OUT ERR ALL"}
     ),
-    "distributed.elastic.multiprocessing.errors": Part(_ONE_PROCESS, errors="ChildFailedError"),
     "distributed.rpc": Part(
         _ONE_PROCESS,
         no="is_available",
@@ -468,16 +465,14 @@ PARTS = {
         records={"_StridedShard": {"dim": ..., "split_factor": ...}},
         base="distributed.tensor.placement_types.Placement",
     ),
-    "distributed.tensor.experimental": Part(_ONE_PROCESS, functions="context_parallel register_sharding"),
-    "distributed.tensor.experimental._attention": Part(
-        _ONE_PROCESS, functions="context_parallel context_parallel_unshard set_rotate_method"
-    ),
     "distributed.tensor._utils": Part(
         _ONE_PROCESS,
         here={
             "compute_local_shape_and_global_offset": "distributed.tensor.dtensor.compute_local_shape_and_global_offset"
         },
     ),
+    "distributed.tensor.parallel.api": Part("", here=_from("distributed.tensor.parallel", "parallelize_module")),
+    "distributed.tensor.parallel.loss": Part("", here=_from("distributed.tensor.parallel", "loss_parallel")),
     "distributed.tensor.device_mesh": Part(
         _ONE_PROCESS,
         here={name: f"distributed.device_mesh.{name}" for name in ("DeviceMesh", "init_device_mesh")},
@@ -524,21 +519,14 @@ PARTS = {
     "distributed.fsdp.fully_sharded_data_parallel": Part(_ONE_PROCESS, classes="FlatParameter"),
     "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
     "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
-    "distributed.fsdp.sharded_grad_scaler": Part(_ONE_PROCESS, classes="ShardedGradScaler"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
     "distributed.checkpoint": Part(
         _LATER,
-        classes="HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader",
+        classes="QuantizedHuggingFaceStorageReader",
         functions="load_sharded_optimizer_state_dict",
     ),
     "distributed.checkpoint.filesystem": Part(_LATER, classes="FileSystem FileSystemBase SerializationFormat"),
     "distributed.checkpoint.format_utils": Part(_LATER, classes="BroadcastingTorchSaveReader DynamicMetaLoadPlanner"),
-    "distributed.checkpoint.hf_storage": Part(
-        _ONE_PROCESS, classes="HuggingFaceStorageReader HuggingFaceStorageWriter"
-    ),
-    "distributed.checkpoint._consolidate_hf_safetensors": Part(
-        _ONE_PROCESS, functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank"
-    ),
     "distributed.checkpoint.optimizer": Part(_ONE_PROCESS, functions="load_sharded_optimizer_state_dict"),
     "nn.attention.flex_attention": Part(
         "nested tensors have no block mask here; pad them", functions="create_nested_block_mask"

@@ -6,6 +6,9 @@ A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimensio
 
 from __future__ import annotations
 
+import functools
+
+from ..engine import counting
 from ..ops.public import PUBLIC
 from ..tensor import Tensor
 from . import collectives, world
@@ -20,6 +23,23 @@ __all__ = [
     "reduce_scatter_tensor", "reduce_scatter_tensor_autograd", "reduce_scatter_tensor_coalesced", "wait_tensor",
 ]  # fmt: skip
 
+
+def _counted(name: str):
+    """Counts as one collective of this name, in ``CommDebugMode``."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def called(*args, **kwargs):
+            if not counting.WATCHERS:
+                return function(*args, **kwargs)
+            with counting.as_one(f"c10d_functional.{name}"):
+                return function(*args, **kwargs)
+
+        return called
+
+    return decorate
+
+
 AsyncCollectiveTensor = type("AsyncCollectiveTensor", (Tensor,), {"__doc__": "No tensor is one: they are done."})
 
 
@@ -27,20 +47,24 @@ def wait_tensor(tensor):
     return tensor
 
 
+@_counted("all_reduce")
 def all_reduce(self, reduceOp: str, group=None, tag: str = ""):
     return functional.all_reduce(self.contiguous(), _op(reduceOp), _group(group))
 
 
+@_counted("broadcast")
 def broadcast(self, src: int, group=None, tag: str = ""):
     out = self.clone()
     collectives.broadcast(out, src, _group(group))
     return out
 
 
+@_counted("all_gather_into_tensor")
 def all_gather_tensor(self, gather_dim: int, group=None, tag: str = ""):
     return PUBLIC["cat"](list(functional.all_gather(self.contiguous(), _group(group))), gather_dim)
 
 
+@_counted("reduce_scatter_tensor")
 def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group=None, tag: str = ""):
     group = _group(group)
     if self.shape[scatter_dim] % get_world_size(group):
@@ -52,6 +76,7 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group=None, tag
     return functional.reduce_scatter(PUBLIC["empty_like"](parts[0]), parts, _op(reduceOp), group)
 
 
+@_counted("all_to_all_single")
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group=None, tag: str = ""):
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     out = self.new_empty((rows, *self.shape[1:]))
@@ -62,14 +87,17 @@ all_gather_tensor_autograd, reduce_scatter_tensor_autograd = all_gather_tensor, 
 all_to_all_single_autograd = all_to_all_single
 
 
+@_counted("all_reduce_coalesced")
 def all_reduce_coalesced(self, reduceOp: str, group=None, tag: str = ""):
     return [all_reduce(t, reduceOp, group) for t in self]
 
 
+@_counted("all_gather_into_tensor_coalesced")
 def all_gather_into_tensor_coalesced(self, group=None, tag: str = ""):
     return [all_gather_tensor(t, 0, group) for t in self]
 
 
+@_counted("reduce_scatter_tensor_coalesced")
 def reduce_scatter_tensor_coalesced(inputs, reduceOp: str, scatter_dim: list[int], group=None, tag: str = ""):
     return [reduce_scatter_tensor(t, reduceOp, dim, group) for t, dim in zip(inputs, scatter_dim)]
 
@@ -82,6 +110,24 @@ def permute_tensor(self, src_dst: list[int], group=None, tag: str = ""):
     sent = [count if i == src_dst[rank] else 0 for i in range(size)]
     come = [count if src_dst[i] == rank else 0 for i in range(size)]
     return all_to_all_single(self.flatten(), come, sent, group).view(self.shape)
+
+
+# ``torch.ops._c10d_functional``, and the same by its older name; there the size of the group is an argument too
+OPERATORS = {
+    "all_reduce": all_reduce,
+    "all_reduce_coalesced": all_reduce_coalesced,
+    "all_gather_into_tensor": lambda x, group_size, group_name: all_gather_tensor(x, 0, group_name),
+    "all_gather_into_tensor_coalesced": lambda x, group_size, group_name: all_gather_into_tensor_coalesced(
+        x, group_name
+    ),
+    "reduce_scatter_tensor": lambda x, op, group_size, group_name: reduce_scatter_tensor(x, op, 0, group_name),
+    "reduce_scatter_tensor_coalesced": lambda x, op, group_size, group_name: reduce_scatter_tensor_coalesced(
+        x, op, [0] * len(x), group_name
+    ),
+    "all_to_all_single": all_to_all_single,
+    "broadcast": broadcast,
+    "wait_tensor": wait_tensor,
+}
 
 
 def _op(name: str):

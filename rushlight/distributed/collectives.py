@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.mode import state as mode_state
 from ..autograd.views import put
-from ..engine import computed, namespace_of
+from ..engine import computed, counting, namespace_of
 from ..engine.numpy.alignment import is_same_memory
 from ..errors import warn_user
 from ..ops.public import PUBLIC
@@ -179,7 +179,7 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
         )
     x = flat(input_tensor)
     gather_all = lambda ring: ring.all_gather(x)
-    return _start(group, "all_gather", input_tensor, gather_all, [output_tensor], _back, async_op)
+    return _start(group, "all_gather_into_tensor", input_tensor, gather_all, [output_tensor], _back, async_op)
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
@@ -251,7 +251,9 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
             f"got {len(input_list)}"
         )
     _check_lengths("reduce_scatter", input_list, [output] * group.size())
-    return _reduce_scatter(output, _arrays(output).stack([flat(t) for t in input_list]), op, group, async_op)
+    return _reduce_scatter(
+        "reduce_scatter", output, _arrays(output).stack([flat(t) for t in input_list]), op, group, async_op
+    )
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -268,7 +270,7 @@ def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=F
             f"reduce_scatter_tensor: input has {input.numel()} elements, which is not {group.size()} times output's "
             f"{output.numel()}"
         )
-    return _reduce_scatter(output, flat(input).reshape(group.size(), -1), op, group, async_op)
+    return _reduce_scatter("reduce_scatter_tensor", output, flat(input).reshape(group.size(), -1), op, group, async_op)
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -277,10 +279,10 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
-def _reduce_scatter(output, rows, op, group, async_op):
+def _reduce_scatter(name, output, rows, op, group, async_op):
     what, rows = _reducible(op, rows)
     work = lambda ring: ring.reduce_scatter(rows, what)
-    return _start(group, "reduce_scatter", output, work, [output], _back, async_op)
+    return _start(group, name, output, work, [output], _back, async_op)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
@@ -299,7 +301,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
             )
     parts = [flat(t) for t in input_tensor_list]
     sizes = [t.numel() for t in output_tensor_list]
-    return _exchange(group, input_tensor_list[0], parts, sizes, output_tensor_list, _back_parts, async_op)
+    return _exchange("all_to_all", group, input_tensor_list[0], parts, sizes, output_tensor_list, _back_parts, async_op)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
@@ -322,8 +324,9 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
         at += n
     if not output_split_sizes and not input_split_sizes:
         rows = x.reshape(group.size(), -1)
-        return _start(group, "all_to_all", input, lambda ring: ring.all_to_all(rows), [output], _back, async_op)
-    return _exchange(group, input, parts, got, [output], _back_joined, async_op)
+        swap = lambda ring: ring.all_to_all(rows)
+        return _start(group, "all_to_all_single", input, swap, [output], _back, async_op)
+    return _exchange("all_to_all_single", group, input, parts, got, [output], _back_joined, async_op)
 
 
 def _split(tensor: Tensor, sizes, group: ProcessGroup) -> list[int]:
@@ -343,7 +346,7 @@ def _split(tensor: Tensor, sizes, group: ProcessGroup) -> list[int]:
     return [n * each for n in sizes]
 
 
-def _exchange(group, like, parts, sizes, outputs, write, async_op):
+def _exchange(name, group, like, parts, sizes, outputs, write, async_op):
     """Parts of any lengths: padded to the longest that any process sends."""
     xp = _arrays(like)
     longest = np.array([max([len(p) for p in parts] + sizes)], np.int64)
@@ -354,7 +357,7 @@ def _exchange(group, like, parts, sizes, outputs, write, async_op):
         found = ring.all_to_all(rows)
         return [found[i][:n] for i, n in enumerate(sizes)]
 
-    return _start(group, "all_to_all", like, run, outputs, write, async_op)
+    return _start(group, name, like, run, outputs, write, async_op)
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):
@@ -448,7 +451,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
         _check_op(t, op, "all_reduce")
     what, x = _reducible(op, _arrays(tensors[0]).concatenate([flat(t) for t in tensors]))
     sum_all = lambda ring: ring.all_reduce(x, what)
-    return _start(group, "all_reduce", tensors[0], sum_all, tensors, _back_in_turn, async_op)
+    return _start(group, "all_reduce_coalesced", tensors[0], sum_all, tensors, _back_in_turn, async_op)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
@@ -475,6 +478,8 @@ def _start(
 ):
     """Have the group's thread call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
     commit = functools.partial(write, outputs)
+    if counting.WATCHERS and not mode_state.rings:
+        counting.tell(what)
     if group.size() == 1 or mode_state.rings:
         commit(run(_ALONE if group.size() == 1 else mode_state.rings[-1](group)))
         return done(outputs) if async_op else None

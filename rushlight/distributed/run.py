@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import datetime
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from .elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, _hand_on
 from .errors import DistError
 from .launchers import Launchers, Round
 from .store import PrefixStore, Server, Store, TCPStore
@@ -141,10 +143,13 @@ class _Launcher:
         store = PrefixStore("launchers", self._joined(float(settings.get("timeout", 900))))
         self._launchers = Launchers(store, self._server is not None, least, most, processes, args.node_rank, settings)
         self._logs: str | None = None
+        self._errors: str | None = None
 
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        if self._errors is not None:
+            shutil.rmtree(self._errors, ignore_errors=True)
 
     def run(self) -> int:
         while True:
@@ -220,6 +225,7 @@ class _Launcher:
             "TORCHELASTIC_RESTART_COUNT": now.restarts, "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
             "TORCHELASTIC_SIGNALS_TO_HANDLE": self.args.signals_to_handle,
             "TORCHELASTIC_RUN_ID": self.run_id, "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_ERROR_FILE": self.error_file(now, local_rank),
             "RUSHLIGHT_STORE": f"{self.host}:{self.port}/{now.number}",
         }  # fmt: skip
         env = {**os.environ, **{name: str(value) for name, value in told.items()}}
@@ -243,6 +249,14 @@ class _Launcher:
         folder = os.path.join(self._logs, f"attempt_{now.number}", str(local_rank))
         os.makedirs(folder, exist_ok=True)
         return os.path.join(folder, f"{stream}.log")
+
+    def error_file(self, now: Round, local_rank: int) -> str:
+        """Where a process writes why it failed, if its main function is decorated with ``record``."""
+        if self.args.log_dir:
+            return os.path.splitext(self.log(now, local_rank, "error"))[0] + ".json"
+        if self._errors is None:
+            self._errors = tempfile.mkdtemp(prefix="rushlight-errors-")
+        return os.path.join(self._errors, f"{now.number}_{local_rank}.json")
 
 
 class _Workers:
@@ -299,15 +313,22 @@ class _Workers:
         return all(process.poll() == 0 for process in self._processes)
 
     def failed(self) -> str | None:
-        """What is to be said of the first process that failed."""
+        """What is to be said of the first process that failed, by what it wrote down, or else by its number."""
+        found = {}
         for local_rank, process in enumerate(self._processes):
-            code = process.poll()
-            if code:
-                rank = self._now.first + local_rank
-                how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-                script = self._launcher.args.training_script
-                return f"rank {rank} (local_rank {local_rank}, pid {process.pid}) of '{script}' ended with {how}"
-        return None
+            if process.poll():
+                file = self._launcher.error_file(self._now, local_rank)
+                found[local_rank] = ProcessFailure(local_rank, process.pid, process.returncode, file)
+        if not found:
+            return None
+        failure = min(found.values(), key=lambda failure: failure.timestamp)
+        code, rank = failure.exitcode, self._now.first + failure.local_rank
+        how = f"signal {failure.signal_name()}" if code < 0 else f"exit code {code}"
+        if isinstance(failure.message, dict):
+            how += f": {failure.message.get('message')}"
+            _hand_on(ChildFailedError(self._launcher.args.training_script, {rank: failure}))
+        script = self._launcher.args.training_script
+        return f"rank {rank} (local_rank {failure.local_rank}, pid {failure.pid}) of '{script}' ended with {how}"
 
     def end(self, patience: float) -> None:
         """End what still runs: politely, then for good, with all that it started."""

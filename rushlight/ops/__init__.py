@@ -26,7 +26,7 @@ def __getattr__(name):
     """An operator; or, as in ``torch.ops``, a namespace of operators (``aten``, those of a program's own)."""
     if name in PUBLIC:
         return PUBLIC[name]
-    if name.startswith("_"):
+    if name.startswith("_") and name != "_c10d_functional":
         raise AttributeError(f"rushlight.ops has no operator '{name}'")
     from .. import library
 

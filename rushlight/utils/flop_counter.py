@@ -77,18 +77,10 @@ class FlopCounterMode:
             print(self.get_table(self.depth))
 
     def _entered(self, module, args) -> None:
-        self._path.append((module, self._name(module)))
+        self._path.append((module, name_inside(module, self._path)))
 
     def _left(self, module, args, output) -> None:
         self._path.pop()
-
-    def _name(self, module) -> str:
-        """``Net.blocks.0``: from the innermost module around that it is part of; its class, if there is none."""
-        for outer, name in reversed(self._path):
-            for path, part in outer.named_modules():
-                if part is module and path:
-                    return f"{name}.{path}"
-        return type(module).__name__
 
     def _count(self, products: int, name: str, result, args) -> None:
         from ..library import namespace
@@ -105,6 +97,15 @@ class FlopCounterMode:
                     counts[backward] += 2 * products * len(needed)
 
             result.register_hook(in_backward)
+
+
+def name_inside(module, running: list) -> str:
+    """``Net.blocks.0``: from the innermost ``running`` module that it is part of; its class, if there is none."""
+    for outer, name in reversed(running):
+        for path, part in outer.named_modules():
+            if part is module and path:
+                return f"{name}.{path}"
+    return type(module).__name__
 
 
 def _words(name: str, args) -> tuple[str, str]:

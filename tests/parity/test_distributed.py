@@ -66,6 +66,50 @@ def test_meshes(tmp_path):
     compare(tmp_path, "meshes.py", 2, at_least=130)
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_sequences_that_are_cut(tmp_path, size):
+    compare(tmp_path, "context.py", size, at_least=40, lines=near)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_counts_of_collectives(tmp_path, size):
+    compare(tmp_path, "counted.py", size, at_least=60)
+
+
+def test_checkpoints_of_safetensors(tmp_path):
+    """Written and read by both, and each by the other."""
+    script = "safetensors_parts.py"
+    compare(tmp_path, script, 2, at_least=40)
+    theirs = run_world(tmp_path / "read by pytorch", 2, SCRIPTS / script, READ=str(tmp_path / "rushlight"))
+    command = ("-m", "rushlight", "run", SCRIPTS / script)
+    ours = run_world(tmp_path / "read by rushlight", 2, *command, READ=str(tmp_path / "pytorch"))
+    assert ours == theirs
+    assert "False" not in ours[0]
+    assert len(ours[0].splitlines()) >= 40
+
+
+def test_wrapped_models(tmp_path):
+    """FullyShardedDataParallel, cut and not, in the world and in a part of it."""
+    compare(tmp_path, "wrapped.py", 3, at_least=22, lines=near)
+
+
+def test_states_that_are_staged(tmp_path):
+    compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
+
+
+def test_functions_that_are_launched(tmp_path):
+    compare(tmp_path, "launched.py", 1, at_least=9)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_operators_by_parts(tmp_path, size):
+    compare(tmp_path, "by_parts.py", size, at_least=20, lines=near)
+
+
+def test_small_things_of_elastic(tmp_path):
+    compare(tmp_path, "elastic_utils.py", 1, at_least=25)
+
+
 def test_gradients_through_collectives(tmp_path):
     compare(tmp_path, "gradients.py", 2, at_least=10)
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import concurrent.futures
 import enum
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import warn_user
-from ...tensor import Tensor
 from .. import world
-from ..tensor.dtensor import DTensor
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
 from .metadata import Metadata
 from .planner import SavePlanner
+from .staging import AsyncStager, BlockingAsyncStager
 from .stateful import Stateful
 from .steps import Steps
 from .storage import StorageWriter
@@ -67,16 +65,36 @@ def async_save(
     planner: SavePlanner | None = None, process_group=None,
     async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD, async_stager=None,
     no_dist: bool = False, use_collectives: bool = True,
-) -> concurrent.futures.Future:  # fmt: skip
+) -> concurrent.futures.Future | AsyncSaveResponse:  # fmt: skip
     """``save`` in the background: tensors are copied now, and written while training goes on.
+
+    With an ``async_stager`` that copies in the background too, tensors may be written to when ``staging_completion``
+    of what this returns is done.
 
     Differs from PyTorch: without ``process_group`` it speaks in a group of its own, so that it never meets the
     collectives of training.
     """
     writer = _writer(storage_writer, checkpoint_id)
     steps = Steps(_own_group() if process_group is None and not no_dist else process_group, alone=no_dist)
-    staged = {key: _copied(value) for key, value in _states(state_dict).items()}
-    return _background().submit(_save, staged, writer, planner, steps)
+    states = _states(state_dict)
+    stager = async_stager or (writer if isinstance(writer, AsyncStager) else BlockingAsyncStager())
+    staged = stager.stage(states)
+    if not isinstance(staged, concurrent.futures.Future):
+        if getattr(stager, "should_synchronize_after_execute", True):
+            stager.synchronize_staging()
+        return _background().submit(_save, staged, writer, planner, steps)
+    written = _background().submit(lambda: _save(staged.result(), writer, planner, steps))
+    ready: concurrent.futures.Future = concurrent.futures.Future()
+    staged.add_done_callback(lambda done: _settle(ready, done))
+    return AsyncSaveResponse(staging_completion=ready, upload_completion=written)
+
+
+def _settle(ready: concurrent.futures.Future, done: concurrent.futures.Future) -> None:
+    """The copy is there, or it failed."""
+    if done.exception() is None:
+        ready.set_result(None)
+    else:
+        ready.set_exception(done.exception())
 
 
 def _save(state_dict: dict, writer: StorageWriter, planner: SavePlanner | None, steps: Steps) -> Metadata:
@@ -115,19 +133,6 @@ def _writer(writer: StorageWriter | None, checkpoint_id) -> StorageWriter:
 def _states(state_dict: dict) -> dict:
     """Objects with a state by their state."""
     return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
-
-
-def _copied(value):
-    """A copy that training does not change. Arrays over a mesh are never written into: theirs are shared."""
-    if isinstance(value, DTensor):
-        return value.detach()
-    if isinstance(value, Tensor):
-        return value.detach().cpu().clone()
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)([_copied(item) for item in value])
-    return value
 
 
 _kept: dict = {}  # the thread that saves, and the group in which it speaks

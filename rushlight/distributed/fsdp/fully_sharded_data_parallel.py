@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...autograd.mode import no_grad
 from ...compat import missing as _missing
+from ...errors import warn_user
 from ...nn.module import Module
 from ...nn.parameter import Parameter
 from .. import world
@@ -53,6 +54,8 @@ class FullyShardedDataParallel(Module):
         mesh = device_mesh
         if mesh is None:
             mesh = current_mesh() if process_group is None else DeviceMesh.from_group(process_group, "cpu")
+        if sharding_strategy is ShardingStrategy.NO_SHARD:
+            mesh = _replicas(mesh)
         if sync_module_states:
             _broadcast(module, mesh)
         precision = mixed_precision or MixedPrecision()
@@ -61,8 +64,6 @@ class FullyShardedDataParallel(Module):
         frees = sharding_strategy not in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
         self._settings = settings(StateDictType.FULL_STATE_DICT)
         self.__dict__["_mesh"] = mesh
-        if sharding_strategy is ShardingStrategy.NO_SHARD:
-            raise NotImplementedError("NO_SHARD is what DistributedDataParallel does; use that")
         options = {"mesh": mesh, "reshard_after_forward": frees, "mp_policy": policy, "ignored_params": ignored}
         for part in _chosen(module, auto_wrap_policy):
             if part is not module and not isinstance(part, FSDPModule):
@@ -84,6 +85,10 @@ class FullyShardedDataParallel(Module):
                 if _INNER not in self.__dict__.get("_modules", ()):
                     raise
             return getattr(self._modules[_INNER], name)
+
+    def __getitem__(self, key: int):
+        """Of a wrapped ``Sequential``: the module at that place."""
+        return self.module[key]
 
     def forward(self, *args, **kwargs):
         return self._modules[_INNER](*args, **kwargs)
@@ -211,6 +216,16 @@ class FullyShardedDataParallel(Module):
     def get_state_dict_type(module) -> StateDictSettings:
         """What ``state_dict`` and ``optim_state_dict`` give."""
         return next(iter(FullyShardedDataParallel.fsdp_modules(module)))._settings
+
+
+def _replicas(mesh: DeviceMesh) -> DeviceMesh:
+    """The same ranks with all parameters in each: many replicas, each cut in one part."""
+    warn_user(
+        "The `NO_SHARD` sharding strategy is deprecated. If having issues, please use `DistributedDataParallel` "
+        "instead.",
+        FutureWarning,
+    )
+    return DeviceMesh(mesh.device_type, mesh._ranks.reshape(-1, 1), mesh_dim_names=("replicate", "shard"))
 
 
 def _whole(p, offload_to_cpu: bool, with_grads: bool) -> Parameter:

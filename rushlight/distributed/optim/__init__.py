@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...compat import missing as _missing
+from .apply_optimizer_in_backward import _apply_optimizer_in_backward, _get_in_backward_optimizers
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 

@@ -8,8 +8,10 @@ With several processes all must call the same functions in the same order, as in
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
+import re
 import sys
 import weakref
 from typing import Any
@@ -19,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...device import cpu, device
-from .. import KINDS, SPREAD, Number
+from .. import KINDS, SPREAD, Number, counting
 from ..fallback import run, through
 from ..numpy import namespace as numpy_engine
 from ..xla import devices
@@ -149,6 +151,8 @@ def _ran(grid, program, *args):
     On CPUs it has ended then: with gloo, what a group exchanges next must not overtake it in one process and not in the
     other. In a first run gloo tells standard output whom it connects: hushed.
     """
+    if counting.WATCHERS and not any(map(is_traced, jax.tree.leaves(args))):
+        _tell_collectives(program, args)
     if jax.process_count() == 1 or is_local(grid) or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
     first = program not in _connected
@@ -162,6 +166,20 @@ def _ran(grid, program, *args):
             made = in_time(what, run, connects=first)
     _connected.add(program)
     return made
+
+
+_communicates: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # the collectives in each program
+_COLLECTIVE = re.compile(r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+
+
+def _tell_collectives(program, args) -> None:
+    """Tell who counts what XLA has put into a program; it is compiled once more for that."""
+    if program not in _communicates:
+        with told("a program of DTensors"):
+            found = _COLLECTIVE.findall(program.lower(*args).compile().as_text())
+        _communicates[program] = collections.Counter(found)
+    for what, count in _communicates[program].items():
+        counting.tell(what, count)
 
 
 class _Like:

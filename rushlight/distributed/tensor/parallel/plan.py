@@ -6,7 +6,7 @@ import fnmatch
 
 from ....errors import warn_user
 from ...device_mesh import DeviceMesh, current_mesh
-from ..experimental import implicit_replication
+from ..experimental._func_map import implicit_replication
 from .style import ParallelStyle
 
 __all__ = ["loss_parallel", "parallelize_module"]
