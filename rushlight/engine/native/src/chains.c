@@ -220,7 +220,7 @@ static int chain_(const rl_call *c)
 typedef struct {
     chain chain;
     void *const *read, *const *written; /* the arrays of the first input, those of the second one, … */
-    const int64_t *result;              /* the register of what is written */
+    const int64_t *result;              /* of what is written: its register, and whether steps write it there at once */
     long tensors, results;
 } updates;
 
@@ -236,18 +236,22 @@ static void update_piece(void *context, long tensor, long begin, long end)
         n = end - begin < BLOCK ? end - begin : BLOCK;
         for (long r = 0; r < t->inputs; r++)
             at[r] = (const real *)u->read[r * u->tensors + tensor] + begin;
+        for (long k = 0; k < u->results; k++)
+            if (u->result[2 * k + 1])
+                at[u->result[2 * k]] = to[u->result[2 * k]] = (real *)u->written[k * u->tensors + tensor] + begin;
         do_steps(t, to, at, n);
-        for (long k = 0; k < u->results; k++) /* when nothing more is read: these are inputs, too */
-            memcpy((real *)u->written[k * u->tensors + tensor] + begin, at[u->result[k]], sizeof(real) * (size_t)n);
+        for (long k = 0; k < u->results; k++)
+            if (!u->result[2 * k + 1])
+                memcpy((real *)u->written[k * u->tensors + tensor] + begin, at[u->result[2 * k]], sizeof(real) * (size_t)n);
     }
 }
 
 /* updates(written, read, steps, results, constants, registers): a formula for the elements of each of many groups of arrays,
-   which are of one size. No input's register is a result. */
+   which are of one size. No input's register is a result; what is written at once is an input that no later step reads. */
 static int updates_(const rl_call *c)
 {
     long written = c->list[0], read = c->list[1], steps = written + read;
-    updates u = {.written = c->array, .read = c->array + written, .result = c->array[steps + 1], .results = c->size[steps + 1]};
+    updates u = {.written = c->array, .read = c->array + written, .result = c->array[steps + 1], .results = c->size[steps + 1] / 2};
     u.tensors = written / u.results;
     u.chain = (chain){.step = c->array[steps], .steps = c->size[steps] / WIDTH, .registers = c->integer[0]};
     u.chain.inputs = u.tensors ? read / u.tensors : 0;
