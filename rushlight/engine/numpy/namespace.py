@@ -31,7 +31,7 @@ from ..special import (
 )
 from . import layouts
 from .fused import fused as _fused
-from .kernels import activations, along, chains, copies, losses, norms, products, sums
+from .kernels import activations, along, chains, copies, losses, norms, orders, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -259,7 +259,8 @@ def ctc_gradient(g, x, targets, input_lengths, target_lengths, alpha, loss, blan
 
 def argsort(x, axis=-1):
     """The order that sorts, NaN last, equal elements as they came."""
-    return np.argsort(x, axis=axis, kind="stable")
+    found = orders.order(x, axis)
+    return np.argsort(x, axis=axis, kind="stable") if found is None else found
 
 
 def argmax(x, axis=None, keepdims=False):
@@ -280,7 +281,8 @@ def top_order(x, k, axis):
     found = np.sort(np.take(np.argpartition(x, n - k, axis=axis), range(n - k, n), axis=axis), axis=axis)
     values = np.take_along_axis(x, found, axis)
     least = values.min(axis, keepdims=True)
-    if np.array_equal(np.count_nonzero(x == least, axis), np.count_nonzero(values == least, axis)):
+    alike = np.array_equal(np.count_nonzero(x == least, axis), np.count_nonzero(values == least, axis))
+    if alike and (least == least).all():  # of NaN, too, the first are taken
         return found
     order = n - 1 - np.flip(argsort(np.flip(x, axis), axis), axis)  # equal ones are left out: take the first of them
     return np.take(order, range(k), axis=axis)
@@ -387,7 +389,7 @@ def matrix_transpose(x):
     return x.mT
 
 
-for _family in (activations, losses, norms):
+for _family in (activations, losses, norms, orders):
     BODIES.update(_family.BODIES)
     BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = _max_windows_backward
