@@ -126,7 +126,8 @@ class Optimizer:
                     if grad.is_sparse:
                         grad.zero_()
                     else:
-                        put(grad, namespace_of(grad._array).zeros_like(grad._array))
+                        xp, array = namespace_of(grad._array), grad._array
+                        put(grad, xp.zeros((), array.dtype) if xp is numpy_engine else xp.zeros_like(array))
 
     def _evaluate(self, closure):
         if closure is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 
 import numpy as np
 
@@ -108,8 +109,10 @@ def of_two(plain):
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
-        if larger.__class__ is not _ndarray or larger.size < ONE_STEP or config.get_num_threads() == 1:
+        if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
             return plain(x, w)
+        if config.get_num_threads() == 1:
+            return plain(x, w, _written_over((x, w)))
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
 
@@ -117,6 +120,35 @@ def of_two(plain):
         return getattr(xp, name)(x, w)
 
     return two if library is not None else plain
+
+
+class _Target(threading.local):
+    array = None  # where the next result may go; see ``into``
+
+
+_target = _Target()
+
+
+def into(array, function, *args):
+    """``function(*args)``, where one step is done to ``array``: its result may be written over it, not into new memory."""
+    _target.array = array
+    try:
+        return function(*args)
+    finally:
+        _target.array = None
+
+
+def _written_over(values):
+    """The argument that the result of these may be written over, if there is one; no other shares memory with it."""
+    array = _target.array
+    if array is None or not any(v is array for v in values):
+        return None
+    others = [v for v in values if v.__class__ is _ndarray and v is not array]
+    fits = [v.dtype is array.dtype and not np.may_share_memory(v, array) for v in others]
+    if not all(fits) or np.broadcast_shapes(array.shape, *[v.shape for v in others]) != array.shape:
+        return None
+    _target.array = None
+    return array
 
 
 def evaluated(function, values, static):
@@ -348,7 +380,8 @@ class Program:
     def run(self, values):
         reals, masks = [values[i] for i in self.reals], [values[i] for i in self.masks]
         inputs = (*reals, *(None,) * (_REALS - len(reals)), *masks, *(None,) * (_MASKS - len(masks)))
-        out = np.empty(self.shape, self.dtype)
+        out = _written_over(values) if self.dtype is reals[0].dtype and self.divisor is None else None
+        out = np.empty(self.shape, self.dtype) if out is None else out
         outs = (None, out) if self.dtype is _BOOL else (out, None)
         totals = self.divisor is not None
         library.chain(self.steps, *inputs, *outs, self.sizes, self.strides, self.constants, self.registers, totals)
