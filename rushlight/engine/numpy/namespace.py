@@ -184,6 +184,17 @@ def root_mean_square(x, count, axis=None, keepdims=False):
     return root
 
 
+def vector_norm(x, ord=2, axis=None, keepdims=False):
+    found = sums.powers(x, axis, int(ord)) if ord == 1 or ord == 2 else None
+    if found is None:
+        return FORWARDS["vector_norm"](sys.modules[__name__], x, ord=ord, axis=axis, keepdims=keepdims)
+    shape = (*found.shape, *(1,) * (x.ndim - found.ndim)) if keepdims else found.shape
+    return (np.sqrt(found) if ord == 2 else found).reshape(shape)
+
+
+BODIES["vector_norm"] = lambda xp, x, **static: vector_norm(x, **static)
+
+
 def cumsum(x, axis, dtype=None):
     found = sums.running(x, axis) if dtype is None or dtype == x.dtype else None
     return _running(np.add, x, axis, dtype) if found is None else found

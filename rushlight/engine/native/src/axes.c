@@ -9,7 +9,7 @@ enum { PIECES = 32 };               /* of rows at most: each goes through the wh
 typedef struct {
     const real *x;
     double *sums; /* (parts, outer, inner) */
-    long outer, n, inner, strips, parts, part;
+    long outer, n, inner, strips, parts, part, power;
 } table;
 
 /* A strip of columns: stretches of rows, their sums added in double precision. */
@@ -46,7 +46,9 @@ static void row_pieces(void *context, long begin, long end)
     for (long which = begin; which < end; which++) {
         long outer = which / t->parts, first = which % t->parts * t->part;
         long length = t->n - first < t->part ? t->n - first : t->part;
-        t->sums[which % t->parts * t->outer + outer] = rl_sum(t->x + outer * t->n + first, length);
+        const real *x = t->x + outer * t->n + first;
+        double sum = t->power == 2 ? rl_dot(x, x, length) : t->power ? rl_abs_sum(x, length) : rl_sum(x, length);
+        t->sums[which % t->parts * t->outer + outer] = sum;
     }
 }
 
@@ -74,16 +76,16 @@ static int axis_sums(const rl_call *c)
 {
     long outer = c->integer[0], n = c->integer[1], inner = c->integer[2], width = inner < WIDTH ? inner : WIDTH;
     long strips = (inner + WIDTH - 1) / WIDTH, part = at_least_one(rl_rows(width) / STRETCH) * STRETCH;
-    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part};
+    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part, 0};
     long rows = n < part ? n : part;
     return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows(rows * width), column_pieces);
 }
 
-/* row_sums(x, y, n): x is (rows, n), y (rows) */
+/* row_sums(x, y, n, power): x is (rows, n), y (rows); of numbers (power 0), their sizes (1) or their squares (2) */
 static int row_sums(const rl_call *c)
 {
     long n = c->integer[0], part = RL_PIECE;
-    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part};
+    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part, c->integer[1]};
     return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
@@ -336,7 +338,7 @@ static int take_rows(const rl_call *c)
 
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
-    {"row_sums", "xy i", row_sums},
+    {"row_sums", "xy ii", row_sums},
     {"running_sums", "xy ii", running_sums},
     {"running_products", "xy ii", running_products},
     {"scan_rows", "xxy ii", scan_rows_},

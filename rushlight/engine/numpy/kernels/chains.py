@@ -112,7 +112,7 @@ def of_two(plain):
         if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
             return plain(x, w)
         if config.get_num_threads() == 1:
-            return plain(x, w, _written_over((x, w)))
+            return plain(x, w, out=_written_over((x, w)))
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
 

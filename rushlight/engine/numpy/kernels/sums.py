@@ -84,13 +84,23 @@ def _over(x, axes):
     return x
 
 
-def _innermost(x, count):
+def powers(x, axis, power):
+    """The sums of sizes (``power`` 1) or squares (2) of real numbers; None where the library does not serve."""
+    axes = sorted(_axes(axis, x.ndim))
+    if x.size < _SHARED or not _serves(x) or axes != list(range(x.ndim - len(axes), x.ndim)):
+        return None
+    if axis is None and x.flags.f_contiguous:
+        x = x.T
+    return _innermost(x, len(axes), power) if x.flags.c_contiguous else None
+
+
+def _innermost(x, count, power=0):
     """The sums over the last ``count`` axes of an array in C order."""
     axes = x.ndim - count
     if x.size < _SHARED or not _serves(x):
         return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
     y = np.empty(x.shape[:axes], x.dtype)
-    library.row_sums(x, y, math.prod(x.shape[axes:]))
+    library.row_sums(x, y, math.prod(x.shape[axes:]), power)
     return y
 
 
