@@ -209,14 +209,16 @@ def _prod_gradient(xp, g, x, axis, keepdims, x_shape):
     """g times the product of all *other* elements: of those before and those after, so that zeros need no care."""
     if axis is None:
         flat = xp.reshape(x, shape=(math.prod(x_shape),))
-        return xp.reshape(_others(xp, flat, 0), shape=x_shape) * kept(xp, g, None, False, x_shape)
-    return _others(xp, x, axis) * kept(xp, g, axis, keepdims, x_shape)
+        others = xp.reshape(xp.other_products(flat, axis=0), shape=x_shape)
+        return xp.conj(others) * kept(xp, g, None, False, x_shape)
+    return xp.conj(xp.other_products(x, axis=axis)) * kept(xp, g, axis, keepdims, x_shape)
 
 
-def _others(xp, x, axis):
+@op(derive=True)
+def _other_products(xp, x, *, axis):
     before = xp.cumprod(xp.shift(x, axis=axis, fill=1), axis=axis)
     after = xp.flip(xp.cumprod(xp.flip(xp.shift(x, axis=axis, fill=1, back=True), axis=axis), axis=axis), axis=axis)
-    return xp.conj(before * after)
+    return before * after
 
 
 @op(x=_prod_gradient)
@@ -248,12 +250,12 @@ def _even_gradient(xp, g, x, y, axis, keepdims, x_shape):
 def even_gradient_of_all(xp, g, x, y, x_shape):
     """The same over all elements, where a NaN too has the value NaN: so PyTorch does for max(), but not for amax."""
     holders = _same(xp, x, y)
-    return xp.where(holders, _shares(xp, g, holders, None, False, x_shape), 0.0)
+    return xp.where(holders, g / xp.sum(xp.astype(holders, dtype=numpy_dtype(g))), 0.0)
 
 
 def _shares(xp, g, holders, axis, keepdims, x_shape):
     share = xp.astype(holders, dtype=numpy_dtype(g))
-    return kept(xp, g, axis, keepdims, x_shape) * share / xp.sum(share, axis=axis, keepdims=True)
+    return kept(xp, g, axis, keepdims, x_shape) / xp.sum(share, axis=axis, keepdims=True) * share
 
 
 def _same(xp, x, y):

@@ -91,9 +91,22 @@ def _reshaped(x, shape):
 
 
 def asarray(x, dtype=None, copy=None):
-    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.flags.c_contiguous:
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and _is_forward(x.strides):
         return copies.copied(x)
     return np.asarray(x, dtype, copy=copy)
+
+
+def _is_forward(strides) -> bool:
+    """Does an array lie as its axes follow each other, each perhaps from its end? Then so does a copy."""
+    steps = [*map(builtins.abs, strides)]
+    return steps == builtins.sorted(steps, reverse=True)
+
+
+def stack(arrays, axis=0):
+    if not arrays or len({a.shape for a in arrays}) > 1 or arrays[0].size * len(arrays) < _LARGE:
+        return np.stack(arrays, axis)
+    axis %= arrays[0].ndim + 1
+    return concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
 def tril(x, k=0):
@@ -234,6 +247,14 @@ def cummin(x, axis):
 
 def cumlogsumexp(x, axis):
     return np.logaddexp.accumulate(x, axis)
+
+
+def other_products(x, axis):
+    found = sums.other_products(x, axis)
+    return FORWARDS["other_products"](sys.modules[__name__], x, axis=axis) if found is None else found
+
+
+BODIES["other_products"] = lambda xp, x, axis: other_products(x, axis)
 
 
 def linear_scan(a, b, axis, reverse=False):

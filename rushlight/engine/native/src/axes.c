@@ -158,6 +158,47 @@ static int running_sums(const rl_call *c) { return running(c, 0); }
 
 static int running_products(const rl_call *c) { return running(c, 1); }
 
+/* -- products of all others ----------------------------------------------------------------------------------------------- */
+
+/* That of those before, and then by that of those after, so that zeros need no care. */
+RL_INLINE void others_of_rows(const real *restrict x, real *restrict y, long n, int rows)
+{
+    double total[SIDE_BY_SIDE];
+    for (int row = 0; row < SIDE_BY_SIDE; row++)
+        total[row] = 1;
+    for (long i = 0; i < n; i++)
+        for (int row = 0; row < rows; row++) {
+            y[row * n + i] = (real)total[row];
+            total[row] *= (double)x[row * n + i];
+        }
+    for (int row = 0; row < SIDE_BY_SIDE; row++)
+        total[row] = 1;
+    for (long i = n - 1; i >= 0; i--)
+        for (int row = 0; row < rows; row++) {
+            y[row * n + i] *= (real)total[row];
+            total[row] *= (double)x[row * n + i];
+        }
+}
+
+static void other_rows(void *context, long begin, long end)
+{
+    const totals *t = context;
+    long row = begin;
+    for (; row + SIDE_BY_SIDE <= end; row += SIDE_BY_SIDE)
+        others_of_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE);
+    for (; row < end; row++)
+        others_of_rows(t->x + row * t->n, t->y + row * t->n, t->n, 1);
+}
+
+/* other_products(x, y, n): along rows, which are not empty */
+static int other_products(const rl_call *c)
+{
+    totals t = {c->array[0], c->array[1], c->integer[0], 1, 1, 1};
+    long grain = rl_rows(t.n);
+    rl_parallel(other_rows, &t, c->size[0] / t.n, grain < SIDE_BY_SIDE ? SIDE_BY_SIDE : grain);
+    return RL_OK;
+}
+
 /* -- y[i] = a[i] y[i - 1] + b[i] along rows, or from their end with y[i + 1] ------------------------------------------- */
 
 typedef struct {
@@ -341,6 +382,7 @@ RL_FAMILY(axes) = {
     {"row_sums", "xy ii", row_sums},
     {"running_sums", "xy ii", running_sums},
     {"running_products", "xy ii", running_products},
+    {"other_products", "xy i", other_products},
     {"scan_rows", "xxy ii", scan_rows_},
     {"extremes", "xy?Q iii", extremes},
     {"add_rows", "xqy ii", add_rows},

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ...native import library
+from . import copies
 
 _BLOCK = 64  # numbers that are added one by one
 _WIDTH = 512  # narrower rows are laid side by side first: a loop over few columns is slow
@@ -26,7 +27,7 @@ def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
     if x.size <= FEW or x.dtype.kind not in "fc" or dtype not in (None, x.dtype) or x.dtype.itemsize < 4:
         return np.add.reduce(x, axis, dtype, None, keepdims)
     axes = _axes(axis, x.ndim)
-    total = _over(x, axes)
+    total = _over(x, axes) if 1 not in x.shape else _over_long(x, axes)
     return total.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]) if keepdims else total
 
 
@@ -58,6 +59,13 @@ def products(x, y):
     whole = n // _ROW * _ROW
     total = np.add.reduce(np.vecdot(*(a[..., :whole].reshape(*a.shape[:-1], -1, _ROW) for a in (x, y))), axis=-1)
     return total + np.vecdot(x[..., whole:], y[..., whole:]) if whole < n else total
+
+
+def _over_long(x, axes):
+    """``_over`` without the axes of one element, which lie nowhere in memory."""
+    long = [i for i, n in enumerate(x.shape) if n != 1]
+    total = _over(x.reshape([x.shape[i] for i in long]), [at for at, i in enumerate(long) if i in axes])
+    return total.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
 def _over(x, axes):
@@ -140,6 +148,16 @@ def running(x, axis, name="running_sums"):
     y = np.empty(x.shape, x.dtype)
     getattr(library, name)(np.ascontiguousarray(x), y, x.shape[axis], math.prod(x.shape[axis % x.ndim + 1 :]))
     return y
+
+
+def other_products(x, axis):
+    """The products of all other elements along an axis; None where the library does not serve."""
+    if not x.ndim or not x.size or not _serves(x):
+        return None
+    rows = copies.contiguous(np.moveaxis(x, axis, -1))
+    y = np.empty(rows.shape, x.dtype)
+    library.other_products(rows, y, rows.shape[-1])
+    return copies.contiguous(np.moveaxis(y, -1, axis))
 
 
 def scan(a, b, axis, reverse):
