@@ -313,7 +313,13 @@ def picked_gradient(xp, g, y, axis, keepdims, x_shape):
     if not x_shape:
         return g[0]
     value, index = (kept(xp, part, axis, keepdims, x_shape) for part in (g[0], y[1]))
-    return xp.where(xp.at_index(index, axis=axis, size=x_shape[axis]), value, 0)
+    return xp.put_one(value, index, axis=axis, size=x_shape[axis])
+
+
+@op(exact=True, value=lambda xp, g, index, axis: xp.take_along_axis(g, index, axis=axis))
+def _put_one(xp, value, index, *, axis, size):
+    """``value`` at the place along ``axis`` that ``index`` names, both of length 1 there; zeros elsewhere."""
+    return xp.where(xp.at_index(index, axis=axis, size=size), value, 0)
 
 
 def picked(xp, x, index, axis, keepdims):

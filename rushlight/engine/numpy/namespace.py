@@ -159,6 +159,8 @@ def alias(x):
 
 def lay_out(x, order):
     """A copy whose dimensions lie in memory in ``order``, outermost first."""
+    if [*order] == [*range(x.ndim)]:
+        return copies.copied(x)
     layouts.watch()
     return copies.copied(x.transpose(order)).transpose(np.argsort(order))
 
@@ -356,6 +358,15 @@ def add_along_axis(value, index, axis, size, unique=False):
     return out
 
 
+def put_one(value, index, axis, size):
+    shape = [size if i == axis else n for i, n in enumerate(value.shape)]
+    if value.shape == index.shape:
+        found = along.add(np.zeros(shape, value.dtype), value, index, axis)
+        if found is not None:
+            return found
+    return FORWARDS["put_one"](sys.modules[__name__], value, index, axis=axis, size=size)
+
+
 def gather(x, index, axis):
     found = along.take(x, index, axis)
     return FORWARDS["gather"](sys.modules[__name__], x, index, axis=axis) if found is None else found
@@ -373,6 +384,7 @@ def scatter_add(x, index, src, axis):
     return FORWARDS["scatter_add"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
 
 
+BODIES["put_one"] = lambda xp, value, index, axis, size: put_one(value, index, axis, size)
 BODIES["gather"] = lambda xp, x, index, axis: gather(x, index, axis)
 BODIES["scatter_zeros"] = lambda xp, x, index, axis, shape: scatter_zeros(x, index, axis, shape)
 BODIES["scatter_add"] = lambda xp, x, index, src, axis: scatter_add(x, index, src, axis)
