@@ -74,7 +74,9 @@ def test_fused_bodies_equal_the_pure_formula(name, kwargs, size, monkeypatch):
 
 
 FORMULAS = [c for c in CASES if c[0] not in ("SGD", "AdamW", "Adagrad", "Adadelta", "Adafactor", "Muon")]
-FORMULAS += [(name, {"weight_decay": 0.1, "maximize": True}) for name in ("NAdam", "RAdam", "Adamax", "ASGD", "RMSprop")]
+FORMULAS += [
+    (name, {"weight_decay": 0.1, "maximize": True}) for name in ("NAdam", "RAdam", "Adamax", "ASGD", "RMSprop")
+]
 FORMULAS += [(name, {"weight_decay": 0.1, "decoupled_weight_decay": True}) for name in ("NAdam", "RAdam")]
 FORMULAS = [c for c in FORMULAS if c[0] != "Adam" or "amsgrad" in c[1]]
 

@@ -255,7 +255,9 @@ _WRITTEN_TWICE = (
 )
 UNRECORDED: set = set()  # functions that PyTorch's graph does not know of: they may write a leaf, too
 READS_FIRST: set = set()  # functions that may be given the memory that they write
-ONE_STEP: set = set()  # functions that read what they write once, element by element, and compute nothing from it but that
+ONE_STEP: set = (
+    set()
+)  # functions that read what they write once, element by element, and compute nothing from it but that
 ONE_VALUE: set = set()  # functions that may write twice into one place, for what they write there is one value
 
 

@@ -116,6 +116,8 @@ def _recorder(tensors: list[Tensor]):
         return None
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         return None
+    if xp is numpy_engine and not all(t._array.size for t in tensors):  # of nothing, some norms are refused
+        return None
     for t in tensors:
         if type(t) is not Tensor or t._view is not None or t._array.__class__ is not array.__class__:
             return None
@@ -129,7 +131,12 @@ def _scale_together(grads: list[Tensor], factor: Tensor) -> bool:
     number = factor.item()
     found = chains.together(lambda xp, a: {"g": a["g"] * number}, numpy_engine, factor._array.dtype, ["g"])
     arrays = [g._array for g in grads]
-    if not grads or found is None or len({id(a) for a in arrays}) < len(arrays) or any(g._counted().inference for g in grads):
+    if (
+        not grads
+        or found is None
+        or len({id(a) for a in arrays}) < len(arrays)
+        or any(g._counted().inference for g in grads)
+    ):
         return False
     try:
         found[0](arrays)

@@ -130,7 +130,7 @@ _target = _Target()
 
 
 def into(array, function, *args):
-    """``function(*args)``, where one step is done to ``array``: its result may be written over it, not into new memory."""
+    """``function(*args)``, which does one step to ``array``: the result may be written over it, not into new memory."""
     _target.array = array
     try:
         return function(*args)
