@@ -122,7 +122,8 @@ class Optimizer:
                     p._grad = None
                 elif p._grad is not None:
                     grad = p._grad
-                    grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
+                    if grad._node is not None:
+                        grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
                     if grad.is_sparse:
                         grad.zero_()
                     else:
