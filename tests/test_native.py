@@ -546,7 +546,7 @@ def test_sums_over_an_axis(shape, dtype, threads):
 def test_sums_of_rows_keep_their_digits(rows, n, dtype, threads):
     """They add 32 numbers one by one at most: the error grows with that, not with the length of a row."""
     x, found = numbers(rows, n, dtype=dtype, shift=1), np.empty(rows, dtype)
-    library.row_sums(x, found, n)
+    library.row_sums(x, found, n, 0)
     allowed = 4 * np.finfo(dtype).eps * np.abs(x).sum(1, dtype=np.float64)
     assert (np.abs(found - x.astype(np.float64).sum(1)) <= allowed).all()
 
@@ -559,7 +559,7 @@ def test_sums_do_not_depend_on_threads(n, dtype):
     for count in (1, 2, 3):
         rushlight.set_num_threads(count)
         rows, columns = np.empty(7, dtype), np.empty((7, 3), dtype)
-        library.row_sums(x, rows, 3 * n)
+        library.row_sums(x, rows, 3 * n, 0)
         library.axis_sums(x, columns, *x.shape)
         found[count] = rows.tobytes() + columns.tobytes()
     rushlight.set_num_threads(BEFORE)
@@ -570,7 +570,7 @@ def test_sums_do_not_depend_on_threads(n, dtype):
 def test_sums_of_rows_that_are_not_finite(values):
     x, found = numbers(3, 1000), np.empty(3, np.float32)
     x[1, 100:900:400] = values
-    library.row_sums(x, found, 1000)
+    library.row_sums(x, found, 1000, 0)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(found, x.sum(1), rtol=1e-5, atol=1e-4)
 

@@ -298,3 +298,122 @@ def test_losses_of_images(reduction, ignored, monkeypatch):
     monkeypatch.setattr(along, "library", None)
     for a, b in zip(found, both(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+IN_PLACE = {
+    "sum": (lambda x, y: x.add_(y), lambda x, y: x + y),
+    "of a multiple": (lambda x, y: x.sub_(y, alpha=2), lambda x, y: x - 2 * y),
+    "with itself": (lambda x, y: x.add_(x), lambda x, y: x + x),
+    "with a row": (lambda x, y: x.div_(y[0]), lambda x, y: x / y[0]),
+    "with its own column": (lambda x, y: x.mul_(x[:, :1]), lambda x, y: x * x[:, :1]),
+    "with a number": (lambda x, y: x.mul_(0.5), lambda x, y: x * 0.5),
+    "with a tensor of none": (lambda x, y: x.mul_(y[0, 0]), lambda x, y: x * y[0, 0]),
+    "rounded": (lambda x, y: x.div_(y, rounding_mode="floor"), lambda x, y: rushlight.div(x, y, rounding_mode="floor")),
+    "negative": (lambda x, y: x.neg_(), lambda x, y: -x),
+    "operator": (lambda x, y: x.__isub__(y), lambda x, y: x - y),
+    "zeros": (lambda x, y: x.zero_(), lambda x, y: x * 0),
+    "copy of a row": (lambda x, y: x.copy_(y[0]), lambda x, y: y[0].expand_as(x)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_large_tensors_are_written_in_place(name, dtype, threads):
+    write, compute = IN_PLACE[name]
+    x, y = (rushlight.tensor(numbers(301, 257, dtype=dtype, seed=seed)) for seed in (1, 2))
+    wanted, whole, place = compute(x.clone(), y), x.view(-1), x.data_ptr()
+    with rushlight.no_grad():
+        write(x, y)
+    assert x.data_ptr() == place
+    np.testing.assert_array_equal(x.numpy(), wanted.numpy())
+    np.testing.assert_array_equal(whole.numpy(), wanted.reshape(-1).numpy())
+
+
+def test_a_write_in_place_that_is_recorded_keeps_what_gradients_need():
+    x = rushlight.randn(300, 300).requires_grad_()
+    y = x * 1
+    z = y * y
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    y = x * 1
+    (y.mul_(3) * 2).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.full((300, 300), 6, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(300, 301), (7, 20_000)])
+def test_gradients_of_leaves_are_copied_and_added_up(shape, threads):
+    def gradients(x):
+        x.sum().backward()
+        x.sum(0).sum().backward()
+        x.T.contiguous().mul(2).sum(1).sum().backward()
+        return x.grad
+
+    plain = rushlight.randn(*shape).requires_grad_()
+    found = gradients(plain)
+    assert found.stride() == plain.stride()
+    np.testing.assert_array_equal(found.numpy(), np.full(shape, 4, np.float32))
+    turned = rushlight.randn(*shape[::-1]).T.requires_grad_()  # lies the other way round
+    found = gradients(turned)
+    assert found.stride() == turned.stride()
+    np.testing.assert_array_equal(found.numpy(), np.full(shape, 4, np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", [1, 2, 3, np.inf])
+def test_gradients_are_clipped_together(order, dtype, threads):
+    arrays = [numbers(*shape, dtype=dtype, seed=len(shape)) for shape in ((300, 300), (5,), (), (200_001,))]
+
+    def clipped(grads):
+        params = [rushlight.zeros(g.shape, dtype=g.dtype).requires_grad_() for g in grads]
+        for p, g in zip(params, grads):
+            p.grad = g
+        total = rushlight.nn.utils.clip_grad_norm_(params, 1.5, order)
+        return total.item(), [p.grad.numpy() for p in params]
+
+    total, found = clipped([rushlight.tensor(a) for a in arrays])
+    wanted = np.linalg.norm(np.concatenate([a.reshape(-1).astype(np.float64) for a in arrays]), order)
+    assert total == pytest.approx(wanted, rel=1e-6 if dtype == np.float32 else 1e-12)
+    for a, b in zip(arrays, found):
+        np.testing.assert_allclose(b, a * (1.5 / (wanted + 1e-6)), rtol=2e-6 if dtype == np.float32 else 1e-12)
+    scattered = [rushlight.tensor(np.repeat(a[..., None], 2, -1))[..., 0] for a in arrays]  # views, with gaps
+    for a, b in zip(found, clipped(scattered)[1]):
+        np.testing.assert_allclose(a, b, rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "axis"), [((40, 1000), 1), ((1000, 40), 0), ((33, 7, 300), 1), ((70_000,), 0)])
+def test_products_of_all_others(shape, axis, dtype, threads):
+    x = 1 + numbers(*shape, dtype=dtype) / 50
+    x.reshape(-1)[::97] = 0
+    leaf = rushlight.tensor(x).requires_grad_()
+    out = leaf.prod(axis)
+    out.backward(rushlight.ones_like(out))
+    rows = np.moveaxis(x.astype(np.float64), axis, -1)
+    before = np.cumprod(np.concatenate([np.ones((*rows.shape[:-1], 1)), rows[..., :-1]], -1), -1)
+    after = np.cumprod(np.concatenate([np.ones((*rows.shape[:-1], 1)), rows[..., :0:-1]], -1), -1)[..., ::-1]
+    wanted = np.moveaxis(before * after, -1, axis)
+    np.testing.assert_allclose(leaf.grad.numpy(), wanted, rtol=5e-7 if dtype == np.float32 else 1e-12)
+
+
+def test_copies_back_to_front(threads):
+    x = numbers(300, 5, 77)
+    for axes in ((0,), (2,), (1, 2), (0, 1, 2)):
+        np.testing.assert_array_equal(rushlight.tensor(x).flip(axes).numpy(), np.flip(x, axes))
+    pair = [rushlight.tensor(x), rushlight.tensor(x + 1)]
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(rushlight.stack(pair, axis).numpy(), np.stack([x, x + 1], axis))
+    np.testing.assert_array_equal(pair[0].repeat_interleave(3, 1).numpy(), np.repeat(x, 3, 1))
+
+
+@pytest.mark.parametrize("shape", [(1, 300, 1, 301), (300, 1, 301), (1, 1, 70_000)])
+def test_sums_over_axes_of_one_element(shape, threads):
+    x = numbers(*shape)
+    for axis in (None, (0,), (0, 2), (1, 2), (0, 1), (2,)):
+        for keepdims in (False, True):
+            found = sums.reduce(x, axis, None, None, keepdims)
+            wanted = x.astype(np.float64).sum(axis, keepdims=keepdims)
+            assert np.shape(found) == np.shape(wanted)
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)

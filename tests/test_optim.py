@@ -10,6 +10,7 @@ import pytest
 
 import rushlight
 from rushlight import optim
+from rushlight.engine import native
 from rushlight.optim import fused
 from rushlight.optim import optimizer as base
 from rushlight.tensor import wrap
@@ -70,6 +71,67 @@ def test_fused_bodies_equal_the_pure_formula(name, kwargs, size, monkeypatch):
     monkeypatch.setattr(getattr(optim, name), "fused", staticmethod(lambda option: None))
     b = run(*make(name, kwargs, shapes=(size,)))
     assert_close(a, b)
+
+
+FORMULAS = [c for c in CASES if c[0] not in ("SGD", "AdamW", "Adagrad", "Adadelta", "Adafactor", "Muon")]
+FORMULAS += [
+    (name, {"weight_decay": 0.1, "maximize": True}) for name in ("NAdam", "RAdam", "Adamax", "ASGD", "RMSprop")
+]
+FORMULAS += [(name, {"weight_decay": 0.1, "decoupled_weight_decay": True}) for name in ("NAdam", "RAdam")]
+FORMULAS = [c for c in FORMULAS if c[0] != "Adam" or "amsgrad" in c[1]]
+
+
+@pytest.mark.skipif(native.library is None, reason="the kernels in C are not there")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(("name", "kwargs"), FORMULAS)
+def test_updates_that_are_followed_equal_the_pure_formula(name, kwargs, threads, dtype, monkeypatch):
+    shapes = [(4, 3), (0, 5), (1,), (1, fused.SMALL + 5), (300, 311), *[(7,)] * fused.FEW]
+    before = rushlight.get_num_threads()
+    optimizer = getattr(optim, name)
+    monkeypatch.setattr(optimizer, "_update", lambda *args: pytest.fail("not followed"))
+    rushlight.set_num_threads(threads)
+    try:
+        a = run(*make(name, kwargs, shapes=shapes, dtype=dtype))
+        rushlight.set_num_threads(1)
+        alone = run(*make(name, kwargs, shapes=shapes, dtype=dtype))
+    finally:
+        rushlight.set_num_threads(before)
+    for x, y in zip(a, alone):
+        np.testing.assert_array_equal(x, y)
+    monkeypatch.undo()
+    monkeypatch.setattr(optimizer, "fused", staticmethod(lambda option: None))
+    b = run(*make(name, kwargs, shapes=shapes, dtype=dtype))
+    assert [x.dtype for x in a] == [x.dtype for x in b]
+    assert_close(a, b, **({"rtol": 1e-12, "atol": 1e-13} if dtype == np.float64 else {"rtol": 2e-6, "atol": 2e-7}))
+
+
+def test_parameters_that_have_made_other_steps_are_followed_apart(monkeypatch):
+    """The numbers of a formula depend on the count of steps, which a parameter without a gradient does not make."""
+
+    def train():
+        params, optimizer = make("NAdam", {}, shapes=[(5,)] * 8)
+        run(params[:5], optimizer)
+        run(params, optimizer)
+        return [np.array(p._array) for p in params], [optimizer.state[p]["step"].item() for p in params]
+
+    found, steps = train()
+    assert steps == [12] * 5 + [6] * 3
+    monkeypatch.setattr(optim.NAdam, "fused", staticmethod(lambda option: None))
+    assert_close(found, train()[0])
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adadelta", "Adamax"])
+@pytest.mark.parametrize("size", [300, 2 * fused.SMALL])
+def test_state_of_another_shape_is_refused(name, size):
+    """A kernel that took it would read and write memory of others."""
+    params, optimizer = make(name, {"momentum": 0.9} if name == "SGD" else {}, shapes=((size,),))
+    run(params, optimizer, steps=1)
+    state = optimizer.state[params[0]]
+    for part in [part for part, value in state.items() if value.ndim]:
+        state[part] = rushlight.zeros(3)
+    with pytest.raises(RuntimeError, match="was the state made for another model"):
+        run(params, optimizer, steps=1)
 
 
 @pytest.mark.parametrize(("name", "kwargs"), CASES)

@@ -142,9 +142,11 @@ def single(o: Op, plans: Plans, general):
     """For ops of one array, with or without static arguments, and for views."""
     compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
     layout = layouts.rule_of(o, general.node)
+    several = False  # outputs: such an op is the general caller's from its second call on, not computed twice
 
     def call(x, **static):
-        if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
+        nonlocal several
+        if several or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh(recorded)
@@ -159,7 +161,8 @@ def single(o: Op, plans: Plans, general):
         except (MemoryError, ValueError):
             out = None
         if out.__class__ is not _ndarray:
-            if out is None or out.__class__ is tuple:
+            several = out.__class__ is tuple
+            if out is None or several:
                 return general(x, **static)  # which knows how to say what is wrong
             out = np.asarray(out)
         if layouts.watched and layout is not None and out.ndim > 1:
@@ -185,9 +188,11 @@ def trio(o: Op, plans: Plans, general):
     """For ops of three arrays, the second and third of which may be Python numbers or None."""
     compute, recorded = _numpy_function(o), bool(o.rules)
     layout = layouts.rule_of(o, general.node)
+    several = False  # as in ``single``
 
     def call(x, w, b=None, **static):
-        if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
+        nonlocal several
+        if several or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, w, b, **static)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh(recorded)
@@ -220,7 +225,8 @@ def trio(o: Op, plans: Plans, general):
         except (ValueError, TypeError, MemoryError, NotImplementedError):
             out = None
         if out.__class__ is not _ndarray:
-            if out is None or out.__class__ is tuple:
+            several = out.__class__ is tuple
+            if out is None or several:
                 return general(x, w, b, **static)  # which knows how to say what is wrong
             out = np.asarray(out)
         if layouts.watched and layout is not None and out.ndim > 1:

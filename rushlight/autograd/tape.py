@@ -21,6 +21,8 @@ from .. import dtypes
 from ..engine import SPREAD, namespace_of, replaced
 from ..engine.native import library
 from ..engine.numpy import layouts
+from ..engine.numpy import namespace as numpy_engine
+from ..engine.numpy.kernels import chains, copies
 from ..layout import is_dense
 from ..tensor import Storage, Tensor, wrap
 from . import mode, overriding
@@ -203,7 +205,7 @@ class AccumulateGrad(Node):
             elif old._node is not None:
                 variable._grad = wrap(xp.add(old._array, g))  # part of a graph: leave the old tensor as it was
             elif g.__class__ is np.ndarray and old._array.__class__ is np.ndarray:
-                np.add(old._array, g, out=old._array)
+                _add_to(old._array, g)
                 old._counted().version += 1
             elif g.__class__ in WRAPPERS or old._array.__class__ in WRAPPERS:
                 variable._grad = _to_tensor(old._array + g, graph)
@@ -217,17 +219,27 @@ class AccumulateGrad(Node):
         return ()
 
 
+def _add_to(array, g) -> None:
+    """``array += g``, on all threads where that is worth it."""
+    if array.size < chains.ONE_STEP or not (array.flags.c_contiguous and array.dtype.char in "fd"):
+        np.add(array, g, out=array)
+        return
+    total = chains.into(array, numpy_engine.add, array, g)
+    if total is not array:
+        array[...] = total
+
+
 def _laid_out_as(array, g):
     """A copy of a leaf's gradient that lies in memory as the leaf does; in plain order if that has gaps."""
     if array.__class__ is not np.ndarray:
         return g.copy()
-    if array.flags.c_contiguous and (made := g.copy()).strides == array.strides:
+    if array.flags.c_contiguous and (made := copies.copied(g)).strides == array.strides:
         return made
     strides = layouts.strides_of(array)
     dense = is_dense(array.shape, strides, layouts.order_of(array.shape, strides))
     made = np.empty(array.size, g.dtype)
     made = np.ndarray(g.shape, g.dtype, made, 0, [s * g.itemsize for s in strides]) if dense else made.reshape(g.shape)
-    made[...] = g
+    copies.put(made, g)
     return made
 
 

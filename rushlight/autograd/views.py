@@ -23,6 +23,7 @@ from .. import dtypes
 from ..engine import SPREAD, namespace_of, replaced
 from ..engine.numpy import namespace as numpy_engine
 from ..engine.numpy import places
+from ..engine.numpy.kernels import chains, copies
 from ..engine.open_size import example, has_open
 from ..tensor import Mirror, Storage, Tensor, wrap
 from . import mode
@@ -254,6 +255,7 @@ _WRITTEN_TWICE = (
 )
 UNRECORDED: set = set()  # functions that PyTorch's graph does not know of: they may write a leaf, too
 READS_FIRST: set = set()  # functions that may be given the memory that they write
+ONE_STEP: set = set()  # functions whose result is one step, element by element: it may be made where it is to lie
 ONE_VALUE: set = set()  # functions that may write twice into one place, for what they write there is one value
 
 
@@ -374,7 +376,11 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     if t._storage is not None and function not in READS_FIRST:
         check_apart(t, args if function not in ONE_VALUE else [a for a in args if getattr(a, "ndim", 0)])
     if not state.grad or _leaves_no_trace(t, args, kwargs):
-        assign(t, _computed(function, t, t, args, kwargs))
+        if function in ONE_STEP and not kwargs and _is_large(t):
+            result = chains.into(t._array, _computed, function, t, t, args, kwargs)
+        else:
+            result = _computed(function, t, t, args, kwargs)
+        assign(t, result)
         return t
     old = wrap(t._array)
     old._node, old._storage = t._node, Storage()
@@ -386,6 +392,14 @@ def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     _keep_old_values(old)
     assign(t, result)
     return t
+
+
+def _is_large(t: Tensor) -> bool:
+    """Is it an array whose result should not be computed elsewhere first, and copied?"""
+    a = t._array
+    if a.__class__ is not _ndarray or a.size < chains.ONE_STEP or t._view is not None or mode.active:
+        return False
+    return a.dtype.char in "fd" and a.flags.c_contiguous and a.flags.writeable
 
 
 def _leaves_no_trace(t: Tensor, args, kwargs) -> bool:
@@ -525,7 +539,7 @@ def put(t: Tensor, array) -> None:
         elif view is not None and has_shared_places(t):  # see ONE_VALUE
             _put_shared(view, t._array, array)
         elif array is not t._array:  # or they are there already
-            np.copyto(t._array, array, casting="unsafe")
+            copies.write(t._array, array)
     else:
         if mode.active:
             check_levels(t._array, array)

@@ -235,7 +235,7 @@ def _check_alpha(alpha, input, other):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
 
 
-@public(inplace=True, old=("alpha",))
+@public(inplace="one step", old=("alpha",))
 def add(input, other, *, alpha=1):
     """``input + alpha * other``.
 
@@ -255,7 +255,7 @@ def add(input, other, *, alpha=1):
     return xp_.add_scaled(input, other, alpha=alpha)
 
 
-@public(inplace=True, aliases=("subtract",), old=("alpha",))
+@public(inplace="one step", aliases=("subtract",), old=("alpha",))
 def sub(input, other, *, alpha=1):
     """``input - alpha * other``."""
     if not isinstance(other, Tensor):
@@ -284,8 +284,8 @@ def rsub(input, other, *, alpha=1):
     return (rsub_ if isinstance(other, Tensor) else _rsub_number)(input, other, alpha=alpha)
 
 
-binary(multiply, "mul", aliases=("multiply",))
-unary(negative, "neg", aliases=("negative",))
+binary(multiply, "mul", aliases=("multiply",), inplace="one step")
+unary(negative, "neg", aliases=("negative",), inplace="one step")
 unary(reciprocal)
 _remainder_number, _fmod_number = variant(remainder, "RemainderBackward0"), variant(fmod, "FmodBackward0")
 binary(remainder, scalar=_remainder_number)
@@ -293,7 +293,7 @@ binary(fmod, scalar=_fmod_number)
 binary(floor_divide_, "floor_divide")
 
 
-@public(inplace=True, aliases=("divide",))
+@public(inplace="one step", aliases=("divide",))
 def div(input, other, *, rounding_mode=None):
     """``input / other``; ``rounding_mode`` is None, "trunc" or "floor".
 

@@ -16,6 +16,7 @@ from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
 from ..engine import expect, namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
+from ..layout import contiguous_format
 from ..tensor import Tensor, wrap
 from .common import check_tensor, type_word
 from .data import fill_value
@@ -643,7 +644,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             )
         shape = input._array.shape
         wide = input.unsqueeze(axis + 1).expand(*shape[: axis + 1], repeats, *shape[axis + 1 :])
-        return wide.clone().flatten(axis, axis + 1)
+        return wide.clone(memory_format=contiguous_format).flatten(axis, axis + 1)
     if repeats._array.size != size:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "

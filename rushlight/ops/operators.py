@@ -9,6 +9,7 @@ from ..autograd.mode import state
 from ..autograd.op import differentiable as xp
 from ..autograd.op import operator
 from ..autograd.overriding import Refused
+from ..engine.numpy.kernels import chains
 from ..tensor import Tensor
 from . import common, exponential
 from .public import PUBLIC
@@ -45,10 +46,13 @@ def _in_place(function):
 def _in_place_ufunc(function, ufunc):
     """``_in_place``, with a short way for what optimizers written by hand do: plain arrays, nothing recorded."""
     general = _in_place(function)
+    views.ONE_STEP.add(function)
 
     def method(self, other):
         a = self._array
         if state.grad or mode.active or self._view is not None or a.__class__ is not np.ndarray or a.dtype.kind != "f":
+            return general(self, other)
+        if a.size >= chains.ONE_STEP:  # on all threads
             return general(self, other)
         b = other
         if isinstance(other, Tensor):

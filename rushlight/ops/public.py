@@ -37,7 +37,7 @@ def public(_function=None, *, function=True, method=True, inplace=False, out=Tru
              "apart": and there no argument may share memory with what is written ("apart first": said before all else).
              "one value": it may be written twice into one place.
              "reads first": arguments may share memory with what is written.
-             "unrecorded": autograd does not look at it.
+             "unrecorded": autograd does not look at it; "one step": see ``views.ONE_STEP``.
              "real": complex tensors are refused there.
     aliases: further names for all of these.
     old: names of numbers that are also taken by place.
@@ -173,6 +173,8 @@ def _in_place(f, name, how, around):
         views.READS_FIRST.add(f)
     elif how == "unrecorded":
         views.UNRECORDED.add(f)
+    elif how == "one step":
+        views.ONE_STEP.add(f)
 
     def method(self, *args, **kwargs):
         try:

@@ -209,14 +209,16 @@ def _prod_gradient(xp, g, x, axis, keepdims, x_shape):
     """g times the product of all *other* elements: of those before and those after, so that zeros need no care."""
     if axis is None:
         flat = xp.reshape(x, shape=(math.prod(x_shape),))
-        return xp.reshape(_others(xp, flat, 0), shape=x_shape) * kept(xp, g, None, False, x_shape)
-    return _others(xp, x, axis) * kept(xp, g, axis, keepdims, x_shape)
+        others = xp.reshape(xp.other_products(flat, axis=0), shape=x_shape)
+        return xp.conj(others) * kept(xp, g, None, False, x_shape)
+    return xp.conj(xp.other_products(x, axis=axis)) * kept(xp, g, axis, keepdims, x_shape)
 
 
-def _others(xp, x, axis):
+@op(derive=True)
+def _other_products(xp, x, *, axis):
     before = xp.cumprod(xp.shift(x, axis=axis, fill=1), axis=axis)
     after = xp.flip(xp.cumprod(xp.flip(xp.shift(x, axis=axis, fill=1, back=True), axis=axis), axis=axis), axis=axis)
-    return xp.conj(before * after)
+    return before * after
 
 
 @op(x=_prod_gradient)
@@ -248,12 +250,12 @@ def _even_gradient(xp, g, x, y, axis, keepdims, x_shape):
 def even_gradient_of_all(xp, g, x, y, x_shape):
     """The same over all elements, where a NaN too has the value NaN: so PyTorch does for max(), but not for amax."""
     holders = _same(xp, x, y)
-    return xp.where(holders, _shares(xp, g, holders, None, False, x_shape), 0.0)
+    return xp.where(holders, g / xp.sum(xp.astype(holders, dtype=numpy_dtype(g))), 0.0)
 
 
 def _shares(xp, g, holders, axis, keepdims, x_shape):
     share = xp.astype(holders, dtype=numpy_dtype(g))
-    return kept(xp, g, axis, keepdims, x_shape) * share / xp.sum(share, axis=axis, keepdims=True)
+    return kept(xp, g, axis, keepdims, x_shape) / xp.sum(share, axis=axis, keepdims=True) * share
 
 
 def _same(xp, x, y):
@@ -311,7 +313,13 @@ def picked_gradient(xp, g, y, axis, keepdims, x_shape):
     if not x_shape:
         return g[0]
     value, index = (kept(xp, part, axis, keepdims, x_shape) for part in (g[0], y[1]))
-    return xp.where(xp.at_index(index, axis=axis, size=x_shape[axis]), value, 0)
+    return xp.put_one(value, index, axis=axis, size=x_shape[axis])
+
+
+@op(exact=True, value=lambda xp, g, index, axis: xp.take_along_axis(g, index, axis=axis))
+def _put_one(xp, value, index, *, axis, size):
+    """``value`` at the place along ``axis`` that ``index`` names, both of length 1 there; zeros elsewhere."""
+    return xp.where(xp.at_index(index, axis=axis, size=size), value, 0)
 
 
 def picked(xp, x, index, axis, keepdims):

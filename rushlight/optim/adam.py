@@ -86,7 +86,7 @@ class Adam(PureOptimizer):
     def fused(cls, option):
         known = cls.kernel(option)
         if known is None:
-            return None
+            return super().fused(option)
         kernel, _, numbers = known
         (beta1, beta2), lr, decay = option["betas"], option["lr"], option["weight_decay"]
         decoupled, flipped = option["decoupled_weight_decay"], option["maximize"]

@@ -9,11 +9,13 @@ import numpy as np
 
 from ..engine import native
 from ..engine.numpy import blas
-from ..engine.numpy.kernels import parallel
+from ..engine.numpy import namespace as numpy_engine
+from ..engine.numpy.kernels import chains, parallel
 
 BLOCK = 1 << 18  # elements worked on at a time: scratch memory is no larger
 WORTH = 1 << 18  # elements that are worth waking another thread for, if there is as much to do as in Adam
 SMALL = 1 << 12  # below, the calls are the cost: a fresh temporary is cheaper than looking up scratch
+FEW = 6  # small parameters for which following a formula takes longer than NumPy's calls
 ONE_PASS = 1 << 15  # from here on, the pass over memory that BLAS saves is worth more than its call
 
 
@@ -24,12 +26,16 @@ def constant(value: float, dtype) -> np.ndarray:
 
 
 class Update:
-    """A formula that goes element by element over arrays: by NumPy, or (``numbers`` are for it) by a kernel in C."""
+    """A formula that goes element by element over arrays: by NumPy, or (``numbers`` are for it) by a kernel in C.
+
+    The kernel is one by its name, or a function of lists of arrays.
+    """
 
     __slots__ = ("plain", "kernel", "numbers")
 
-    def __init__(self, plain, kernel: str = "", numbers: tuple = ()):
-        self.plain, self.kernel, self.numbers = plain, getattr(native.library, kernel, None), numbers
+    def __init__(self, plain, kernel="", numbers: tuple = ()):
+        self.plain, self.numbers = plain, numbers
+        self.kernel = getattr(native.library, kernel, None) if isinstance(kernel, str) else kernel
 
     def __call__(self, *arrays) -> None:
         """All of a parameter, or, with lists, of many; a kernel takes only what lies in memory in order."""
@@ -68,6 +74,51 @@ def by_kernel(kernel: str, parts: tuple, numbers):
         return do(later, update, p, g, *[state[name]._array for name in parts])
 
     return job
+
+
+def by_formula(update, option: dict):
+    """The same for any pure update: it is followed once, and then done to all parameters in one pass.
+
+    Parts of the state that are numbers, such as the count of steps, are computed then; parameters that have the same
+    ones, as all have as a rule, share what was followed.
+    """
+    params = option["params"]
+    if native.library is None or (len(params) < FEW and all(p._array.size < SMALL for p in params)):
+        return None
+    known: dict = {}
+
+    def job(p, g, state, later):
+        arrays = {name: value._array for name, value in state.items() if value is not None}
+        parts = [name for name, a in arrays.items() if a.ndim]
+        if not p.ndim:
+            return False
+        numbers = {name: a for name, a in arrays.items() if not a.ndim}
+        key = (p.dtype.char, *parts, *[(name, a.item()) for name, a in numbers.items()])
+        if key not in known:
+            known[key] = _followed(update, option, p.dtype, parts, numbers)
+        found = known[key]
+        if found is None:
+            return False
+        formula, counted = found
+        for name, number in counted.items():
+            numbers[name][...] = number
+        later.append((formula, (p, g, *[arrays[name] for name in parts])))
+        return True
+
+    return job
+
+
+def _followed(update, option, dtype, parts, numbers):
+    """(the update for arrays of a dtype and state, the new numbers of that state), or None if it cannot be followed."""
+
+    def new(xp, arrays):
+        p, state = update(xp, arrays.pop("p"), arrays.pop("g"), {**numbers, **arrays}, option)
+        return {"p": p, **state}
+
+    found = chains.together(new, numpy_engine, dtype, ["p", "g", *parts])
+    if found is None or not {*found[1]} <= {*numbers}:  # a part of the state that there was not
+        return None
+    return Update(None, found[0]), found[1]
 
 
 def run(jobs) -> None:

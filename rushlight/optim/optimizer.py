@@ -21,7 +21,7 @@ from ..engine.numpy import namespace as numpy_engine
 from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from ..utils.hooks import RemovableHandle
-from .fused import SMALL, by_kernel, run
+from .fused import SMALL, by_formula, by_kernel, run
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -122,11 +122,13 @@ class Optimizer:
                     p._grad = None
                 elif p._grad is not None:
                     grad = p._grad
-                    grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
+                    if grad._node is not None:
+                        grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
                     if grad.is_sparse:
                         grad.zero_()
                     else:
-                        put(grad, namespace_of(grad._array).zeros_like(grad._array))
+                        xp, array = namespace_of(grad._array), grad._array
+                        put(grad, xp.zeros((), array.dtype) if xp is numpy_engine else xp.zeros_like(array))
 
     def _evaluate(self, closure):
         if closure is None:
@@ -395,7 +397,7 @@ class PureOptimizer(Optimizer):
     @classmethod
     def fused(cls, option):
         known = cls.kernel(option)
-        return None if known is None else by_kernel(*known)
+        return by_formula(cls.update, option) if known is None else by_kernel(*known)
 
     def sparse_update(self, p: Tensor, g, state: dict, option: dict) -> None:
         """The update of the rows that a sparse gradient has, in place; most optimizers have none."""
@@ -584,7 +586,9 @@ _updated.trains = True  # type: ignore[attr-defined] # see engine/deferred/kinds
 
 def scalar(xp, value, like):
     """A number computed from options and step counts, in the dtype of the arrays it will meet."""
-    return value if isinstance(value, (int, float)) else xp.astype(value, dtype=like.dtype)
+    if isinstance(value, (int, float)):
+        return value.item() if isinstance(value, np.float64) else value  # NumPy's would make these arrays float64
+    return xp.astype(value, dtype=like.dtype)
 
 
 def is_on(value) -> bool:
@@ -634,11 +638,13 @@ def _plain(p: Tensor, g: Tensor, state: dict) -> bool:
         return False
     if a.__class__ is not _ndarray or b.__class__ is not _ndarray:
         return False
-    if a.size >= SMALL:
-        if a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
-            return False
-        return not state or _fits(state, a, a.shape)
-    return not state or _fits(state, a, None)
+    shape = a.shape
+    if b.shape != shape:
+        return False
+    large = a.size >= SMALL
+    if large and not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return False
+    return not state or _fits(state, dtype, shape, large)
 
 
 def _came_home(p: Tensor, g: Tensor, state: dict) -> bool:
@@ -651,8 +657,8 @@ def _came_home(p: Tensor, g: Tensor, state: dict) -> bool:
     return _plain(p, g, state)
 
 
-def _fits(state: dict, a, shape) -> bool:
-    """Are all parts of the state, step counts apart, arrays that go with ``a``? ``shape``: its own, if it is large."""
+def _fits(state: dict, dtype, shape: tuple, large: bool) -> bool:
+    """Are all parts of the state, step counts apart, arrays like the parameter, and, if that is large, in C order?"""
     for value in state.values():
         if value is None:
             continue
@@ -663,7 +669,7 @@ def _fits(state: dict, a, shape) -> bool:
         b = value._array
         if b.__class__ is not _ndarray:
             return False
-        if b.ndim and (b.dtype is not a.dtype or (shape and not (b.shape == shape and b.flags.c_contiguous))):
+        if b.ndim and (b.dtype is not dtype or b.shape != shape or (large and not b.flags.c_contiguous)):
             return False
     return True
 

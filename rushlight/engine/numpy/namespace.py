@@ -31,7 +31,7 @@ from ..special import (
 )
 from . import layouts
 from .fused import fused as _fused
-from .kernels import activations, along, chains, copies, losses, norms, products, sums
+from .kernels import activations, along, chains, copies, losses, norms, orders, products, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -91,9 +91,22 @@ def _reshaped(x, shape):
 
 
 def asarray(x, dtype=None, copy=None):
-    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and x.flags.c_contiguous:
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and _is_forward(x.strides):
         return copies.copied(x)
     return np.asarray(x, dtype, copy=copy)
+
+
+def _is_forward(strides) -> bool:
+    """Does an array lie as its axes follow each other, each perhaps from its end? Then so does a copy."""
+    steps = [*map(builtins.abs, strides)]
+    return steps == builtins.sorted(steps, reverse=True)
+
+
+def stack(arrays, axis=0):
+    if not arrays or len({a.shape for a in arrays}) > 1 or arrays[0].size * len(arrays) < _LARGE:
+        return np.stack(arrays, axis)
+    axis %= arrays[0].ndim + 1
+    return concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
 def tril(x, k=0):
@@ -146,6 +159,8 @@ def alias(x):
 
 def lay_out(x, order):
     """A copy whose dimensions lie in memory in ``order``, outermost first."""
+    if [*order] == [*range(x.ndim)]:
+        return copies.copied(x)
     layouts.watch()
     return copies.copied(x.transpose(order)).transpose(np.argsort(order))
 
@@ -182,6 +197,17 @@ def root_mean_square(x, count, axis=None, keepdims=False):
         x = x.astype(np.float64)
         root = np.sqrt(sum(np.multiply(x, x), axis, keepdims) / count).astype(np.float32)
     return root
+
+
+def vector_norm(x, ord=2, axis=None, keepdims=False):
+    found = sums.powers(x, axis, int(ord)) if ord == 1 or ord == 2 else None
+    if found is None:
+        return FORWARDS["vector_norm"](sys.modules[__name__], x, ord=ord, axis=axis, keepdims=keepdims)
+    shape = (*found.shape, *(1,) * (x.ndim - found.ndim)) if keepdims else found.shape
+    return (np.sqrt(found) if ord == 2 else found).reshape(shape)
+
+
+BODIES["vector_norm"] = lambda xp, x, **static: vector_norm(x, **static)
 
 
 def cumsum(x, axis, dtype=None):
@@ -225,6 +251,14 @@ def cumlogsumexp(x, axis):
     return np.logaddexp.accumulate(x, axis)
 
 
+def other_products(x, axis):
+    found = sums.other_products(x, axis)
+    return FORWARDS["other_products"](sys.modules[__name__], x, axis=axis) if found is None else found
+
+
+BODIES["other_products"] = lambda xp, x, axis: other_products(x, axis)
+
+
 def linear_scan(a, b, axis, reverse=False):
     """``y[i] = a[i] * y[i-1] + b[i]`` along ``axis``, or from its end with ``y[i+1]``."""
     found = sums.scan(a, b, axis, reverse)
@@ -259,7 +293,8 @@ def ctc_gradient(g, x, targets, input_lengths, target_lengths, alpha, loss, blan
 
 def argsort(x, axis=-1):
     """The order that sorts, NaN last, equal elements as they came."""
-    return np.argsort(x, axis=axis, kind="stable")
+    found = orders.order(x, axis)
+    return np.argsort(x, axis=axis, kind="stable") if found is None else found
 
 
 def argmax(x, axis=None, keepdims=False):
@@ -280,7 +315,8 @@ def top_order(x, k, axis):
     found = np.sort(np.take(np.argpartition(x, n - k, axis=axis), range(n - k, n), axis=axis), axis=axis)
     values = np.take_along_axis(x, found, axis)
     least = values.min(axis, keepdims=True)
-    if np.array_equal(np.count_nonzero(x == least, axis), np.count_nonzero(values == least, axis)):
+    alike = np.array_equal(np.count_nonzero(x == least, axis), np.count_nonzero(values == least, axis))
+    if alike and (least == least).all():  # of NaN, too, the first are taken
         return found
     order = n - 1 - np.flip(argsort(np.flip(x, axis), axis), axis)  # equal ones are left out: take the first of them
     return np.take(order, range(k), axis=axis)
@@ -322,6 +358,15 @@ def add_along_axis(value, index, axis, size, unique=False):
     return out
 
 
+def put_one(value, index, axis, size):
+    shape = [size if i == axis else n for i, n in enumerate(value.shape)]
+    if value.shape == index.shape:
+        found = along.add(np.zeros(shape, value.dtype), value, index, axis)
+        if found is not None:
+            return found
+    return FORWARDS["put_one"](sys.modules[__name__], value, index, axis=axis, size=size)
+
+
 def gather(x, index, axis):
     found = along.take(x, index, axis)
     return FORWARDS["gather"](sys.modules[__name__], x, index, axis=axis) if found is None else found
@@ -339,6 +384,7 @@ def scatter_add(x, index, src, axis):
     return FORWARDS["scatter_add"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
 
 
+BODIES["put_one"] = lambda xp, value, index, axis, size: put_one(value, index, axis, size)
 BODIES["gather"] = lambda xp, x, index, axis: gather(x, index, axis)
 BODIES["scatter_zeros"] = lambda xp, x, index, axis, shape: scatter_zeros(x, index, axis, shape)
 BODIES["scatter_add"] = lambda xp, x, index, src, axis: scatter_add(x, index, src, axis)
@@ -387,7 +433,7 @@ def matrix_transpose(x):
     return x.mT
 
 
-for _family in (activations, losses, norms):
+for _family in (activations, losses, norms, orders):
     BODIES.update(_family.BODIES)
     BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = _max_windows_backward

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ... import linalg
 from ...autograd import mode
 from ...autograd.mode import no_grad
 from ...autograd.views import put_all
 from ...engine import namespace_of
+from ...engine.numpy import namespace as numpy_engine
+from ...engine.numpy.kernels import chains
 from ...errors import warn_user
 from ...ops import clamp, stack, tensor
 from ...tensor import Tensor, wrap
@@ -28,7 +32,8 @@ def get_total_norm(
         norms = [linalg.vector_norm(t, norm_type).to(place) for t in tensors]
         total = linalg.vector_norm(stack(norms), norm_type)
     else:
-        total = wrap(xp.once("total_norm", _total_norm, (), [t._array for t in tensors], norm_type))
+        found = xp.once("total_norm", _total_norm, (), [t._array for t in tensors], norm_type)
+        total = wrap(np.asarray(found) if xp is numpy_engine else found)
     if error_if_nonfinite and bool(total.isnan().logical_or(total.isinf())):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
@@ -44,7 +49,9 @@ def clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor, forea
     factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     grads = _grads(parameters)
     xp = _recorder([*grads, factor])
-    if xp is None:
+    if xp is numpy_engine and _scale_together(grads, factor):
+        return
+    if xp is None or xp is numpy_engine:
         for grad in grads:
             grad.mul_(factor.to(grad.device))
     else:
@@ -98,21 +105,46 @@ def _grads(parameters) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
-# -- all tensors in one call, for an engine that records ---------------------------------------------------------------
+# -- all tensors in one call -------------------------------------------------------------------------------------------
 
 
 def _recorder(tensors: list[Tensor]):
-    """The engine, if it records calls and the tensors, of one dtype and on one device, are plain ones of its own."""
+    """The engine, if it is NumPy's or records calls, and the tensors, of one dtype and device, are plain ones of it."""
     array = tensors[0]._array
     xp, place = namespace_of(array), getattr(array, "place", None)  # what lies on many devices has none
-    if not xp.DEFERS or place is None or mode.active or array.dtype.kind != "f" or array.dtype.itemsize < 4:
+    if not (xp is numpy_engine or (xp.DEFERS and place is not None)) or mode.active:
+        return None
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4:
+        return None
+    if xp is numpy_engine and not all(t._array.size for t in tensors):  # of nothing, some norms are refused
         return None
     for t in tensors:
         if type(t) is not Tensor or t._view is not None or t._array.__class__ is not array.__class__:
             return None
-        if t._array.dtype != array.dtype or t._array.place is not place:
+        if t._array.dtype != array.dtype or getattr(t._array, "place", None) is not place:
             return None
     return xp
+
+
+def _scale_together(grads: list[Tensor], factor: Tensor) -> bool:
+    """Multiply all gradients in one pass of the library over their memory; False where it does not serve."""
+    number = factor.item()
+    found = chains.together(lambda xp, a: {"g": a["g"] * number}, numpy_engine, factor._array.dtype, ["g"])
+    arrays = [g._array for g in grads]
+    if (
+        not grads
+        or found is None
+        or len({id(a) for a in arrays}) < len(arrays)
+        or any(g._counted().inference for g in grads)
+    ):
+        return False
+    try:
+        found[0](arrays)
+    except TypeError:  # before anything was computed: something does not lie in memory in order
+        return False
+    for g in grads:
+        g._counted().version += 1
+    return True
 
 
 def _total_norm(xp, arrays, order):

@@ -12,53 +12,60 @@ typedef struct {
     int bad;
 } along;
 
+/* Where an index is in range, does something with `place`. */
+#define AT(t, which, ...)                                                                                              \
+    do {                                                                                                               \
+        int64_t place = t->index[which];                                                                               \
+        if (place < 0 || place >= t->n)                                                                                \
+            t->bad = 1;                                                                                                \
+        else {                                                                                                         \
+            __VA_ARGS__;                                                                                               \
+        }                                                                                                              \
+    } while (0)
+
 /* Does something for each element of a strip: it is at `mine` in what has k along the axis, at `other` in what has n. */
-#define FOR_EACH(t, at, ...)                                                                                           \
+#define FOR_EACH(t, ...)                                                                                               \
     for (long piece = begin; piece < end; piece++) {                                                                   \
-        long outer = piece / t->strips, first = piece % t->strips * STRIP;                                             \
+        long outer = piece / t->strips, first = piece % t->strips * STRIP, mine = outer * t->k, other;                 \
         long last = first + STRIP < t->inner ? first + STRIP : t->inner;                                               \
-        for (long j = 0; j < t->k; j++)                                                                                \
-            for (long i = first; i < last; i++) {                                                                      \
-                long mine = (outer * t->k + j) * t->inner + i;                                                         \
-                int64_t place = t->index[at];                                                                          \
-                if (place < 0 || place >= t->n) {                                                                      \
-                    t->bad = 1;                                                                                        \
-                    continue;                                                                                          \
+        if (t->inner == 1)                                                                                             \
+            for (long j = 0; j < t->k; j++, mine++)                                                                    \
+                AT(t, mine, other = outer * t->n + place; __VA_ARGS__);                                                \
+        else                                                                                                           \
+            for (long j = 0; j < t->k; j++)                                                                            \
+                for (long i = first; i < last; i++) {                                                                  \
+                    mine = (outer * t->k + j) * t->inner + i;                                                          \
+                    AT(t, mine, other = (outer * t->n + place) * t->inner + i; __VA_ARGS__);                           \
                 }                                                                                                      \
-                long other = (outer * t->n + place) * t->inner + i;                                                    \
-                __VA_ARGS__;                                                                                           \
-            }                                                                                                          \
     }
 
 static void take_pieces(void *context, long begin, long end)
 {
     along *t = context;
-    FOR_EACH(t, mine, t->y[mine] = t->x[other])
+    FOR_EACH(t, t->y[mine] = t->x[other])
 }
 
 static void add_pieces(void *context, long begin, long end)
 {
     along *t = context;
-    FOR_EACH(t, mine, t->y[other] += t->x[mine])
+    FOR_EACH(t, t->y[other] += t->x[mine])
 }
 
+/* With one index for all, it is looked at once for a strip. */
 static void add_slice_pieces(void *context, long begin, long end)
 {
     along *t = context;
     for (long piece = begin; piece < end; piece++) {
         long outer = piece / t->strips, first = piece % t->strips * STRIP;
         long width = t->inner - first < STRIP ? t->inner - first : STRIP;
-        for (long j = 0; j < t->k; j++) {
-            if (t->index[j] < 0 || t->index[j] >= t->n) {
-                t->bad = 1;
-                continue;
-            }
-            const real *from = t->x + (outer * t->k + j) * t->inner + first;
-            real *to = t->y + (outer * t->n + t->index[j]) * t->inner + first;
-            RL_SIMD
-            for (long i = 0; i < width; i++)
-                to[i] += from[i];
-        }
+        const real *from = t->x + outer * t->k * t->inner + first;
+        real *to = t->y + outer * t->n * t->inner + first;
+        if (t->inner == 1)
+            for (long j = 0; j < t->k; j++)
+                AT(t, j, to[place] += from[j]);
+        else
+            for (long j = 0; j < t->k; j++)
+                AT(t, j, RL_SIMD for (long i = 0; i < width; i++) to[place * t->inner + i] += from[j * t->inner + i]);
     }
 }
 

@@ -9,7 +9,7 @@ enum { PIECES = 32 };               /* of rows at most: each goes through the wh
 typedef struct {
     const real *x;
     double *sums; /* (parts, outer, inner) */
-    long outer, n, inner, strips, parts, part;
+    long outer, n, inner, strips, parts, part, power;
 } table;
 
 /* A strip of columns: stretches of rows, their sums added in double precision. */
@@ -46,7 +46,9 @@ static void row_pieces(void *context, long begin, long end)
     for (long which = begin; which < end; which++) {
         long outer = which / t->parts, first = which % t->parts * t->part;
         long length = t->n - first < t->part ? t->n - first : t->part;
-        t->sums[which % t->parts * t->outer + outer] = rl_sum(t->x + outer * t->n + first, length);
+        const real *x = t->x + outer * t->n + first;
+        double sum = t->power == 2 ? rl_dot(x, x, length) : t->power ? rl_abs_sum(x, length) : rl_sum(x, length);
+        t->sums[which % t->parts * t->outer + outer] = sum;
     }
 }
 
@@ -74,16 +76,16 @@ static int axis_sums(const rl_call *c)
 {
     long outer = c->integer[0], n = c->integer[1], inner = c->integer[2], width = inner < WIDTH ? inner : WIDTH;
     long strips = (inner + WIDTH - 1) / WIDTH, part = at_least_one(rl_rows(width) / STRETCH) * STRETCH;
-    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part};
+    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part, 0};
     long rows = n < part ? n : part;
     return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows(rows * width), column_pieces);
 }
 
-/* row_sums(x, y, n): x is (rows, n), y (rows) */
+/* row_sums(x, y, n, power): x is (rows, n), y (rows); of numbers (power 0), their sizes (1) or their squares (2) */
 static int row_sums(const rl_call *c)
 {
     long n = c->integer[0], part = RL_PIECE;
-    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part};
+    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part, c->integer[1]};
     return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
@@ -155,6 +157,47 @@ static int running(const rl_call *c, int is_product)
 static int running_sums(const rl_call *c) { return running(c, 0); }
 
 static int running_products(const rl_call *c) { return running(c, 1); }
+
+/* -- products of all others ----------------------------------------------------------------------------------------------- */
+
+/* That of those before, and then by that of those after, so that zeros need no care. */
+RL_INLINE void others_of_rows(const real *restrict x, real *restrict y, long n, int rows)
+{
+    double total[SIDE_BY_SIDE];
+    for (int row = 0; row < SIDE_BY_SIDE; row++)
+        total[row] = 1;
+    for (long i = 0; i < n; i++)
+        for (int row = 0; row < rows; row++) {
+            y[row * n + i] = (real)total[row];
+            total[row] *= (double)x[row * n + i];
+        }
+    for (int row = 0; row < SIDE_BY_SIDE; row++)
+        total[row] = 1;
+    for (long i = n - 1; i >= 0; i--)
+        for (int row = 0; row < rows; row++) {
+            y[row * n + i] *= (real)total[row];
+            total[row] *= (double)x[row * n + i];
+        }
+}
+
+static void other_rows(void *context, long begin, long end)
+{
+    const totals *t = context;
+    long row = begin;
+    for (; row + SIDE_BY_SIDE <= end; row += SIDE_BY_SIDE)
+        others_of_rows(t->x + row * t->n, t->y + row * t->n, t->n, SIDE_BY_SIDE);
+    for (; row < end; row++)
+        others_of_rows(t->x + row * t->n, t->y + row * t->n, t->n, 1);
+}
+
+/* other_products(x, y, n): along rows, which are not empty */
+static int other_products(const rl_call *c)
+{
+    totals t = {c->array[0], c->array[1], c->integer[0], 1, 1, 1};
+    long grain = rl_rows(t.n);
+    rl_parallel(other_rows, &t, c->size[0] / t.n, grain < SIDE_BY_SIDE ? SIDE_BY_SIDE : grain);
+    return RL_OK;
+}
 
 /* -- y[i] = a[i] y[i - 1] + b[i] along rows, or from their end with y[i + 1] ------------------------------------------- */
 
@@ -336,9 +379,10 @@ static int take_rows(const rl_call *c)
 
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
-    {"row_sums", "xy i", row_sums},
+    {"row_sums", "xy ii", row_sums},
     {"running_sums", "xy ii", running_sums},
     {"running_products", "xy ii", running_products},
+    {"other_products", "xy i", other_products},
     {"scan_rows", "xxy ii", scan_rows_},
     {"extremes", "xy?Q iii", extremes},
     {"add_rows", "xqy ii", add_rows},

@@ -2,6 +2,7 @@
    What lies between two steps is never written to memory, and blocks are shared out to threads. */
 #include "approximations.h"
 #include "sums.h"
+#include "tensors.h"
 
 enum { BLOCK = 1024, REGISTERS = 48, WIDTH = 5 /* of a step: the operation, where its result goes, what it reads */ };
 
@@ -120,20 +121,37 @@ static void gather(const chain *t, long which, long begin, long n, real *to)
     }
 }
 
-static void chain_piece(void *context, long begin, long end)
+/* Memory for all registers, of blocks that are at most n long, with the constants in theirs; 0 if there is none. */
+static int prepare(chain *t, real **to, const real **at, long n)
 {
-    chain *t = context;
-    const real *at[REGISTERS];
-    real *room = rl_scratch(sizeof(real) * BLOCK * (size_t)t->registers), *to[REGISTERS];
+    real *room = rl_scratch(sizeof(real) * BLOCK * (size_t)t->registers);
     if (!room) {
         t->no_memory = 1;
-        return;
+        return 0;
     }
     for (long r = 0; r < t->registers; r++)
         at[r] = to[r] = room + r * BLOCK;
     for (long k = 0; k < t->constants; k++)
-        for (long i = 0; i < BLOCK; i++)
+        for (long i = 0; i < (n < BLOCK ? n : BLOCK); i++)
             to[t->inputs + k][i] = t->constant[k];
+    return 1;
+}
+
+static void do_steps(const chain *t, real **to, const real **at, long n)
+{
+    for (long s = 0; s < t->steps; s++) {
+        const int64_t *step = t->step + s * WIDTH;
+        do_step(step[0], to[step[1]], at[step[2]], at[step[3]], at[step[4]], n);
+    }
+}
+
+static void chain_piece(void *context, long begin, long end)
+{
+    chain *t = context;
+    const real *at[REGISTERS];
+    real *to[REGISTERS];
+    if (!prepare(t, to, at, end - begin))
+        return;
     int64_t last = t->step[(t->steps - 1) * WIDTH + 1];
     double *sum = t->sums ? t->sums + begin / RL_PIECE : NULL;
     for (long n; begin < end; begin += n) {
@@ -145,10 +163,7 @@ static void chain_piece(void *context, long begin, long end)
                 gather(t, r, begin, n, to[r]);
         if (!t->truths && !t->sums)
             to[last] = t->out + begin;
-        for (long s = 0; s < t->steps; s++) {
-            const int64_t *step = t->step + s * WIDTH;
-            do_step(step[0], to[step[1]], at[step[2]], at[step[3]], at[step[4]], n);
-        }
+        do_steps(t, to, at, n);
         if (sum)
             *sum += rl_sum(to[last], n);
         if (t->truths) {
@@ -200,7 +215,53 @@ static int chain_(const rl_call *c)
     return t.no_memory ? RL_NO_MEMORY : RL_OK;
 }
 
+/* -- of many arrays in place ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    chain chain;
+    void *const *read, *const *written; /* the arrays of the first input, those of the second one, … */
+    const int64_t *result;              /* of what is written: its register, and whether steps write it there at once */
+    long tensors, results;
+} updates;
+
+static void update_piece(void *context, long tensor, long begin, long end)
+{
+    updates *u = context;
+    chain *t = &u->chain;
+    const real *at[REGISTERS];
+    real *to[REGISTERS];
+    if (!prepare(t, to, at, end - begin))
+        return;
+    for (long n; begin < end; begin += n) {
+        n = end - begin < BLOCK ? end - begin : BLOCK;
+        for (long r = 0; r < t->inputs; r++)
+            at[r] = (const real *)u->read[r * u->tensors + tensor] + begin;
+        for (long k = 0; k < u->results; k++)
+            if (u->result[2 * k + 1])
+                at[u->result[2 * k]] = to[u->result[2 * k]] = (real *)u->written[k * u->tensors + tensor] + begin;
+        do_steps(t, to, at, n);
+        for (long k = 0; k < u->results; k++)
+            if (!u->result[2 * k + 1])
+                memcpy((real *)u->written[k * u->tensors + tensor] + begin, at[u->result[2 * k]], sizeof(real) * (size_t)n);
+    }
+}
+
+/* updates(written, read, steps, results, constants, registers): a formula for the elements of each of many groups of arrays,
+   which are of one size. No input's register is a result; what is written at once is an input that no later step reads. */
+static int updates_(const rl_call *c)
+{
+    long written = c->list[0], read = c->list[1], steps = written + read;
+    updates u = {.written = c->array, .read = c->array + written, .result = c->array[steps + 1], .results = c->size[steps + 1] / 2};
+    u.tensors = written / u.results;
+    u.chain = (chain){.step = c->array[steps], .steps = c->size[steps] / WIDTH, .registers = c->integer[0]};
+    u.chain.inputs = u.tensors ? read / u.tensors : 0;
+    u.chain.constant = c->array[steps + 2], u.chain.constants = c->size[steps + 2];
+    int status = rl_over_tensors(update_piece, &u, c->size, u.tensors);
+    return u.chain.no_memory ? RL_NO_MEMORY : status;
+}
+
 RL_FAMILY(chains) = {
+    {"updates", "YX qqx i", updates_},
     {"chain", "qs?s?s?s?s?s?b?b?y?B?qqx ii", chain_},
     RL_END,
 };

@@ -18,6 +18,14 @@ static void copy_tile(const copy *t, const real *x, real *y, long rows, long col
     if (from == 1 && to == 1)
         for (long row = 0; row < rows; row++)
             memcpy(y + row * next_to, x + row * next_from, sizeof(real) * (size_t)columns);
+    else if (from == -1 && to == 1)
+        for (long row = 0; row < rows; row++) {
+            const real *last = x + row * next_from;
+            real *restrict first = y + row * next_to;
+            RL_SIMD
+            for (long i = 0; i < columns; i++)
+                first[i] = last[-i];
+        }
     else if (from == 0)
         for (long row = 0; row < rows; row++) {
             real value = x[row * next_from];
@@ -55,7 +63,7 @@ static void copy_pieces(void *context, long begin, long end)
 static int lay(const rl_call *c)
 {
     copy t = {c->array[0], c->array[1], c->array[2], c->array[3], c->array[4], c->size[2], c->size[2] - 2, 0, 0};
-    if (t.from[t.dims - 1] > 1 || t.from[t.dims - 1] < 0)
+    if (t.from[t.dims - 1] > 1 || t.from[t.dims - 1] < -1)
         for (long d = t.dims - 2; d >= 0; d--)
             if (t.from[d] && labs(t.from[d]) < labs(t.from[t.across]))
                 t.across = d;

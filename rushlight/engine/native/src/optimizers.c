@@ -1,55 +1,17 @@
 /* Optimizer steps over all parameters of a group in one call: lists of parameters, of gradients, and of each part of the
    state, which are updated in place. The formulas are those of rushlight/optim. */
-#include "kernels.h"
-
-typedef void update(const rl_call *c, long tensor, long begin, long end);
-
-typedef struct {
-    long tensor, begin, end;
-} piece;
-
-typedef struct {
-    const rl_call *call;
-    update *update;
-    const piece *pieces;
-} step;
+#include "tensors.h"
 
 /* Array number `tensor` of list number `which`; all lists are of one length. */
 #define PART(which) ((real *)c->array[(which) * c->list[0] + tensor])
 
-static void step_pieces(void *context, long begin, long end)
-{
-    const step *s = context;
-    for (long i = begin; i < end; i++)
-        s->update(s->call, s->pieces[i].tensor, s->pieces[i].begin, s->pieces[i].end);
-}
-
-static int over_tensors(const rl_call *c, update *each)
-{
-    long tensors = c->list[0], count = 0, total = 0, made = 0;
-    for (long t = 0; t < tensors; t++)
-        count += c->size[t] / RL_PIECE + 1, total += c->size[t];
-    if (total <= RL_PIECE) { /* not worth a table, nor another thread */
-        for (long t = 0; t < tensors; t++)
-            each(c, t, 0, c->size[t]);
-        return RL_OK;
-    }
-    piece *pieces = malloc(sizeof(piece) * (size_t)count);
-    if (!pieces)
-        return RL_NO_MEMORY;
-    for (long t = 0; t < tensors; t++)
-        for (long begin = 0; begin < c->size[t]; begin += RL_PIECE)
-            pieces[made++] = (piece){t, begin, c->size[t] - begin < RL_PIECE ? c->size[t] : begin + RL_PIECE};
-    step s = {c, each, pieces};
-    rl_parallel(step_pieces, &s, made, 1);
-    free(pieces);
-    return RL_OK;
-}
+static int over_tensors(const rl_call *c, rl_part *each) { return rl_over_tensors(each, (void *)c, c->size, c->list[0]); }
 
 /* -- SGD ---------------------------------------------------------------------------------------------------------------- */
 
-static void sgd_plain_update(const rl_call *c, long tensor, long begin, long end)
+static void sgd_plain_update(void *call, long tensor, long begin, long end)
 {
+    const rl_call *c = call;
     real *restrict p = PART(0);
     const real *restrict g = PART(1);
     real rate = (real)c->number[0], decay = (real)c->number[1], sign = (real)c->number[2];
@@ -61,8 +23,9 @@ static void sgd_plain_update(const rl_call *c, long tensor, long begin, long end
 /* p, g; rate, decay, sign */
 static int sgd_plain(const rl_call *c) { return over_tensors(c, sgd_plain_update); }
 
-static void sgd_update(const rl_call *c, long tensor, long begin, long end)
+static void sgd_update(void *call, long tensor, long begin, long end)
 {
+    const rl_call *c = call;
     real *restrict p = PART(0), *restrict buffer = PART(2);
     const real *restrict g = PART(1);
     real rate = (real)c->number[0], decay = (real)c->number[1], sign = (real)c->number[2];
@@ -81,8 +44,9 @@ static int sgd(const rl_call *c) { return over_tensors(c, sgd_update); }
 
 /* -- Adam --------------------------------------------------------------------------------------------------------------- */
 
-static void adam_update(const rl_call *c, long tensor, long begin, long end)
+static void adam_update(void *call, long tensor, long begin, long end)
 {
+    const rl_call *c = call;
     real *restrict p = PART(0), *restrict mean = PART(2), *restrict square = PART(3);
     const real *restrict g = PART(1);
     real rate = (real)c->number[0], small = (real)c->number[1], keep1 = (real)c->number[2], new1 = (real)c->number[3];
@@ -102,8 +66,9 @@ static int adam(const rl_call *c) { return over_tensors(c, adam_update); }
 
 /* -- RMSprop, Adagrad, Adadelta ------------------------------------------------------------------------------------------ */
 
-static void rmsprop_update(const rl_call *c, long tensor, long begin, long end)
+static void rmsprop_update(void *call, long tensor, long begin, long end)
 {
+    const rl_call *c = call;
     real *restrict p = PART(0), *restrict square = PART(2);
     const real *restrict g = PART(1);
     real rate = (real)c->number[0], eps = (real)c->number[1], keep = (real)c->number[2], new = (real)c->number[3];
@@ -119,8 +84,9 @@ static void rmsprop_update(const rl_call *c, long tensor, long begin, long end)
 /* p, g, square; rate, eps, alpha, 1 - alpha, sign, decay. With alpha = 1 - alpha = 1 this is Adagrad. */
 static int rmsprop(const rl_call *c) { return over_tensors(c, rmsprop_update); }
 
-static void adadelta_update(const rl_call *c, long tensor, long begin, long end)
+static void adadelta_update(void *call, long tensor, long begin, long end)
 {
+    const rl_call *c = call;
     real *restrict p = PART(0), *restrict square = PART(2), *restrict moved = PART(3);
     const real *restrict g = PART(1);
     real rate = (real)c->number[0], eps = (real)c->number[1], keep = (real)c->number[2], new = (real)c->number[3];

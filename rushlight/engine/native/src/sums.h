@@ -54,6 +54,7 @@ RL_INLINE real rl_total(const real *part)
     }
 
 RL_DEFINE_SUM(rl_sum, (const real *x, long n), x[i])
+RL_DEFINE_SUM(rl_abs_sum, (const real *x, long n), x[i] < 0 ? -x[i] : x[i])
 RL_DEFINE_SUM(rl_dot, (const real *x, const real *y, long n), x[i] * y[i])
 RL_DEFINE_SUM(rl_weighted_dot, (const real *x, const real *w, const real *y, long n), x[i] * w[i] * y[i])
 RL_DEFINE_SUM(rl_square_sum, (const real *x, real mean, long n), (x[i] - mean) * (x[i] - mean))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 
 import numpy as np
 
@@ -108,8 +109,10 @@ def of_two(plain):
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
-        if larger.__class__ is not _ndarray or larger.size < ONE_STEP or config.get_num_threads() == 1:
+        if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
             return plain(x, w)
+        if config.get_num_threads() == 1:
+            return plain(x, w, out=_written_over((x, w)))
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
 
@@ -117,6 +120,35 @@ def of_two(plain):
         return getattr(xp, name)(x, w)
 
     return two if library is not None else plain
+
+
+class _Target(threading.local):
+    array = None  # where the next result may go; see ``into``
+
+
+_target = _Target()
+
+
+def into(array, function, *args):
+    """``function(*args)``, which does one step to ``array``: the result may be written over it, not into new memory."""
+    _target.array = array
+    try:
+        return function(*args)
+    finally:
+        _target.array = None
+
+
+def _written_over(values):
+    """The argument that the result of these may be written over, if there is one; no other shares memory with it."""
+    array = _target.array
+    if array is None or not any(v is array for v in values):
+        return None
+    others = [v for v in values if v.__class__ is _ndarray and v is not array]
+    fits = [v.dtype is array.dtype and not np.may_share_memory(v, array) for v in others]
+    if not all(fits) or np.broadcast_shapes(array.shape, *[v.shape for v in others]) != array.shape:
+        return None
+    _target.array = None
+    return array
 
 
 def evaluated(function, values, static):
@@ -248,12 +280,14 @@ class Steps:
             else truths != [name == "where", False, False][: len(args)]
         ):
             raise Untold  # what NumPy does with truth values is not what is done with numbers
+        self.made[register := ("made", len(self.made))] = (name, [self._register_of(a) for a in args])
+        return Value(self, register, _BOOL if name in _TRUTHS else self.dtype, self._shape_of(values))
+
+    def _shape_of(self, values):
         try:
-            shape = np.broadcast_shapes(*[v.shape for v in values])
+            return np.broadcast_shapes(*[v.shape for v in values])
         except ValueError:
             raise Untold from None
-        self.made[register := ("made", len(self.made))] = (name, [self._register_of(a) for a in args])
-        return Value(self, register, _BOOL if name in _TRUTHS else self.dtype, shape)
 
     def _register_of(self, value):
         if value.__class__ is Value:
@@ -325,13 +359,13 @@ class Program:
     """Steps with their registers numbered as the library wants them: inputs, constants, results."""
 
     def __init__(self, steps, result):
-        used = _used(steps.made, result.register)
+        used = _used(steps.made, [result.register])
         read = {r for name in used for r in steps.made[name][1]}
         reals, masks = (
             [r for r in steps.taken if r in read and (steps.taken[r][0] is _BOOL) is kind] for kind in (False, True)
         )
         constants = [r for r in steps.constants if r in read]
-        numbers, self.registers = _numbered([*reals, *masks, *constants], used, steps.made)
+        numbers, self.registers = _numbered([*reals, *masks, *constants], used, steps.made, used[-1:])
         if not reals or len(reals) > _REALS or len(masks) > _MASKS or self.registers > _REGISTERS:
             raise Untold
         shape, self.sizes, self.strides = _layout([steps.taken[r] for r in (*reals, *masks)])
@@ -341,41 +375,58 @@ class Program:
         self.reals, self.masks = [r[1] for r in reals], [r[1] for r in masks]
         self.dtype = result.dtype
         self.constants = np.array([steps.constants[r] for r in constants], steps.dtype)
-        rows = [(_CODES[name], numbers[r], *_three(numbers, args)) for r in used for name, args in [steps.made[r]]]
-        self.steps = np.array(rows, np.int64)
+        self.steps = _rows(steps.made, used, numbers)
 
     def run(self, values):
         reals, masks = [values[i] for i in self.reals], [values[i] for i in self.masks]
         inputs = (*reals, *(None,) * (_REALS - len(reals)), *masks, *(None,) * (_MASKS - len(masks)))
-        out = np.empty(self.shape, self.dtype)
+        out = _written_over(values) if self.dtype is reals[0].dtype and self.divisor is None else None
+        out = np.empty(self.shape, self.dtype) if out is None else out
         outs = (None, out) if self.dtype is _BOOL else (out, None)
         totals = self.divisor is not None
         library.chain(self.steps, *inputs, *outs, self.sizes, self.strides, self.constants, self.registers, totals)
         return out if not totals or self.divisor == 1 else np.divide(out, out.dtype.type(self.divisor))
 
 
-def _used(made, last) -> list:
-    """The steps that ``last`` needs, in their order."""
-    wanted = {last}
+def _used(made, results) -> list:
+    """The steps that ``results`` need, in their order."""
+    wanted = {*results}
     for register in reversed(made):
         if register in wanted:
             wanted.update(made[register][1])
     return [r for r in made if r in wanted]
 
 
-def _numbered(given, used, made) -> tuple[dict, int]:
-    """A number for each register, and how many there are: a result takes over that of one which is read no more."""
+def _numbered(given, used, made, kept) -> tuple[dict, int]:
+    """A number for each register, and how many there are: a result takes over that of one which is read no more.
+
+    Those of ``kept`` are taken over from none and by none: they are the memory of results.
+    """
     numbers, last = {r: i for i, r in enumerate(given)}, {r: i for i, step in enumerate(used) for r in made[step][1]}
     free: list[int] = []
     count = len(given)
     for i, step in enumerate(used):
-        free += [numbers[r] for r in {*made[step][1]} if last[r] == i and r in made]
-        if free and step != used[-1]:  # the last one's is the memory of the result
+        free += [numbers[r] for r in {*made[step][1]} if last[r] == i and r in made and r not in kept]
+        if free and step not in kept:
             numbers[step] = free.pop()
         else:
             numbers[step] = count
             count += 1
     return numbers, count
+
+
+def _rows(made, used, numbers):
+    """The steps as the library reads them."""
+    rows = [(_CODES[name], numbers[r], *_three(numbers, args)) for r in used for name, args in [made[r]]]
+    return np.array(rows, np.int64).reshape(-1, 5)
+
+
+def _at_once(name, register, results, made) -> bool:
+    """May the step that makes this result write over the argument ``name``? Not if a later one reads that."""
+    if register not in made or [*results.values()].count(register) > 1:
+        return False
+    order = [*made]
+    return not any(("taken", name) in made[r][1] for r in order[order.index(register) + 1 :])
 
 
 def _plain_strides(shape, dtype):
@@ -404,3 +455,86 @@ def _strides(itemsize, shape, steps, whole):
     """In elements, along the axes of ``whole`` that are longer than 1; 0 where the array is repeated."""
     along = [0] * (len(whole) - len(shape)) + [step // itemsize if n != 1 else 0 for n, step in zip(shape, steps)]
     return [step for step, n in zip(along, whole) if n != 1]
+
+
+# -- formulas of many arrays in place ----------------------------------------------------------------------------------
+
+
+def together(function, engine, dtype, names):
+    """``function(xp, arrays)`` followed once, for any number of arrays by these names, each group of one shape.
+
+    ``arrays`` and what it returns are dicts. Returns (a function of as many lists of arrays as there are names, which
+    writes the results into those arrays; what else was returned: numbers). None where the library does not serve.
+    """
+    if library is None or dtype.char not in "fd":
+        return None
+    steps = Alike(dtype, engine)
+    try:
+        made = function(steps, {name: steps.take(name, dtype, None, None) for name in names})
+        values = {name: value for name, value in made.items() if value.__class__ is Value}
+        rest = {name: value for name, value in made.items() if name not in values}
+        return Together(steps, {name: v.register for name, v in values.items()}, names), rest
+    except (Untold, TypeError):  # a shape that was asked for is None
+        return None
+
+
+class Alike(Steps):
+    """The same where all arrays have one shape, which is not known, and numbers are computed by the engine."""
+
+    def __init__(self, dtype, engine):
+        super().__init__(dtype)
+        self.engine = engine
+
+    def _step(self, name, *args):
+        if not any(a.__class__ is Value for a in args):
+            return getattr(self.engine, name)(*args)
+        return super()._step(name, *args)
+
+    def _shape_of(self, values):
+        return None
+
+    def _register_of(self, value):
+        return super()._register_of(value if value.__class__ is Value else float(value))
+
+    def where(self, condition, x, w):
+        if condition.__class__ is Value:
+            return self._step("where", condition, x, w)
+        if x.__class__ is w.__class__ is Value:
+            return x if condition else w
+        return self.engine.where(condition, x, w)
+
+    def astype(self, x, dtype):
+        if x.__class__ is Value:
+            raise Untold
+        return self.engine.astype(x, dtype=dtype)
+
+    def full_like(self, x, value):
+        return Value(self, self._register_of(value), self.dtype, None)
+
+    def ones_like(self, x):
+        return self.full_like(x, 1.0)
+
+    def zeros_like(self, x):
+        return self.full_like(x, 0.0)
+
+
+class Together:
+    """Steps whose results are written into arrays, of which there may be many for each input."""
+
+    def __init__(self, steps, results, names):
+        results = {name: r for name, r in results.items() if r != ("taken", name)}  # others are as they were
+        used = _used(steps.made, results.values())
+        read = {r for step in used for r in steps.made[step][1]} | {*results.values()}
+        taken, constants = ([r for r in known if r in read] for known in (steps.taken, steps.constants))
+        numbers, self.registers = _numbered([*taken, *constants], used, steps.made, {*results.values()})
+        if not results or self.registers > _REGISTERS or any(r in steps.taken for r in results.values()):
+            raise Untold
+        self.read, self.written = ([names.index(n) for n in some] for some in ([r[1] for r in taken], results))
+        self.steps = _rows(steps.made, used, numbers)
+        pairs = [(numbers[r], _at_once(name, r, results, steps.made)) for name, r in results.items()]
+        self.results = np.array(pairs, np.int64)
+        self.constants = np.array([steps.constants[r] for r in constants], steps.dtype)
+
+    def __call__(self, *lists):
+        written, read = ([a for i in some for a in lists[i]] for some in (self.written, self.read))
+        library.updates(written, read, self.steps, self.results, self.constants, self.registers)

@@ -35,6 +35,16 @@ def put(out, x) -> None:
     library.lay(x.view(kind), out.view(kind), *_layout(x.shape, x.strides, out.strides, x.itemsize))
 
 
+def write(out, x) -> None:
+    """``out[...] = x``, also of other dtypes and shapes, and where both share memory."""
+    if library is None or out.size < _WORTH or x.dtype != out.dtype or np.may_share_memory(out, x):
+        np.copyto(out, x, casting="unsafe")
+    elif not x.ndim:  # ``broadcast_to`` takes as long as 64 kB
+        put(out, np.ndarray(out.shape, x.dtype, x, 0, (0,) * out.ndim))
+    else:
+        put(out, x if x.shape == out.shape else np.broadcast_to(x, out.shape))
+
+
 def joined(arrays, axis):
     """``np.concatenate``."""
     first = arrays[0]

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ...native import library
+from . import copies
 
 _BLOCK = 64  # numbers that are added one by one
 _WIDTH = 512  # narrower rows are laid side by side first: a loop over few columns is slow
@@ -26,7 +27,7 @@ def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
     if x.size <= FEW or x.dtype.kind not in "fc" or dtype not in (None, x.dtype) or x.dtype.itemsize < 4:
         return np.add.reduce(x, axis, dtype, None, keepdims)
     axes = _axes(axis, x.ndim)
-    total = _over(x, axes)
+    total = _over(x, axes) if 1 not in x.shape else _over_long(x, axes)
     return total.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]) if keepdims else total
 
 
@@ -60,6 +61,13 @@ def products(x, y):
     return total + np.vecdot(x[..., whole:], y[..., whole:]) if whole < n else total
 
 
+def _over_long(x, axes):
+    """``_over`` without the axes of one element, which lie nowhere in memory."""
+    long = [i for i, n in enumerate(x.shape) if n != 1]
+    total = _over(x.reshape([x.shape[i] for i in long]), [at for at, i in enumerate(long) if i in axes])
+    return total.reshape([n for i, n in enumerate(x.shape) if i not in axes])
+
+
 def _over(x, axes):
     if len(axes) == x.ndim and x.flags.forc:
         return _innermost(x.ravel("K"), 1)[()]
@@ -84,13 +92,23 @@ def _over(x, axes):
     return x
 
 
-def _innermost(x, count):
+def powers(x, axis, power):
+    """The sums of sizes (``power`` 1) or squares (2) of real numbers; None where the library does not serve."""
+    axes = sorted(_axes(axis, x.ndim))
+    if x.size < _SHARED or not _serves(x) or axes != list(range(x.ndim - len(axes), x.ndim)):
+        return None
+    if axis is None and x.flags.f_contiguous:
+        x = x.T
+    return _innermost(x, len(axes), power) if x.flags.c_contiguous else None
+
+
+def _innermost(x, count, power=0):
     """The sums over the last ``count`` axes of an array in C order."""
     axes = x.ndim - count
     if x.size < _SHARED or not _serves(x):
         return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
     y = np.empty(x.shape[:axes], x.dtype)
-    library.row_sums(x, y, math.prod(x.shape[axes:]))
+    library.row_sums(x, y, math.prod(x.shape[axes:]), power)
     return y
 
 
@@ -130,6 +148,16 @@ def running(x, axis, name="running_sums"):
     y = np.empty(x.shape, x.dtype)
     getattr(library, name)(np.ascontiguousarray(x), y, x.shape[axis], math.prod(x.shape[axis % x.ndim + 1 :]))
     return y
+
+
+def other_products(x, axis):
+    """The products of all other elements along an axis; None where the library does not serve."""
+    if not x.ndim or not x.size or not _serves(x):
+        return None
+    rows = copies.contiguous(np.moveaxis(x, axis, -1))
+    y = np.empty(rows.shape, x.dtype)
+    library.other_products(rows, y, rows.shape[-1])
+    return copies.contiguous(np.moveaxis(y, -1, axis))
 
 
 def scan(a, b, axis, reverse):
