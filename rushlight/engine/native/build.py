@@ -20,7 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "_kernels.abi3.so"
-ALONE = ("arrays", "binding", "ffi", "guards", "memory", "player", "pool", "reader", "recorder", "tape")  # the rest are families
+# What is no family of kernels.
+ALONE = ("arrays", "binding", "ffi", "guards", "memory", "player", "pool", "reader", "recorder", "tape")
 
 # No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
 FLAGS = [

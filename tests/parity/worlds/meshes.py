@@ -92,7 +92,7 @@ show("turned", lambda: (shard.t(), shard.sum(1), shard @ distribute_tensor(torch
 show("sums", lambda: (shard.sum().full_tensor(), shard.sum(0).full_tensor(), shard.mean().full_tensor()))
 show("in place", lambda: (shard.add_(1), shard.mul_(2).full_tensor()))
 even = distribute_tensor(torch.arange(16.0).reshape(4, 4), mesh, [Shard(0)])
-show("even", lambda: (even.softmax(1), even.exp().log(), even.view(4, 2, 2), even.unsqueeze(0)))
+show("even", lambda: (even.softmax(1), even.exp(), (even + 1).log(), even.view(4, 2, 2), even.unsqueeze(0)))
 show("matrix", lambda: (even @ even.redistribute(placements=[Replicate()])).full_tensor())
 
 # -- gradients
