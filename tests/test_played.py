@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import warnings
 
 import numpy as np
@@ -579,3 +580,22 @@ def test_places_are_shared_one_after_the_other():
     x = some(64, 64)
     assert play(x, made)
     np.testing.assert_allclose(made, np.exp(np.tanh(np.exp(np.tanh(x)))).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: (x / 2 + 1)[:1], lambda x: (x / 2 + 1)[1:], lambda x: (x.exp() @ x.exp().T)[:2]]
+)
+def test_a_part_of_what_is_computed_is_written_nowhere_else(function, monkeypatch):
+    """The whole has no room in the memory of a result that is a part of it, and must not be computed there."""
+    behind = []
+
+    def empty(shape, dtype):
+        memory = np.full(math.prod(shape) + 64, 7, dtype)
+        behind.append(memory[math.prod(shape) :])
+        return memory[: math.prod(shape)].reshape(shape)
+
+    monkeypatch.setattr("rushlight.compiler.played._empty", empty)
+    compiled, x = torch.compile(function), torch.arange(12.0).reshape(4, 3)
+    for _ in range(3):
+        assert torch.allclose(compiled(x), function(x))
+    assert isinstance(program(compiled), Played) and behind and all((memory == 7).all() for memory in behind)

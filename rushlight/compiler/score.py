@@ -292,13 +292,18 @@ class Score:
     def _start(self, v: Value) -> int:
         return start_of(self._starts, v)
 
+    def _is_whole(self, v: Value) -> bool:
+        """Is this array in the room all that begins there, and not a part of it?"""
+        start = self._start(v)
+        return v.offset == start and v.is_dense and self._sizes[start] == v.size
+
     def _made_in_place(self, steps, wanted, fresh) -> dict[int, Value]:
         """{where an array begins: the new memory that it is made in}, of results that nobody else has as theirs."""
         changing = {id(step) for step in steps}
         moves: dict[int, Value] = {}
         for v, to in wanted:
             start = self._start(v)
-            whole = start >= 0 and v.offset == start and v.is_dense and v.made and start not in moves
+            whole = start >= 0 and self._is_whole(v) and v.made and start not in moves
             if to.memory >= fresh and whole and all(id(step) in changing for step in v.made):
                 moves[start] = to
         return moves
@@ -313,10 +318,9 @@ class Score:
             start, parts = self._start(v), into.made
             # What others are added to, or laid over, has more than its parts' elements.
             is_joined = all(part.is_copy for part in parts) and sum(part.operands[1].size for part in parts)
-            whole = v.offset == start and v.is_dense and self._sizes[start] == v.size and v.made
             if (
-                whole and is_joined == self._sizes.get(self._start(into)) and into.is_dense and start not in moves
-                and all(id(s) in changing for s in v.made) and v.made is not parts
+                self._is_whole(v) and is_joined == self._sizes.get(self._start(into)) and into.is_dense
+                and start not in moves and v.made and all(id(s) in changing for s in v.made) and v.made is not parts
             ):  # fmt: skip
                 moves[start] = into
                 found.append(step)
