@@ -77,7 +77,7 @@ class FlopCounterMode:
             print(self.get_table(self.depth))
 
     def _entered(self, module, args) -> None:
-        self._path.append((module, name_inside(module, self._path)))
+        self._path.append((module, _name_inside(module, self._path)))
 
     def _left(self, module, args, output) -> None:
         self._path.pop()
@@ -99,7 +99,7 @@ class FlopCounterMode:
             result.register_hook(in_backward)
 
 
-def name_inside(module, running: list) -> str:
+def _name_inside(module, running: list) -> str:
     """``Net.blocks.0``: from the innermost ``running`` module that it is part of; its class, if there is none."""
     for outer, name in reversed(running):
         for path, part in outer.named_modules():

@@ -15,7 +15,7 @@ from ...compat import missing as _missing
 from ...engine import counting
 from ...library import namespace
 from ...utils._pytree import tree_leaves
-from ...utils.flop_counter import name_inside
+from ...utils.flop_counter import _name_inside
 from .dtensor import DTensor
 
 __all__ = ["CommDebugMode"]
@@ -139,7 +139,7 @@ class CommDebugMode:
         return self.comm_module_counts.setdefault(name, fresh)
 
     def _entered(self, module, args) -> None:
-        name = name_inside(module, self._path)
+        name = _name_inside(module, self._path)
         self._path.append((module, name))
         if backward_number() != -1:  # computed again, for its gradients
             return
