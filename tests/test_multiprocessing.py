@@ -124,16 +124,20 @@ def test_a_stopped_process_is_ended_with_the_others():
     assert not mp.active_children()
 
 
-def heeds_nothing(index):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    time.sleep(60 * index)
+def heeds_nothing(index, path):
+    if index:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        open(path, "w").close()
+        time.sleep(60)
+    while not os.path.exists(path):
+        time.sleep(0.01)
     raise ValueError("at the end")
 
 
-def test_a_process_that_does_not_end_is_killed(monkeypatch):
+def test_a_process_that_does_not_end_is_killed(monkeypatch, tmp_path):
     monkeypatch.setattr(mp, "_PATIENCE", 0.5)
     with pytest.raises(mp.ProcessRaisedException, match="at the end"):
-        mp.start_processes(heeds_nothing, nprocs=2, start_method="fork")
+        mp.spawn(heeds_nothing, args=(str(tmp_path / "ready"),), nprocs=2)
     assert not mp.active_children()
 
 
