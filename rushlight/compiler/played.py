@@ -22,9 +22,10 @@ from ..tensor import Tensor, wrap
 from .commit import insist
 from .exchanges import Exchanges, Part, changed_meanwhile
 from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
-from .score import Effort, NotPlayed
-from .steps import Value, play_of
+from .score import Effort
+from .steps import play_of
 from .trace import Traced, trace_backward
+from .values import NotPlayed, Value
 
 _ndarray, _empty = np.ndarray, np.empty
 

@@ -1,94 +1,29 @@
-"""The score of a small program: what it does as a list of steps in C (``engine/native/src/player.c``).
+"""The score of a program: what it does as a list of steps in C (``engine/native/src/player.c``).
 
 A step is a loop over operands that lie in memory anyhow (``src/steps.c``), or a call of a kernel. A slice, a transposed
 or broadcast array is the same memory seen in another way, and costs no step. Which steps a primitive of JAX's becomes
-stands in ``steps.py``.
+stands in ``steps.py``, which loops are done together in ``groups.py``, where arrays are in ``places.py``.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from typing import Any
 
 import numpy as np
 
 from ..engine.native import library
+from .groups import LEAST, grouped
+from .places import NOWHERE, OWN, Places, start_of
+from .values import NotPlayed, Step, Value, collapsed, dense_strides, letter_of
 
-LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q", "bool": "b"}
 MOST = 32 * 1024  # elements to be computed by loops: what takes longer is worth XLA's start, and its threads
 _BESIDE = 64  # multiplications that a kernel does while a loop computes an element: loops may take as long as kernels
-_LONGEST = 1 << 28  # multiplications: some milliseconds, in which no other thread has the interpreter
+_TOGETHER = 8  # elements that loops of a group compute while another one computes one
+_LONGEST = 1 << 28  # multiplications: some milliseconds. In a program that takes longer, others have the interpreter
 _DIMENSIONS = 8  # as in steps.c
 _SLOW = {"pow": 20, "erf": 10, "erfc": 10, "log1p": 10, "log": 5, "sin": 10, "cos": 10}  # times as long as others
 _ALIGNED = 64
-
-
-class NotPlayed(Exception):
-    """The program has something that no step does."""
-
-
-class Value:
-    """An array of a program: where its elements are. ``made`` are the steps that write it, all of its memory's."""
-
-    __slots__ = ("dtype", "made", "memory", "offset", "shape", "strides")
-
-    def __init__(self, shape, dtype, memory=0, offset=0, strides=None, made=None):
-        self.shape, self.dtype, self.memory, self.offset = tuple(shape), np.dtype(dtype), memory, offset
-        self.made: list[Step] = [] if made is None else made
-        self.strides = dense_strides(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
-
-    def seen(self, shape, strides, offset=0) -> Value:
-        """The same memory in another way."""
-        return Value(shape, self.dtype, self.memory, self.offset + offset, strides, self.made)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def is_dense(self) -> bool:
-        return all(
-            s == d or n == 1
-            for s, d, n in zip(self.strides, dense_strides(self.shape, self.dtype.itemsize), self.shape)
-        )
-
-    def key(self):
-        return self.memory, self.offset, self.strides
-
-
-class Step:
-    """One call: a kernel, its operands, None for one that is absent, and what else it is told.
-
-    A loop (``lists`` is None) writes the last operand, and is told in ``integers`` how operands lie. A kernel is told
-    of each operand's sizes and strides, and of how many there are in each of its lists; ``numbers`` may be a value.
-    ``over``: pairs of what a kernel writes over, and the copy of it that it is given; ``copies`` are the steps that
-    make these.
-    """
-
-    __slots__ = ("copies", "integers", "kernel", "lists", "numbers", "operands", "over")
-
-    def __init__(self, kernel, operands, integers, numbers=(), lists=None, over=(), copies=()):
-        self.kernel, self.operands, self.integers, self.numbers = kernel, operands, integers, numbers
-        self.lists, self.over, self.copies = lists, over, copies
-
-    @property
-    def is_copy(self) -> bool:
-        return self.lists is None and self.kernel[0].partition("_")[0] == ".copy"
-
-    @property
-    def values(self) -> list[Value]:
-        """All that it reads and writes."""
-        return [v for v in (*self.operands, self.numbers) if isinstance(v, Value)]
-
-
-def dense_strides(shape, itemsize, order=None) -> tuple:
-    """Strides of an array without gaps, whose dimensions lie in ``order``, the outermost first."""
-    strides, size = [0] * len(shape), itemsize
-    for d in reversed(order or range(len(shape))):
-        strides[d] = size
-        size *= shape[d]
-    return tuple(strides)
 
 
 class Effort:
@@ -163,21 +98,23 @@ class Score:
 
     def step(self, name: str, letter: str, operands: list[Value], shape, rest=(), numbers=()) -> None:
         """One step, that writes to the last of the operands."""
-        shape, strides = _collapsed(shape, [_stretched(v, shape) for v in operands])
-        self._work += math.prod(shape) * _SLOW.get(name, 1) * (math.prod(rest[::2]) if name.startswith("reduce") else 1)
+        every = [_stretched(v, shape) for v in operands]
+        loop = None if rest or numbers else (shape, every)
+        shape, strides = collapsed(shape, every)
+        times = _SLOW.get(name, 1) * (math.prod(rest[::2]) if name.startswith("reduce") else 1)
+        is_quick = loop is not None and name not in _SLOW and math.prod(shape) >= LEAST
+        self._work += math.prod(shape) * times // (_TOGETHER if is_quick else 1)
         if len(shape) > _DIMENSIONS:
             raise NotPlayed("it has too many dimensions")
         kernel = "." + name + ("" if letter in "fd" else "_" + letter), letter == "d"
         integers = (len(shape), *shape, *(s for each in strides for s in each), *rest)
-        made = Step(kernel, operands, integers, numbers)
+        made = Step(kernel, operands, integers, numbers, loop=loop)
         operands[-1].made.append(made)
         self._steps.append(made)
 
     def call(self, kernel, operands, integers, numbers, lists, made: list[Value], over, multiplications) -> None:
         """A call of a kernel that writes to ``made``, which are among the operands; ``over`` as in Step."""
         self._multiplications += multiplications
-        if self._multiplications > _LONGEST:
-            raise NotPlayed("it takes too long")
         before, first = self._work, len(self._steps)
         for source, copy in over:
             self.copied(source, copy)
@@ -218,7 +155,7 @@ class Score:
         """``v`` without the dimensions ``axes``."""
         axes = [d % len(v.shape) for d in axes]
         kept = [d for d in range(len(v.shape)) if d not in axes]
-        shape, (strides,) = _collapsed([v.shape[d] for d in axes], [[v.strides[d] for d in axes]])
+        shape, (strides,) = collapsed([v.shape[d] for d in axes], [[v.strides[d] for d in axes]])
         if len(shape) > 2:
             return self.reduced(name, self.map("copy", v, shape=v.shape), axes, dtype, letter)
         (n, s), (m, t) = [*zip(shape[::-1], strides[::-1]), (1, 0)][:2]
@@ -278,16 +215,18 @@ class Score:
         asking = [step for step in always if id(step) in asked and id(step) not in left]
         telling = [step for step in always if id(step) not in asked and id(step) not in left]
         telling += [*self._steps[first:], *last]
-        places = _Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once)
-        places.share([*asking, *telling])
-        room = np.zeros(places.size + 2 * _ALIGNED, np.uint8)
+        places = Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once, fresh)
+        parts = grouped(asking, places), grouped(telling, places)
+        places.share([*parts[0], *parts[1]])
+        room = np.zeros(places.room + 2 * _ALIGNED, np.uint8)
         room = room[-room.ctypes.data % _ALIGNED :]
         for v, array in self._constants:
             _, start = places.of(v)
             room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
         _player(room, places, [], once, [], -1, False)()
         given = self._given([to for to in targets if to is not None])
-        return _player(room, places, asking, telling, given, places.of(truth[0])[1] if flag else -1, beside)
+        beside = beside or self._multiplications > _LONGEST
+        return _player(room, places, *parts, given, places.of(truth[0])[1] if flag else -1, beside)
 
     def _start(self, v: Value) -> int:
         return start_of(self._starts, v)
@@ -377,82 +316,40 @@ class Score:
         return [found[memory] for memory in sorted(found) if memory]
 
 
-def start_of(starts: list[int], v: Value) -> int:
-    """Where the array in the room begins that ``v`` is, or is a part of; -1 for an argument's memory."""
-    return -1 if v.memory else starts[bisect_right(starts, v.offset) - 1]
-
-
-class _Places:
-    """Where arrays are in the end: in new memory, or in the room, which they share one after the other."""
-
-    def __init__(self, starts, end, moves, kept, once):
-        self._starts, self._moves = starts, moves
-        self._sizes = dict(zip(starts, (b - a for a, b in zip(starts, [*starts[1:], end]))))
-        self._kept = {self._start(v) for v in (*kept, *(v for step in once for v in step.values))}
-        self._new: dict[int, int] = {}
-        self.size = 0
-        for start in sorted(self._kept):  # what is there from call to call
-            self._new[start] = self._take([], self._sizes[start])
-
-    def of(self, v: Value) -> tuple[int, int]:
-        """(memory, offset) of a value."""
-        if v.memory:
-            return v.memory, v.offset
-        start = self._start(v)
-        if start in self._moves:
-            memory, offset = self.of(self._moves[start])
-            return memory, offset + v.offset - start
-        return 0, self._new[start] + v.offset - start
-
-    def share(self, steps: list[Step]) -> None:
-        """Give each array that these steps use its place; one that is used no more leaves its place to others."""
-        uses = [[start for v in step.values if (start := self._home(v)) >= 0] for step in steps]
-        last = {start: i for i, starts in enumerate(uses) for start in starts}
-        free: list[tuple[int, int]] = []  # (size, offset)
-        for i, starts in enumerate(uses):
-            for start in starts:
-                if start not in self._new:
-                    self._new[start] = self._take(free, self._sizes[start])
-            gone = {start for start in starts if last[start] == i} - self._kept
-            free += [(self._sizes[start], self._new[start]) for start in gone]
-
-    def _take(self, free: list[tuple[int, int]], size: int) -> int:
-        """A place of that size: a part of the smallest free one that will do, or a new one."""
-        found = min((each for each in free if each[0] >= size), default=None)
-        if found is None:
-            self.size += size
-            return self.size - size
-        free.remove(found)
-        if found[0] > size:
-            free.append((found[0] - size, found[1] + size))
-        return found[1]
-
-    def _start(self, v: Value) -> int:
-        return start_of(self._starts, v)
-
-    def _home(self, v: Value) -> int:
-        """Where the array begins whose place ``v`` has; -1 if that is not in the room."""
-        start = self._start(v)
-        return self._home(self._moves[start]) if start in self._moves else start
-
-
-def _player(room, places: _Places, asking, telling, given, flag, beside: bool):
-    steps = [*asking, *telling]
+def _player(room, places: Places, asking, telling, given, flag, beside: bool):
     described, offsets, integers, numbers, laid = [], [], [], [], []
-    for i, step in enumerate(steps):
+    alone = None  # from here on arguments are written
+
+    def describe(step: Step, told, own=()):
         computed = isinstance(step.numbers, Value)
         operands = [*step.operands, step.numbers] if computed else step.operands
-        counts = len(step.operands), len(step.integers), 0 if computed else len(step.numbers)
-        told = step.lists is not None, len(step.lists or ()), computed
-        described.append((*step.kernel, *counts, i < len(asking), *told))
-        offsets += [x for v in operands for x in (places.of(v) if v is not None else (-1, 0))]
-        integers += [*step.integers, *(step.lists or ())]
-        numbers += [] if computed else step.numbers
+        counts = len(step.operands), len(told), 0 if computed else len(step.numbers)
+        described.append((*step.kernel, *counts, asks, step.lists is not None, len(step.lists or ()), computed))
+        for v in operands:
+            start = places.start(v) if v is not None else -1
+            offsets.extend((NOWHERE, 0) if v is None else (OWN, own[start]) if start in own else places.of(v))
+        integers.extend((*told, *(step.lists or ())))
+        numbers.extend([] if computed else step.numbers)
         if step.lists is not None:
-            laid += [x for v in step.operands for x in _laid(v)]
+            laid.extend(x for v in step.operands for x in _laid(v))
+
+    for asks, steps in ((True, asking), (False, telling)):
+        for step in steps:
+            if alone is None and any(places.is_argument(v) for v in step.values if v is not None and step in v.made):
+                alone = len(described)
+            if isinstance(step, Step):
+                describe(step, step.integers)
+                continue
+            shape, strides = step.laid_out()
+            told = len(step.steps), step.room, len(shape), *shape
+            described.append((".together", False, 0, len(told), 0, asks, False, 0, False))
+            integers.extend(told)
+            for each, along in zip(step.steps, strides):
+                describe(each, [n for s in along for n in s], step.own)
     return library.player(
         room, tuple(described), np.array(offsets, np.int64), np.array(integers, np.int64),
-        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag, beside,
+        np.array(numbers, np.float64), np.array(laid, np.int64), np.array(given, np.int64), flag,
+        (len(described) if alone is None else alone) if beside else 0, places.stage,
     )  # fmt: skip
 
 
@@ -465,41 +362,16 @@ def _laid(v: Value | None) -> tuple:
     return v.size, len(v.shape), *v.shape, *strides
 
 
-def letter_of(v: Value) -> str:
-    letter = LETTERS.get(v.dtype.name)
-    if letter is None:
-        raise NotPlayed(v.dtype.name)
-    return letter
-
-
 def _stretched(v: Value, shape) -> list[int]:
     """The strides of ``v`` for a loop over ``shape``: what is there once serves for all along a dimension."""
     missing = len(shape) - len(v.shape)
     return [0] * missing + [0 if n == 1 else s for n, s in zip(v.shape, v.strides)]
 
 
-def _collapsed(shape, strides) -> tuple[tuple, list]:
-    """The same loop in as few dimensions as possible, at least one."""
-    sizes: list[int] = []
-    found: list[list[int]] = [[] for _ in strides]
-    for d, n in enumerate(shape):
-        if n == 1:
-            continue
-        if sizes and all(f[-1] == s[d] * n for f, s in zip(found, strides)):
-            sizes[-1] *= n
-            for f, s in zip(found, strides):
-                f[-1] = s[d]
-        else:
-            sizes.append(n)
-            for f, s in zip(found, strides):
-                f.append(s[d])
-    return (tuple(sizes), found) if sizes else ((1,), [[0] for _ in strides])
-
-
 def _is_one(v: Value, dims) -> bool:
     """Can these dimensions be gone through as if they were one?"""
-    return len(_collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[0]) == 1
+    return len(collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[0]) == 1
 
 
 def _stride(v: Value, dims) -> int:
-    return _collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[1][0][0]
+    return collapsed([v.shape[d] for d in dims], [[v.strides[d] for d in dims]])[1][0][0]

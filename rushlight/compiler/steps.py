@@ -1,7 +1,8 @@
-"""From a jaxpr to a score: small programs are played, not compiled.
+"""From a jaxpr to a score: programs that are small, or mostly kernels, are played, not compiled.
 
-XLA takes 15 µs to start a program, more than many small ones take to run, and half a second to compile it. A jaxpr of
-few and small arrays becomes a list of steps in C instead (``score.py``); here is what each primitive becomes.
+XLA takes 15 µs to start a program, more than many small ones take to run, and half a second or many to compile it.
+Where most of the work is done by kernels anyway, there is little to compile. Such a jaxpr becomes a list of steps in C
+instead (``score.py``); here is what each primitive becomes.
 
 ``play_of`` returns None for what is too large, or has a primitive that is not in the table at the end.
 """
@@ -15,7 +16,8 @@ import numpy as np
 from ..engine.native import library
 from ..engine.xla.kernels.native import ABSENT, WRITTEN_OVER
 from . import score as scores
-from .score import LETTERS, Effort, NotPlayed, Score, Value, dense_strides, letter_of
+from .score import Effort, Score
+from .values import LETTERS, NotPlayed, Value, dense_strides, letter_of
 
 
 def play_of(
@@ -279,10 +281,19 @@ def _gather(score: Score, equation, x, indices):
     return score.map("gather", *operands, shape=shape, rest=rest, numbers=(float(filler),))
 
 
-def _scatter_add(score: Score, equation, x, indices, updates):
+def _scatter(name, but=""):
+    """What is put at the places that indices lead to, or added there."""
+
+    def rule(score: Score, equation, x, indices, updates):
+        if letter_of(x) in but:
+            raise NotPlayed(name)
+        return _scattered(name, score, equation, x, indices, updates)
+
+    return rule
+
+
+def _scattered(name, score: Score, equation, x, indices, updates):
     p, numbers = equation.params, equation.params["dimension_numbers"]
-    if x.dtype == bool:
-        raise NotPlayed("scatter-add")
     made = score.new(x.shape, x.dtype)
     score.copied(x, made)
     window = numbers.update_window_dims
@@ -299,7 +310,7 @@ def _scatter_add(score: Score, equation, x, indices, updates):
     in_x, in_indices, rest = _led(score, made, indices, names, window, batch, p["mode"])
     shape = updates.shape
     operands = [indices.seen(shape, in_indices), updates, made.seen(shape, in_x)]
-    score.step("scatter_add", letter_of(x), operands, shape, rest)
+    score.step(name, letter_of(x), operands, shape, rest)
     return made
 
 
@@ -335,7 +346,7 @@ def _kernel(score: Score, equation, *operands):
     return made
 
 
-# Kernels that do little with each element. Others do much, and whole programs of them are worth being compiled.
+# Kernels that do little with each element.
 _LITTLE = {
     "sgd_plain", "sgd", "adam", "rmsprop", "adadelta", "axis_sums", "gelu", "gelu_slope", "gelu_tanh",
     "gelu_tanh_slope", "layer_norm", "layer_norm_slope", "rms_norm", "rms_norm_slope", "batch_norm",
@@ -347,9 +358,7 @@ def _multiplications(kernel: str, given: list[Value], made: list[Value]) -> int:
     """How many a call is worth, roughly."""
     if kernel in ("product", "matmul"):
         return given[0].shape[-1] * made[0].size
-    if kernel not in _LITTLE:
-        raise NotPlayed(kernel)
-    return 8 * sum(v.size for v in (*given, *made))
+    return (8 if kernel in _LITTLE else 64) * sum(v.size for v in (*given, *made))
 
 
 RULES: dict[str, Any] = {
@@ -395,6 +404,7 @@ RULES: dict[str, Any] = {
     "pad": _pad,
     "iota": _iota,
     "gather": _gather,
-    "scatter-add": _scatter_add,
+    "scatter": _scatter("scatter"),
+    "scatter-add": _scatter("scatter_add", "b"),
     "ffi_call": _kernel,
 }  # fmt: skip

@@ -66,11 +66,11 @@ def _normalized_backward(before):
     def backward(g, edges, saved):
         to_y, to_mean, to_scale, _ = g
         x, (mean, scale, _) = saved.get("x"), saved["aux"]
-        if x is None or np.count_nonzero(to_mean) or np.count_nonzero(to_scale):
+        if x is None:
             return before(g, edges, saved)
         form, gx = _form_of(saved["view"], saved["axes"], saved["affine"]), np.empty(x.shape, x.dtype)
         sums = [np.empty(form.sums, x.dtype) for _ in range(2)]  # a leaf takes over what is no part of another array
-        if not _took(form.slope, (to_y, x, saved.get("w"), mean, scale), gx, *sums, *form.numbers):
+        if not _took(form.slope, (to_y, x, saved.get("w"), mean, scale, to_mean, to_scale), gx, *sums, *form.numbers):
             return before(g, edges, saved)
         gw, gb = sums if form.each is None else map(form.each, sums)
         return gx, None if edges[1] is None else gw, None if edges[2] is None else gb

@@ -71,6 +71,17 @@ static void slope_sums(const real *g, const real *x, real mean, long n, double *
     }
 }
 
+/* What comes back to a mean and to a scale, which are results as well (NULL: nothing does): it belongs to each of `count`
+   elements, the second times its distance to the mean. */
+RL_INLINE real of_mean(const real *to_mean, long which, double count)
+{
+    return to_mean ? (real)(to_mean[which] / count) : 0;
+}
+RL_INLINE real of_scale(const real *to_scale, long which, double scale, double count)
+{
+    return to_scale ? (real)(to_scale[which] * scale * scale * scale / count) : 0;
+}
+
 typedef struct {
     const rl_call *call;
     real *partial; /* for each piece: size sums for w, then size for b */
@@ -83,11 +94,12 @@ static void layer_norm_slope_piece(void *context, long begin, long end)
     const rl_call *c = job->call;
     long size = c->integer[0];
     const real *restrict w = c->array[2], *mean = c->array[3], *scale = c->array[4];
+    const real *to_mean = c->array[5], *to_scale = c->array[6];
     real *restrict to_w = job->partial + 2 * size * (begin / job->grain), *restrict to_b = to_w + size;
     memset(to_w, 0, sizeof(real) * 2 * (size_t)size);
     for (long row = begin; row < end; row++) {
         const real *g = (const real *)c->array[0] + row * size, *x = (const real *)c->array[1] + row * size;
-        real *gx = (real *)c->array[5] + row * size, m = mean[row], s = scale[row];
+        real *gx = (real *)c->array[7] + row * size, m = mean[row], s = scale[row];
         const real *incoming = w ? gx : g; /* kept, so that it is rounded the same way twice */
         if (w)
             RL_SIMD
@@ -96,10 +108,12 @@ static void layer_norm_slope_piece(void *context, long begin, long end)
         double sums[3];
         slope_sums(incoming, x, m, size, sums);
         real shift = (real)(-sums[1] / (double)size), slope = -(real)(sums[0] + shift * sums[2]) * s * s / (real)size;
+        shift = shift * s + of_mean(to_mean, row, (double)size);
+        slope = slope * s - of_scale(to_scale, row, s, (double)size);
         RL_SIMD
         for (long i = 0; i < size; i++) {
             real away = x[i] - m;
-            gx[i] = (incoming[i] + shift + away * slope) * s;
+            gx[i] = incoming[i] * s + away * slope + shift;
             to_w[i] += g[i] * away * s;
             to_b[i] += g[i];
         }
@@ -117,7 +131,7 @@ static void add_pieces(real *to, const real *partial, long pieces, long stride, 
     }
 }
 
-/* g, x, w?, mean, scale, gx, gw, gb; size */
+/* g, x, w?, mean, scale, to_mean?, to_scale?, gx, gw, gb; size */
 static int layer_norm_slope(const rl_call *c)
 {
     long size = c->integer[0], rows = c->size[3], grain = slope_rows(size);
@@ -126,8 +140,8 @@ static int layer_norm_slope(const rl_call *c)
     if (!job.partial)
         return RL_NO_MEMORY;
     rl_parallel(layer_norm_slope_piece, &job, rows, grain);
-    add_pieces(c->array[6], job.partial, pieces, 2 * size, size);
-    add_pieces(c->array[7], job.partial + size, pieces, 2 * size, size);
+    add_pieces(c->array[8], job.partial, pieces, 2 * size, size);
+    add_pieces(c->array[9], job.partial + size, pieces, 2 * size, size);
     free(job.partial);
     return RL_OK;
 }
@@ -239,11 +253,11 @@ static void group_norm_slope_piece(void *context, long begin, long end)
 {
     const rl_call *c = context;
     long channels = c->integer[0], inner = c->integer[1], turns = c->integer[2], size = channels * inner;
-    const real *w = c->array[2], *mean = c->array[3], *scale = c->array[4];
-    real *along = c->array[6], *total = c->array[7];
+    const real *w = c->array[2], *mean = c->array[3], *scale = c->array[4], *to_mean = c->array[5], *to_scale = c->array[6];
+    real *along = c->array[8], *total = c->array[9];
     for (long row = begin; row < end; row++) {
         const real *g = (const real *)c->array[0] + row * size, *x = (const real *)c->array[1] + row * size;
-        real *gx = (real *)c->array[5] + row * size;
+        real *gx = (real *)c->array[7] + row * size;
         real m = mean[row], s = scale[row];
         const real *weights = w ? w + row % turns * channels : NULL;
         double all_along = 0, all_total = 0, rest = 0, sums[3];
@@ -255,6 +269,7 @@ static void group_norm_slope_piece(void *context, long begin, long end)
         }
         all_along -= all_total / (double)size * rest; /* which is 0 but for the rounding of m */
         real slope = (real)(-all_along * s * s * s / (double)size), shift = (real)(-all_total * s / (double)size);
+        slope -= of_scale(to_scale, row, s, (double)size), shift += of_mean(to_mean, row, (double)size);
         for (long k = 0; k < channels; k++) {
             real factor = weights ? s * weights[k] : s;
             const real *restrict from = x + k * inner, *restrict incoming = g + k * inner;
@@ -266,7 +281,7 @@ static void group_norm_slope_piece(void *context, long begin, long end)
     }
 }
 
-/* g, x, w?, mean, scale, gx, and for each channel of each row: its sum for w, and for b; integers as above */
+/* g, x, w?, mean, scale, to_mean?, to_scale?, gx, and for each channel of each row: its sum for w, and for b; integers as above */
 static int group_norm_slope(const rl_call *c)
 {
     rl_parallel(group_norm_slope_piece, (void *)c, c->size[3], norm_rows(c->integer[0] * c->integer[1]));
@@ -367,7 +382,9 @@ static int batch_norm(const rl_call *c)
 RL_INLINE void slope_of_channels(const rl_call *c, long begin, long end, int own)
 {
     const real *g = c->array[0], *x = c->array[1], *w = c->array[2], *mean = c->array[3], *scale = c->array[4];
-    real *gx = c->array[5], *gw = c->array[6], *gb = c->array[7];
+    const real *to_mean = own ? c->array[5] : NULL, *to_scale = own ? c->array[6] : NULL;
+    void *const *made = c->array + (own ? 7 : 5);
+    real *gx = made[0], *gw = made[1], *gb = made[2];
     long batch = c->integer[0], channels = c->integer[1], inner = c->integer[2];
     double count = (double)(batch * inner), along[COLUMNS], total[COLUMNS];
     real factor[COLUMNS], slope[COLUMNS], shift[COLUMNS];
@@ -379,7 +396,8 @@ RL_INLINE void slope_of_channels(const rl_call *c, long begin, long end, int own
             double s = scale[first + k], f = w ? s * w[first + k] : s;
             gw[first + k] = (real)(along[k] * s), gb[first + k] = (real)total[k];
             factor[k] = (real)f;
-            slope[k] = own ? (real)(-f * s * s * along[k] / count) : 0, shift[k] = own ? (real)(-f * total[k] / count) : 0;
+            slope[k] = own ? (real)(-f * s * s * along[k] / count) - of_scale(to_scale, first + k, s, count) : 0;
+            shift[k] = own ? (real)(-f * total[k] / count) + of_mean(to_mean, first + k, count) : 0;
         }
         for (long n = 0; n < batch; n++) {
             long at = (n * channels + first) * inner;
@@ -405,14 +423,14 @@ RL_INLINE void slope_of_channels(const rl_call *c, long begin, long end, int own
 static void batch_norm_slope_piece(void *c, long begin, long end) { slope_of_channels(c, begin, end, 1); }
 static void given_norm_slope_piece(void *c, long begin, long end) { slope_of_channels(c, begin, end, 0); }
 
-/* g, x, w?, mean, scale, gx, gw, gb; batch, channels, inner */
+/* g, x, w?, mean, scale, to_mean?, to_scale?, gx, gw, gb; batch, channels, inner */
 static int batch_norm_slope(const rl_call *c)
 {
     rl_parallel(batch_norm_slope_piece, (void *)c, c->integer[1], channel_grain(c));
     return RL_OK;
 }
 
-/* the same for a mean and a scale that are given */
+/* g, x, w?, mean, scale, gx, gw, gb; batch, channels, inner: the same for a mean and a scale that are given */
 static int given_norm_slope(const rl_call *c)
 {
     rl_parallel(given_norm_slope_piece, (void *)c, c->integer[1], channel_grain(c));
@@ -461,13 +479,13 @@ static int channel_affine(const rl_call *c)
 
 RL_FAMILY(norms) = {
     {"layer_norm", "xx?x?yyyy id", layer_norm},
-    {"layer_norm_slope", "xxx?xx yyy i", layer_norm_slope},
+    {"layer_norm_slope", "xxx?xxx?x? yyy i", layer_norm_slope},
     {"rms_norm", "xx?yy id", rms_norm},
     {"rms_norm_slope", "xxx?x yy i", rms_norm_slope},
     {"group_norm", "xx?x?yyyy iiid", group_norm},
-    {"group_norm_slope", "xxx?xx yyy iii", group_norm_slope},
+    {"group_norm_slope", "xxx?xxx?x? yyy iii", group_norm_slope},
     {"batch_norm", "xx?x?yyyy iiid", batch_norm},
-    {"batch_norm_slope", "xxx?xx yyy iii", batch_norm_slope},
+    {"batch_norm_slope", "xxx?xxx?x? yyy iii", batch_norm_slope},
     {"given_norm_slope", "xxx?xx yyy iii", given_norm_slope},
     {"channel_affine", "xxxy i", channel_affine},
     RL_END,

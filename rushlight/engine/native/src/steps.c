@@ -152,6 +152,20 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
     return base;
 }
 
+/* For each of a row: its place in an operand. Where all of a row have one index, that is looked at once. */
+#define LED(operand, ...)                                                                                              \
+    if (step[0] == 0) {                                                                                                \
+        char *first = led(p[operand], p[0], rest);                                                                     \
+        for (long i = 0; i < n; i++) {                                                                                 \
+            char *place = first ? first + i * step[operand] : NULL;                                                    \
+            __VA_ARGS__;                                                                                               \
+        }                                                                                                              \
+    } else                                                                                                             \
+        for (long i = 0; i < n; i++) {                                                                                 \
+            char *place = led(p[operand] + i * step[operand], p[0] + i * step[0], rest);                               \
+            __VA_ARGS__;                                                                                               \
+        }
+
 /* Both are read before one is chosen: to guess which one it is takes longer. */
 #define CHOOSE(T, if_not, if_so)                                                                                       \
     RL_SIMD for (long i = 0; i < n; i++) {                                                                             \
@@ -159,7 +173,7 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         made[i] = which[i] ? yes : no;                                                                                 \
     }
 
-/* What all dtypes have. Operands of gather and scatter_add are indices, then what is read; of select a bool first. */
+/* What all dtypes have. Operands of gather, scatter and scatter_add are indices, then what is read; of select a bool first. */
 #define ANY(name, T)                                                                                                   \
     UNARY(copy##name, T, T, x)                                                                                         \
     ROW(select##name)                                                                                                  \
@@ -185,12 +199,14 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
     STEP(select##name, 4)                                                                                              \
     ROW(gather##name)                                                                                                  \
     {                                                                                                                  \
-        for (long i = 0; i < n; i++) {                                                                                 \
-            const char *from = led(p[1] + i * step[1], p[0] + i * step[0], rest);                                      \
-            AT(T, 2) = from ? *(const T *)from : (T)*number;                                                           \
-        }                                                                                                              \
+        LED(1, AT(T, 2) = place ? *(const T *)place : (T)*number)                                                      \
     }                                                                                                                  \
     STEP(gather##name, 3)                                                                                              \
+    ROW(scatter##name)                                                                                                 \
+    {                                                                                                                  \
+        LED(2, if (place) *(T *)place = AT(T, 1))                                                                      \
+    }                                                                                                                  \
+    STEP(scatter##name, 3)                                                                                             \
     BINARY(eq##name, T, uint8_t, x == y)                                                                               \
     BINARY(ne##name, T, uint8_t, x != y)
 
@@ -208,11 +224,7 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
     PLACE(argmin##name, T, x < y || (x != x && y == y))                                                                \
     ROW(scatter_add##name)                                                                                             \
     {                                                                                                                  \
-        for (long i = 0; i < n; i++) {                                                                                 \
-            T *to = (T *)led(p[2] + i * step[2], p[0] + i * step[0], rest);                                            \
-            if (to)                                                                                                    \
-                *to = (T)((A)*to + (A)AT(T, 1));                                                                       \
-        }                                                                                                              \
+        LED(2, if (place) *(T *)place = (T)((A)*(T *)place + (A)AT(T, 1)))                                             \
     }                                                                                                                  \
     STEP(scatter_add##name, 3)                                                                                         \
     BINARY(add##name, T, T, (T)((A)x + (A)y))                                                                          \
@@ -385,7 +397,7 @@ FROM(b, uint8_t, x, x)
 #endif
 
 #define NAMED(name) {"." #name, "", step_##name},
-#define ANY_NAMED(t) NAMED(copy##t) NAMED(select##t) NAMED(gather##t) NAMED(eq##t) NAMED(ne##t)
+#define ANY_NAMED(t) NAMED(copy##t) NAMED(select##t) NAMED(gather##t) NAMED(scatter##t) NAMED(eq##t) NAMED(ne##t)
 #define NUMERIC_NAMED(t)                                                                                               \
     ANY_NAMED(t) NAMED(lt##t) NAMED(le##t) NAMED(gt##t) NAMED(ge##t) NAMED(max##t) NAMED(min##t)                       \
     NAMED(reduce_max##t) NAMED(reduce_min##t) NAMED(argmax##t) NAMED(argmin##t) NAMED(scatter_add##t) NAMED(add##t)    \

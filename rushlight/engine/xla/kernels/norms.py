@@ -37,13 +37,11 @@ def normalized_backward(g, edges, saved):
     name, shape, _, numbers = form
     parameter = native.Place((math.prod(saved["affine"]),), x.dtype)
     arrays = jnp.reshape(g[0], shape), jnp.reshape(x, shape), None if w is None else jnp.ravel(w)
-    statistics = mean.reshape(-1, 1), scale.reshape(-1, 1)
+    statistics = [t.reshape(-1, 1) for t in (mean, scale, g[1], g[2])]
     gx, gw, gb = native.call(
         f"{name}_slope", *arrays, *statistics, native.Place(shape, x.dtype), parameter, parameter, *numbers
     )
-    away = (x.reshape(saved["view"]) - mean) * (g[2] * scale * scale * scale)
-    gx = gx.reshape(x.shape) + ((g[1] - away) / math.prod(saved["view"][i] for i in saved["axes"])).reshape(x.shape)
-    return [None if e is None else a for e, a in zip(edges, (gx, gw, gb))]
+    return [None if e is None else a for e, a in zip(edges, (gx.reshape(x.shape), gw, gb))]
 
 
 def _form(view, axes, affine):

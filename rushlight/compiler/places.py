@@ -1,0 +1,98 @@
+"""Where the arrays of a score are, when its steps and groups are known."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+
+from .groups import Group
+from .values import Step, Value
+
+NOWHERE, STAGE, OWN = -1, -2, -3  # memories that are no arguments', as in player.c
+_SMALL = 1 << 16  # bytes that a program may have for itself; what needs more shares the stage with others
+
+
+def start_of(starts: list[int], v: Value) -> int:
+    """Where the array in the room begins that ``v`` is, or is a part of; -1 for an argument's memory."""
+    return -1 if v.memory else starts[bisect_right(starts, v.offset) - 1]
+
+
+class Places:
+    """Where arrays are in the end: in an argument, or in the room or on the stage, one after the other.
+
+    ``moves`` are those that are made in another's place, ``kept`` and those of ``once`` are there from call to call.
+    """
+
+    def __init__(self, starts, end, moves, kept, once, fresh):
+        self._starts, self._moves, self._fresh = starts, moves, fresh
+        self._sizes = dict(zip(starts, (b - a for a, b in zip(starts, [*starts[1:], end]))))
+        self._kept = {self.start(v) for v in (*kept, *(v for step in once for v in step.values))}
+        self._new: dict[int, tuple[int, int]] = {}  # (memory, offset) of what is nobody's
+        self.room = self.stage = 0  # how large they are
+        for start in sorted(self._kept):
+            self._new[start] = 0, self.room
+            self.room += self._sizes[start]
+
+    def start(self, v: Value) -> int:
+        return start_of(self._starts, v)
+
+    def seat(self, v: Value) -> tuple[tuple[int, int], int]:
+        """What ``v`` is, or is a part of, as (memory, where it begins), and where in it."""
+        if v.memory:
+            return (v.memory, 0), v.offset
+        start = self.start(v)
+        if start in self._moves:
+            whole, offset = self.seat(self._moves[start])
+            return whole, offset + v.offset - start
+        return (0, start), v.offset - start
+
+    def is_argument(self, v: Value) -> bool:
+        """Is this memory that somebody has?"""
+        return 0 < self.seat(v)[0][0] < self._fresh
+
+    def of(self, v: Value) -> tuple[int, int]:
+        """(memory, offset) of a value."""
+        (memory, start), offset = self.seat(v)
+        if memory:
+            return memory, offset
+        memory, begin = self._new[start]
+        return memory, begin + offset
+
+    def share(self, steps: list[Step | Group]) -> None:
+        """Give each array that these use its place; one that is used no more leaves its place to others."""
+        uses = [{start for v in step.values if (start := self._home(v)) >= 0} - self._kept for step in steps]
+        many = Counter(start for starts in uses for start in starts)
+        many.update(self._home(to) for to in self._moves.values())
+        for step, starts in zip(steps, uses):
+            if isinstance(step, Group):
+                step.settle({start for start in starts if many[start] == 1})
+                starts.difference_update(step.own)
+        last = {start: i for i, starts in enumerate(uses) for start in starts}
+        free: list[tuple[int, int]] = []  # (size, offset)
+        places: dict[int, int] = {}
+        for i, starts in enumerate(uses):
+            for start in sorted(starts):
+                if start not in places:
+                    places[start] = self._take(free, self._sizes[start])
+            free += [(self._sizes[start], places[start]) for start in sorted(starts) if last[start] == i]
+        is_small = self.stage <= _SMALL
+        for start, offset in places.items():
+            self._new[start] = (0, self.room + offset) if is_small else (STAGE, offset)
+        if is_small:
+            self.room, self.stage = self.room + self.stage, 0
+
+    def _take(self, free: list[tuple[int, int]], size: int) -> int:
+        """A place of that size: a part of the smallest free one that will do, or a new one."""
+        found = min((each for each in free if each[0] >= size), default=None)
+        if found is None:
+            self.stage += size
+            return self.stage - size
+        free.remove(found)
+        if found[0] > size:
+            free.append((found[0] - size, found[1] + size))
+        return found[1]
+
+    def _home(self, v: Value) -> int:
+        """Where the array begins whose place ``v`` has; -1 if that is not in the room."""
+        (memory, start), _ = self.seat(v)
+        return -1 if memory else start
