@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from soak import soak
 from worlds import Trained, run_world
 
 import rushlight
+
+LONG = pytest.mark.skipif(
+    os.environ.get("RUSHLIGHT_PARITY") != "all", reason="it takes long: RUSHLIGHT_PARITY=all runs it as well"
+)
 
 pytest.importorskip("jax")
 
@@ -152,8 +157,10 @@ sys.exit(3)
     assert (tmp_path / "err0").read_text() == (tmp_path / "err2").read_text() == ""
 
 
-@pytest.mark.parametrize("how", ["SIGSTOP", "SIGKILL"])
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize(
+    ("size", "how"),
+    [(2, "SIGKILL"), (3, "SIGSTOP"), pytest.param(2, "SIGSTOP", marks=LONG), pytest.param(3, "SIGKILL", marks=LONG)],
+)
 def test_a_compiled_program_of_which_one_process_does_not_come(tmp_path, size, how):
     """The others have agreed to run it and are inside; who asks for what they gave to it is told that it is gone."""
     body = f"""
@@ -208,7 +215,13 @@ sys.exit(3)
 
 @pytest.mark.parametrize(
     ("meeting", "fault", "victim"),
-    [("tcp", "SIGKILL", 0), ("file", "SIGSTOP", 0), ("tcp", "SIGSTOP", 1), ("file", "raise", 0), ("tcp", "raise", 1)],
+    [
+        ("tcp", "SIGKILL", 0),
+        ("file", "SIGSTOP", 0),
+        ("tcp", "raise", 1),
+        pytest.param("tcp", "SIGSTOP", 1, marks=LONG),
+        pytest.param("file", "raise", 0, marks=LONG),
+    ],
 )
 def test_spawned_processes(tmp_path, meeting, fault, victim):
     """``multiprocessing.spawn`` raises, and the others are told or ended."""

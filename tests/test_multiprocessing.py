@@ -142,6 +142,8 @@ def test_a_process_that_does_not_end_is_killed(monkeypatch, tmp_path):
 
 
 def ends_late(index, folder):
+    while index and not os.path.exists(os.path.join(folder, "0")):
+        time.sleep(0.01)
     time.sleep(0.5 * index)
     open(os.path.join(folder, str(index)), "w").close()
     sys.exit(1)
