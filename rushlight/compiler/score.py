@@ -43,7 +43,7 @@ class Score:
         self._room, self._constants = 0, []
         self._starts: list[int] = []  # where in the room each array begins
         self._sizes: dict[int, int] = {}  # how many elements it has
-        self._work = self._multiplications = 0
+        self._multiplications = 0
         self._inputs = inputs
         self._outputs = self.follow(closed.jaxpr, closed.consts, inputs)
 
@@ -96,30 +96,29 @@ class Score:
             self._known[key] = made
         return self._known[key]
 
-    def step(self, name: str, letter: str, operands: list[Value], shape, rest=(), numbers=()) -> None:
+    def step(self, name: str, letter: str, operands: list[Value], shape, rest=(), numbers=(), work=0) -> None:
         """One step, that writes to the last of the operands."""
         every = [_stretched(v, shape) for v in operands]
         loop = None if rest or numbers else (shape, every)
         shape, strides = collapsed(shape, every)
         times = _SLOW.get(name, 1) * (math.prod(rest[::2]) if name.startswith("reduce") else 1)
         is_quick = loop is not None and name not in _SLOW and math.prod(shape) >= LEAST
-        self._work += math.prod(shape) * times // (_TOGETHER if is_quick else 1)
+        work = work or math.prod(shape) * times // (_TOGETHER if is_quick else 1)
         if len(shape) > _DIMENSIONS:
             raise NotPlayed("it has too many dimensions")
         kernel = "." + name + ("" if letter in "fd" else "_" + letter), letter == "d"
         integers = (len(shape), *shape, *(s for each in strides for s in each), *rest)
-        made = Step(kernel, operands, integers, numbers, loop=loop)
+        made = Step(kernel, operands, integers, numbers, loop=loop, work=work)
         operands[-1].made.append(made)
         self._steps.append(made)
 
     def call(self, kernel, operands, integers, numbers, lists, made: list[Value], over, multiplications) -> None:
         """A call of a kernel that writes to ``made``, which are among the operands; ``over`` as in Step."""
         self._multiplications += multiplications
-        before, first = self._work, len(self._steps)
+        first = len(self._steps)
         for source, copy in over:
             self.copied(source, copy)
         copies = self._steps[first:]
-        self._work = before  # mostly they are not needed
         is_double = any(v.dtype == np.float64 for v in made)
         step = Step((kernel, is_double), operands, integers, numbers, lists, over, copies)
         for v in made:
@@ -170,7 +169,6 @@ class Score:
         sizes = [[a.shape[d] for d in dims] for dims in (a_b, a_m, a_k)]
         over, m, k = sizes
         n = [b.shape[d] for d in b_n]
-        self._work += math.prod(over) * math.prod(m) * math.prod(n) * math.prod(k) // 4
         made = self.new((*over, *m, *n), a.dtype)
         a = a if _is_one(a, a_m) and _is_one(a, a_k) else self.map("copy", a, shape=a.shape)
         b = b if _is_one(b, b_n) and _is_one(b, b_k) else self.map("copy", b, shape=b.shape)
@@ -185,7 +183,7 @@ class Score:
             a.seen(over, [a.strides[d] for d in a_b]), b.seen(over, [b.strides[d] for d in b_b]),
             made.seen(over, made.strides[: len(over)]),
         ]  # fmt: skip
-        self.step("dot", letter_of(made), operands, over, rest)
+        self.step("dot", letter_of(made), operands, over, rest, work=-(-made.size * math.prod(k) // 4))
         return made
 
     # -- from steps to a function ------------------------------------------------------------------------------------
@@ -202,18 +200,18 @@ class Score:
         asked = {id(step) for step in self._needed(truth)}
         moves = self._made_in_place(always, wanted, fresh)
         last = self._written_over(always, wanted, moves)
-        joined = self._joined(always, moves)
-        self._effort.elements += self._work - sum(step.operands[1].size for step in joined)
-        self._effort.multiplications += self._multiplications
-        if self._effort.elements > MOST + self._effort.multiplications // _BESIDE:
-            raise NotPlayed("it is too large")
+        spared = [*self._joined(always, moves), *self._given_away(always, wanted, asked, moves)]
         first = len(self._steps)
         for v, to in wanted:
             if self._start(v) not in moves or moves[self._start(v)].memory != to.memory:
                 self.copied(v, to)
-        left = {id(step) for s in (*last, *joined) for step in (s, *s.copies)}
+        left = {id(step) for s in (*last, *spared) for step in (s, *s.copies)}
         asking = [step for step in always if id(step) in asked and id(step) not in left]
         telling = [step for step in always if id(step) not in asked and id(step) not in left]
+        self._effort.elements += sum(step.work for step in (*asking, *telling))
+        self._effort.multiplications += self._multiplications
+        if self._effort.elements > MOST + self._effort.multiplications // _BESIDE:
+            raise NotPlayed("it is too large")
         telling += [*self._steps[first:], *last]
         places = Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once, fresh)
         parts = grouped(asking, places), grouped(telling, places)
@@ -263,6 +261,24 @@ class Score:
             ):  # fmt: skip
                 moves[start] = into
                 found.append(step)
+        return found
+
+    def _given_away(self, steps, wanted, asked, moves) -> list[Step]:
+        """Copies for kernels that are not made, for nobody needs what they copy any more; ``moves`` is told so."""
+        changing, found = {id(step) for step in steps}, []
+        last = {self._start(v): i for i, step in enumerate(steps) for v in step.values}
+        last.update({self._start(v): len(steps) for v, _ in wanted})
+        for i, step in enumerate(steps):
+            own = {self._start(v) for v in step.values}
+            for (source, made), copy in zip(step.over, step.copies, strict=True):
+                start = self._start(source)
+                is_free = self._start(made) not in moves and start >= 0 and start not in own and start not in moves
+                if (
+                    is_free and id(step) not in asked and last[start] < i and self._is_whole(source) and made.is_dense
+                    and source.made and all(id(s) in changing for s in source.made)
+                ):  # fmt: skip
+                    moves[start] = made
+                    found.append(copy)
         return found
 
     def _written_over(self, steps, wanted, moves) -> list[Step]:

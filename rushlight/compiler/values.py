@@ -49,13 +49,14 @@ class Step:
     of each operand's sizes and strides, and of how many there are in each of its lists; ``numbers`` may be a value.
     ``over``: pairs of what a kernel writes over, and the copy of it that it is given; ``copies`` are the steps that
     make these. ``loop``: the sizes of a loop that makes each element of one of each operand, and how these lie.
+    ``work``: how many elements a loop computes, slow ones counted more often, quick ones less.
     """
 
-    __slots__ = ("copies", "integers", "kernel", "lists", "loop", "numbers", "operands", "over")
+    __slots__ = ("copies", "integers", "kernel", "lists", "loop", "numbers", "operands", "over", "work")
 
-    def __init__(self, kernel, operands, integers, numbers=(), lists=None, over=(), copies=(), loop=None):
+    def __init__(self, kernel, operands, integers, numbers=(), lists=None, over=(), copies=(), loop=None, work=0):
         self.kernel, self.operands, self.integers, self.numbers = kernel, operands, integers, numbers
-        self.lists, self.over, self.copies, self.loop = lists, over, copies, loop
+        self.lists, self.over, self.copies, self.loop, self.work = lists, over, copies, loop, work
 
     @property
     def is_copy(self) -> bool:
