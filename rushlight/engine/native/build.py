@@ -33,13 +33,19 @@ FLAGS = [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
-    "-fno-thread-jumps",  # it makes branches of clamps, and both sides of each are computed then
     "-pthread",
 ]
+# What only GCC understands. Threaded jumps make branches of clamps, and both sides of each are computed then.
+GCC = ["-fno-thread-jumps"]
+# The families that are large tell cases apart in their source. Copies of loops for cases that GCC thinks of make the
+# library a sixth larger, and not faster.
+LARGE = ("attention", "conv", "matmul", "norms", "softmax", "steps")
+NO_COPIES = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
+# Processors without AVX2 are from before 2013: what is for them is to work, and to be small.
 X86 = {
-    "base": [],
+    "base": ["-Os"],
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512"],
 }
@@ -49,9 +55,10 @@ SETS = X86 if platform.machine().lower() in ("x86_64", "amd64") else {"base": []
 def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
     """Compile all sources into ``target``; raises RuntimeError, which says why, where that is not possible."""
     compiler = _compiler()
-    flags = [*FLAGS, *WARNINGS, *(SANITIZE if sanitize else [])]
+    is_gcc = _is_gcc(compiler)
+    flags = [*FLAGS, *(GCC if is_gcc else []), *WARNINGS, *(SANITIZE if sanitize else [])]
     with tempfile.TemporaryDirectory() as folder:
-        jobs = list(_jobs(Path(folder), flags))
+        jobs = list(_jobs(Path(folder), flags, NO_COPIES if is_gcc else []))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(lambda job: _run([*compiler, *job]), jobs))
         objects = [job[-1] for job in jobs]
@@ -65,14 +72,15 @@ def families() -> list[str]:
     return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ALONE)
 
 
-def _jobs(folder: Path, flags: list[str]):
+def _jobs(folder: Path, flags: list[str], of_large: list[str]):
     """The arguments of each compiler call; the last one is the file it makes."""
     for family in families():
         for name, instructions in SETS.items():
             for dtype, define in (("f32", []), ("f64", ["-DRL_DOUBLE"])):
                 made = folder / f"{family}_{name}_{dtype}.o"
                 source = SOURCES / f"{family}.c"
-                yield [*flags, *instructions, f"-DRL_SET={name}", *define, "-c", str(source), "-o", str(made)]
+                more = [*(of_large if family in LARGE else []), *instructions, f"-DRL_SET={name}", *define]
+                yield [*flags, *more, "-c", str(source), "-o", str(made)]
     table = "".join(f"F({family},set)" for family in families())
     define = [f"-DRL_FAMILIES(F,set)={table}", *(["-DRL_X86"] if SETS is X86 else [])]
     for name in ALONE:
@@ -89,9 +97,15 @@ def _compiler() -> list[str]:
     raise RuntimeError(f"there is no C compiler ({' or '.join(c[0] for c in candidates)})")
 
 
+def _is_gcc(compiler: list[str]) -> bool:
+    """clang, which goes by the name of gcc here and there, says so."""
+    done = subprocess.run([*compiler, "--version"], capture_output=True, text=True)  # noqa: S603 - the C compiler
+    return "clang" not in done.stdout
+
+
 def _shared() -> list[str]:
-    """Python's own symbols are found when the library is loaded."""
-    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+    """Python's own symbols are found when the library is loaded; those of its own functions are left out."""
+    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared", "-s"]
 
 
 def _run(command: list[str]) -> None:
