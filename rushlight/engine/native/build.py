@@ -37,10 +37,12 @@ FLAGS = [
 ]
 # What only GCC understands. Threaded jumps make branches of clamps, and both sides of each are computed then.
 GCC = ["-fno-thread-jumps"]
-# The families that are large tell cases apart in their source. Copies of loops for cases that GCC thinks of make the
-# library a sixth larger, and not faster.
-LARGE = ("attention", "conv", "matmul", "norms", "softmax", "steps")
-NO_COPIES = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
+# The two largest families tell cases apart in their source. Copies of their loops for cases that GCC thinks of would
+# make the library a quarter larger, and not faster. (Some norms and convolutions need theirs.)
+SMALLER = {
+    "matmul": ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"],
+    "steps": ["-O2", "-fvect-cost-model=dynamic"],
+}
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
 # Processors without AVX2 are from before 2013: what is for them is to work, and to be small.
@@ -58,7 +60,7 @@ def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
     is_gcc = _is_gcc(compiler)
     flags = [*FLAGS, *(GCC if is_gcc else []), *WARNINGS, *(SANITIZE if sanitize else [])]
     with tempfile.TemporaryDirectory() as folder:
-        jobs = list(_jobs(Path(folder), flags, NO_COPIES if is_gcc else []))
+        jobs = list(_jobs(Path(folder), flags, SMALLER if is_gcc else {}))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(lambda job: _run([*compiler, *job]), jobs))
         objects = [job[-1] for job in jobs]
@@ -72,14 +74,14 @@ def families() -> list[str]:
     return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ALONE)
 
 
-def _jobs(folder: Path, flags: list[str], of_large: list[str]):
+def _jobs(folder: Path, flags: list[str], of_family: dict[str, list[str]]):
     """The arguments of each compiler call; the last one is the file it makes."""
     for family in families():
         for name, instructions in SETS.items():
             for dtype, define in (("f32", []), ("f64", ["-DRL_DOUBLE"])):
                 made = folder / f"{family}_{name}_{dtype}.o"
                 source = SOURCES / f"{family}.c"
-                more = [*(of_large if family in LARGE else []), *instructions, f"-DRL_SET={name}", *define]
+                more = [*of_family.get(family, []), *instructions, f"-DRL_SET={name}", *define]
                 yield [*flags, *more, "-c", str(source), "-o", str(made)]
     table = "".join(f"F({family},set)" for family in families())
     define = [f"-DRL_FAMILIES(F,set)={table}", *(["-DRL_X86"] if SETS is X86 else [])]
