@@ -29,6 +29,7 @@ FLAGS = [
     "-O3",
     "-fPIC",
     "-fvisibility=hidden",
+    "-fno-asynchronous-unwind-tables",  # which nobody reads
     "-fopenmp-simd",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -51,6 +52,9 @@ X86 = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512"],
 }
+# In double precision only products have code of their own for AVX-512, others take AVX2's: the rest was a sixth of the
+# library.
+IN_DOUBLE = ("matmul",)
 SETS = X86 if platform.machine().lower() in ("x86_64", "amd64") else {"base": []}
 
 
@@ -79,15 +83,27 @@ def _jobs(folder: Path, flags: list[str], of_family: dict[str, list[str]]):
     for family in families():
         for name, instructions in SETS.items():
             for dtype, define in (("f32", []), ("f64", ["-DRL_DOUBLE"])):
+                if dtype == "f64" and _of_doubles(family, name) != name:
+                    continue
                 made = folder / f"{family}_{name}_{dtype}.o"
                 source = SOURCES / f"{family}.c"
                 more = [*of_family.get(family, []), *instructions, f"-DRL_SET={name}", *define]
                 yield [*flags, *more, "-c", str(source), "-o", str(made)]
-    table = "".join(f"F({family},set)" for family in families())
-    define = [f"-DRL_FAMILIES(F,set)={table}", *(["-DRL_X86"] if SETS is X86 else [])]
+    define = [f"-DRL_FAMILIES_{name}(F)={_table(name)}" for name in SETS]
+    define += ["-DRL_X86"] if SETS is X86 else []
     for name in ALONE:
         include = "-I" + sysconfig.get_paths()["include"]
         yield [*flags, *define, include, "-c", str(SOURCES / f"{name}.c"), "-o", str(folder / f"{name}.o")]
+
+
+def _table(name: str) -> str:
+    """The families of an instruction set as binding.c wants them."""
+    return "".join(f"F({family},{name},{_of_doubles(family, name)})" for family in families())
+
+
+def _of_doubles(family: str, name: str) -> str:
+    """The instruction set of a family's kernels for doubles, where ``name`` is that of the others."""
+    return "avx2" if name == "avx512" and family not in IN_DOUBLE else name
 
 
 def _compiler() -> list[str]:
