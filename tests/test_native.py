@@ -95,6 +95,63 @@ def over_rows(function):
     return run
 
 
+def reduction(function):
+    """``function(x, axis)`` over the last axis, all, the first, and others that do not lie in order."""
+
+    def run(dtype):
+        for shape in ((5, 7), (33, 128), (300, 257), (30, 4, 300), (9, 20001)):
+            x = numbers(*shape, dtype=dtype)
+            yield from results(lambda x: function(x, -1), x)
+            yield from results(lambda x: function(x, 0), x)
+            yield from results(lambda x: function(x.transpose(0, 1), 1), x)
+            yield from results(lambda x: function(x[..., ::2], -1), x)
+        for odd in ([], [np.inf], [-np.inf], [np.inf, np.nan], [-np.inf, np.inf], [np.nan], [0, -0.0]):
+            x = numbers(150, 260, dtype=dtype)
+            x[7, 3 : 3 + len(odd)] = odd
+            x[9, :] = -np.inf
+            yield from results(lambda x: function(x, -1), x)
+
+    return run
+
+
+def over_all(name):
+    """Over several axes, and all of them, which is one long row."""
+
+    def run(dtype):
+        for shape in ((1, 3), (5, 7, 9), (3, 200, 300), (200, 700)):
+            x = numbers(*shape, dtype=dtype)
+            yield from results(lambda x: getattr(x, name)((-2, -1), keepdim=True), x)
+            yield from results(lambda x: getattr(x.mT, name)((-2, -1)), x)
+            yield from results(lambda x: getattr(x, name)(tuple(range(x.ndim))), x)
+
+    return run
+
+
+def products(dtype):
+    """Of powers of 2, which are exact, and cancel each other."""
+    for shape in ((1, 2), (3, 2), (40, 34), (5000, 18), (20, 3000), (2, 3, 70000)):
+        x = numbers(*shape, dtype=dtype)
+        x = np.sign(x) * np.exp2(np.round(x))
+        x[..., 1::2] = 1 / x[..., ::2]
+        yield from results(lambda x: x.prod(-1), x)
+        yield from results(lambda x: x.prod(), x[:7, :34])
+    x[0, 1, 5:7], x[0, 2, 100], x[1, 0, 3] = 0, np.nan, np.inf
+    yield from results(lambda x: x.prod(-1, keepdim=True), x)
+    x[1, 0, 69999] = 0
+    yield rushlight.tensor(x).prod(-1).numpy()
+
+
+def index_select(dtype):
+    rng = np.random.default_rng(0)
+    for shape, axis, k in (
+        ((40, 50), 0, 90), ((40, 50), 1, 7), ((3, 50, 600), 1, 4), ((7000,), 0, 5000), ((2, 2000, 3), 1, 900),
+        ((64, 1, 40), 1, 5), ((300, 70), 1, 0), ((1, 40000), 1, 3000), ((1000, 1, 1), 0, 4000),
+    ):  # fmt: skip
+        x, index = numbers(*shape, dtype=dtype, special=True), rushlight.tensor(rng.integers(0, shape[axis], k))
+        yield from results(lambda x, a=axis, i=index: x.index_select(a, i), x)
+        yield from results(lambda x, a=axis, i=index: x.mT.contiguous().mT.index_select(a, i) if x.ndim > 1 else x, x)
+
+
 def norm(make, shapes, parameters):
     """``make(x, w, b)``; parameters for the channels, or for the last axis."""
 
@@ -304,6 +361,14 @@ CASES = {
     "softmax, second axis": over_rows(lambda x: x.unflatten(-1, (-1, 1) if x.shape[-1] % 2 else (-1, 2)).softmax(-2)),
     "log_softmax, first axis": over_rows(lambda x: x.log_softmax(0)),
     "log_softmax, next axis": over_rows(lambda x: x.log_softmax(-2)),
+    "logsumexp": reduction(lambda x, axis: x.logsumexp(axis)),
+    "logsumexp, all": over_all("logsumexp"),
+    "var": reduction(lambda x, axis: x.var(axis)),
+    "std": reduction(lambda x, axis: x.std(axis, correction=0, keepdim=True)),
+    **{f"{name}, all": over_all(name) for name in ("var", "std")},
+    "var_mean": reduction(lambda x, axis: sum(rushlight.var_mean(x, axis))),
+    "prod": products,
+    "index_select": index_select,
     "cross_entropy": cross_entropy,
     "layer_norm": norm(lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), ROWS, -1),
     "rms_norm": norm(lambda x, w, b: F.rms_norm(x, x.shape[-1:], w), ROWS, -1),
@@ -546,7 +611,7 @@ def test_sums_over_an_axis(shape, dtype, threads):
 def test_sums_of_rows_keep_their_digits(rows, n, dtype, threads):
     """They add 32 numbers one by one at most: the error grows with that, not with the length of a row."""
     x, found = numbers(rows, n, dtype=dtype, shift=1), np.empty(rows, dtype)
-    library.row_sums(x, found, n, 0)
+    library.row_sums(x, None, found, n, 0)
     allowed = 4 * np.finfo(dtype).eps * np.abs(x).sum(1, dtype=np.float64)
     assert (np.abs(found - x.astype(np.float64).sum(1)) <= allowed).all()
 
@@ -559,7 +624,7 @@ def test_sums_do_not_depend_on_threads(n, dtype):
     for count in (1, 2, 3):
         rushlight.set_num_threads(count)
         rows, columns = np.empty(7, dtype), np.empty((7, 3), dtype)
-        library.row_sums(x, rows, 3 * n, 0)
+        library.row_sums(x, None, rows, 3 * n, 0)
         library.axis_sums(x, columns, *x.shape)
         found[count] = rows.tobytes() + columns.tobytes()
     rushlight.set_num_threads(BEFORE)
@@ -570,7 +635,7 @@ def test_sums_do_not_depend_on_threads(n, dtype):
 def test_sums_of_rows_that_are_not_finite(values):
     x, found = numbers(3, 1000), np.empty(3, np.float32)
     x[1, 100:900:400] = values
-    library.row_sums(x, found, 1000, 0)
+    library.row_sums(x, None, found, 1000, 0)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(found, x.sum(1), rtol=1e-5, atol=1e-4)
 

@@ -53,6 +53,9 @@ FORMULAS = {
     "log": lambda x, y, b: x.abs().log(),
     "log1p": lambda x, y, b: x.abs().log1p(),
     "expm1": lambda x, y, b: x.expm1(),
+    "erf": lambda x, y, b: x.erf(),
+    "erfc": lambda x, y, b: x.erfc(),
+    "every pair": lambda x, y, b: b[:, None] * b,
     "sqrt": lambda x, y, b: x.abs().sqrt(),
     "rsqrt": lambda x, y, b: (x.abs() + 1e-3).rsqrt(),
     "reciprocal": lambda x, y, b: x.reciprocal(),
@@ -196,7 +199,10 @@ def test_joined_arrays(axis, dtype, threads, monkeypatch):
     monkeypatch.setattr(copies, "_WORTH", 1)
     arrays = [numbers(*[n + 2 if d == axis % 3 else n for d, n in enumerate((5, 7, 30))], seed=n) > 0 for n in range(3)]
     arrays = [a.astype(dtype) for a in arrays]
-    np.testing.assert_array_equal(copies.joined(arrays, axis), np.concatenate(arrays, axis))
+    for parts in (arrays, [a[:, ::-1, 1::2] for a in arrays], [a.T for a in arrays]):
+        found, expected = copies.joined(parts, axis), np.concatenate(parts, axis)
+        np.testing.assert_array_equal(found, expected)
+        assert found.strides == expected.strides
 
 
 # -- along an axis -----------------------------------------------------------------------------------------------------
@@ -220,6 +226,24 @@ def test_reading_and_adding_along_an_axis(shape, axis, k, dtype, threads, monkey
     one, expected = index[tuple(slice(None) if d == axis else 0 for d in range(x.ndim))].copy(), x.astype(np.float64)
     np.add.at(expected, (slice(None),) * axis + (one,), value)
     np.testing.assert_allclose(along.add_slices(x.copy(), value, one, axis), expected, rtol=few, atol=few)
+    np.testing.assert_array_equal(along.take_slices(x, one, axis), np.take(x, one, axis))
+    expected = np.zeros(shape)
+    np.add.at(expected, (slice(None),) * axis + (one,), value)
+    np.testing.assert_allclose(along.spread_slices(value, one, axis, shape), expected, rtol=few, atol=few)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float32, np.uint8, np.complex64, bool])
+def test_slices_of_any_kind_of_number(dtype, monkeypatch):
+    monkeypatch.setattr(along, "_WORTH", 1)
+    x = (100 * numbers(40, 50)).astype(dtype)
+    for axis in (0, 1):
+        found = along.take_slices(x, np.array([3, 3, 0, 39]), axis)
+        if x.itemsize in copies.REALS:
+            np.testing.assert_array_equal(found, np.take(x, [3, 3, 0, 39], axis))
+            assert found.dtype == dtype
+        else:
+            assert found is None
+    assert along.take_slices(x.T, np.array([3]), 0) is None
 
 
 @pytest.mark.parametrize("wrong", [-1, 50])
@@ -228,6 +252,8 @@ def test_an_index_out_of_range_is_left_to_numpy(wrong):
     assert along.take(x, index, 1) is None
     assert along.add(x.copy(), x, index, 1) is None
     assert along.add_slices(x.copy(), x, index[0], 1) is None
+    assert along.take_slices(x, index[0], 1) is None
+    assert along.spread_slices(x, index[0], 1, x.shape) is None
 
 
 @pytest.mark.parametrize("shape, axis", [((40, 33), 1), ((40, 33), 0), ((3, 20, 300), 1), ((2, 3, 1), 2)])

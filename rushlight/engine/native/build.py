@@ -29,29 +29,42 @@ FLAGS = [
     "-O3",
     "-fPIC",
     "-fvisibility=hidden",
+    "-fno-asynchronous-unwind-tables",  # which nobody reads
     "-fopenmp-simd",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
-    "-fno-thread-jumps",  # it makes branches of clamps, and both sides of each are computed then
     "-pthread",
 ]
+# What only GCC understands. Threaded jumps make branches of clamps, and both sides of each are computed then.
+GCC = ["-fno-thread-jumps"]
+# The two largest families tell cases apart in their source. Copies of their loops for cases that GCC thinks of would
+# make the library a quarter larger, and not faster. (Some norms and convolutions need theirs.)
+SMALLER = {
+    "matmul": ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"],
+    "steps": ["-O2", "-fvect-cost-model=dynamic"],
+}
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
+# Processors without AVX2 are from before 2013: what is for them is to work, and to be small.
 X86 = {
-    "base": [],
+    "base": ["-Os"],
     "avx2": ["-mavx2", "-mfma"],
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512"],
 }
+# In double precision only products have code of their own for AVX-512, others take AVX2's: the rest was a sixth of the
+# library.
+IN_DOUBLE = ("matmul",)
 SETS = X86 if platform.machine().lower() in ("x86_64", "amd64") else {"base": []}
 
 
 def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
     """Compile all sources into ``target``; raises RuntimeError, which says why, where that is not possible."""
     compiler = _compiler()
-    flags = [*FLAGS, *WARNINGS, *(SANITIZE if sanitize else [])]
+    is_gcc = _is_gcc(compiler)
+    flags = [*FLAGS, *(GCC if is_gcc else []), *WARNINGS, *(SANITIZE if sanitize else [])]
     with tempfile.TemporaryDirectory() as folder:
-        jobs = list(_jobs(Path(folder), flags))
+        jobs = list(_jobs(Path(folder), flags, SMALLER if is_gcc else {}))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(lambda job: _run([*compiler, *job]), jobs))
         objects = [job[-1] for job in jobs]
@@ -65,19 +78,32 @@ def families() -> list[str]:
     return sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ALONE)
 
 
-def _jobs(folder: Path, flags: list[str]):
+def _jobs(folder: Path, flags: list[str], of_family: dict[str, list[str]]):
     """The arguments of each compiler call; the last one is the file it makes."""
     for family in families():
         for name, instructions in SETS.items():
             for dtype, define in (("f32", []), ("f64", ["-DRL_DOUBLE"])):
+                if dtype == "f64" and _of_doubles(family, name) != name:
+                    continue
                 made = folder / f"{family}_{name}_{dtype}.o"
                 source = SOURCES / f"{family}.c"
-                yield [*flags, *instructions, f"-DRL_SET={name}", *define, "-c", str(source), "-o", str(made)]
-    table = "".join(f"F({family},set)" for family in families())
-    define = [f"-DRL_FAMILIES(F,set)={table}", *(["-DRL_X86"] if SETS is X86 else [])]
+                more = [*of_family.get(family, []), *instructions, f"-DRL_SET={name}", *define]
+                yield [*flags, *more, "-c", str(source), "-o", str(made)]
+    define = [f"-DRL_FAMILIES_{name}(F)={_table(name)}" for name in SETS]
+    define += ["-DRL_X86"] if SETS is X86 else []
     for name in ALONE:
         include = "-I" + sysconfig.get_paths()["include"]
         yield [*flags, *define, include, "-c", str(SOURCES / f"{name}.c"), "-o", str(folder / f"{name}.o")]
+
+
+def _table(name: str) -> str:
+    """The families of an instruction set as binding.c wants them."""
+    return "".join(f"F({family},{name},{_of_doubles(family, name)})" for family in families())
+
+
+def _of_doubles(family: str, name: str) -> str:
+    """The instruction set of a family's kernels for doubles, where ``name`` is that of the others."""
+    return "avx2" if name == "avx512" and family not in IN_DOUBLE else name
 
 
 def _compiler() -> list[str]:
@@ -89,9 +115,15 @@ def _compiler() -> list[str]:
     raise RuntimeError(f"there is no C compiler ({' or '.join(c[0] for c in candidates)})")
 
 
+def _is_gcc(compiler: list[str]) -> bool:
+    """clang, which goes by the name of gcc here and there, says so."""
+    done = subprocess.run([*compiler, "--version"], capture_output=True, text=True)  # noqa: S603 - the C compiler
+    return "clang" not in done.stdout
+
+
 def _shared() -> list[str]:
-    """Python's own symbols are found when the library is loaded."""
-    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+    """Python's own symbols are found when the library is loaded; those of its own functions are left out."""
+    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared", "-s"]
 
 
 def _run(command: list[str]) -> None:

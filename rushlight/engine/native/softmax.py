@@ -20,6 +20,7 @@ def install(library, bodies, backward) -> None:
         bodies[name] = _forward(getattr(library, name), bodies[name])
         bodies[name + "_backward_data"] = _slope(slope, bodies[name + "_backward_data"])
         backward[name] = _backward(slope)
+    bodies["logsumexp"] = _logsumexp(bodies["logsumexp"])
     bodies["nll_loss"] = _nll(bodies["nll_loss"])
     backward["nll_loss"] = _nll_backward(backward["nll_loss"])
 
@@ -71,6 +72,22 @@ def _by(kernel, g, y, axis):
         return out
     except TypeError:
         return None
+
+
+def _logsumexp(plain):
+    def logsumexp(xp, x, *, axis=None, keepdims=False):
+        axes = sums.axes_of(axis, x.ndim)
+        if x.size and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)) and x.flags.c_contiguous:
+            kept = x.shape[: x.ndim - len(axes)]
+            out = np.empty(kept + (1,) * len(axes) if keepdims else kept, x.dtype)
+            try:
+                library.logsumexp(x, out, math.prod(x.shape[len(kept) :]))
+                return out
+            except TypeError:
+                pass
+        return plain(xp, x, axis=axis, keepdims=keepdims)
+
+    return logsumexp
 
 
 def _nll(plain):

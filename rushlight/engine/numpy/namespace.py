@@ -18,7 +18,6 @@ from ..fallback import FORWARDS, lookup
 from ..native import bodies as _native
 from ..special import (
     digamma,
-    erf,
     erfc,
     erfinv,
     igamma,
@@ -31,7 +30,7 @@ from ..special import (
 )
 from . import layouts
 from .fused import fused as _fused
-from .kernels import activations, along, chains, copies, losses, norms, orders, products, sums
+from .kernels import activations, along, chains, copies, losses, norms, orders, products, spreads, sums
 from .kernels import attention as _attention
 from .kernels import rnn as _rnn
 from .kernels.conv import conv, conv_input, conv_weight
@@ -91,15 +90,9 @@ def _reshaped(x, shape):
 
 
 def asarray(x, dtype=None, copy=None):
-    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and _is_forward(x.strides):
+    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and copies.is_forward(x.strides):
         return copies.copied(x)
     return np.asarray(x, dtype, copy=copy)
-
-
-def _is_forward(strides) -> bool:
-    """Does an array lie as its axes follow each other, each perhaps from its end? Then so does a copy."""
-    steps = [*map(builtins.abs, strides)]
-    return steps == builtins.sorted(steps, reverse=True)
 
 
 def stack(arrays, axis=0):
@@ -174,6 +167,10 @@ def sum(x, axis=None, keepdims=False, dtype=None):
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
+    if x.size > sums.FEW and dtype in (None, x.dtype):
+        found = sums.rowwise(x, axis, sums.PRODUCTS)
+        if found is not None:
+            return _with_axes(found, x.ndim) if keepdims else found
     return np.multiply.reduce(x, axis, dtype, None, keepdims)
 
 
@@ -200,11 +197,16 @@ def root_mean_square(x, count, axis=None, keepdims=False):
 
 
 def vector_norm(x, ord=2, axis=None, keepdims=False):
-    found = sums.powers(x, axis, int(ord)) if ord == 1 or ord == 2 else None
+    found = sums.rowwise(x, axis, sums.SIZES if ord == 1 else sums.SQUARES) if ord == 1 or ord == 2 else None
     if found is None:
         return FORWARDS["vector_norm"](sys.modules[__name__], x, ord=ord, axis=axis, keepdims=keepdims)
-    shape = (*found.shape, *(1,) * (x.ndim - found.ndim)) if keepdims else found.shape
-    return (np.sqrt(found) if ord == 2 else found).reshape(shape)
+    found = np.sqrt(found) if ord == 2 else found
+    return _with_axes(found, x.ndim) if keepdims else found
+
+
+def _with_axes(x, ndim):
+    """With axes of one element at its end, where others were summed up."""
+    return x.reshape(x.shape + (1,) * (ndim - x.ndim))
 
 
 BODIES["vector_norm"] = lambda xp, x, **static: vector_norm(x, **static)
@@ -384,6 +386,18 @@ def scatter_add(x, index, src, axis):
     return FORWARDS["scatter_add"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
 
 
+def take_slices(x, index, axis):
+    found = along.take_slices(x, index, axis)
+    return getitem(x, (slice(None),) * axis + (index,)) if found is None else found
+
+
+def add_slices(x, index, axis, shape):
+    found = along.spread_slices(x, index, axis, shape)
+    return FORWARDS["add_slices"](sys.modules[__name__], x, index, axis=axis, shape=shape) if found is None else found
+
+
+BODIES["take_slices"] = lambda xp, x, index, axis: take_slices(x, index, axis)
+BODIES["add_slices"] = lambda xp, x, index, axis, shape: add_slices(x, index, axis, shape)
 BODIES["put_one"] = lambda xp, value, index, axis, size: put_one(value, index, axis, size)
 BODIES["gather"] = lambda xp, x, index, axis: gather(x, index, axis)
 BODIES["scatter_zeros"] = lambda xp, x, index, axis, shape: scatter_zeros(x, index, axis, shape)
@@ -433,7 +447,7 @@ def matrix_transpose(x):
     return x.mT
 
 
-for _family in (activations, losses, norms, orders):
+for _family in (activations, losses, norms, orders, spreads):
     BODIES.update(_family.BODIES)
     BACKWARD.update(_family.BACKWARD)
 BACKWARD["max_pool"] = _max_windows_backward
@@ -559,7 +573,7 @@ less, less_equal = chains.of_two(np.less), chains.of_two(np.less_equal)
 greater, greater_equal = chains.of_two(np.greater), chains.of_two(np.greater_equal)
 negative, sqrt, square, isnan = map(chains.of_one, (np.negative, np.sqrt, np.square, np.isnan))
 exp, log, log1p, expm1 = map(chains.of_one, (np.exp, np.log, np.log1p, np.expm1))
-abs = chains.of_one(np.abs, "abs")
+abs, erf = chains.of_one(np.abs, "abs"), chains.of_one(special.erf)
 
 
 def sigmoid(x):

@@ -2,7 +2,7 @@
    as (k) where one serves all; threads share out what is not that axis, so each place is added to in the order of the index. */
 #include "kernels.h"
 
-enum { STRIP = 256 };
+enum { STRIP = 256, PIECES = 32 }; /* of slices: each piece goes through the whole index */
 
 typedef struct {
     const real *x;
@@ -10,6 +10,7 @@ typedef struct {
     real *y;
     long n, k, inner, strips;
     int bad;
+    long slices; /* of a piece */
 } along;
 
 /* Where an index is in range, does something with `place`. */
@@ -69,10 +70,64 @@ static void add_slice_pieces(void *context, long begin, long end)
     }
 }
 
+static int is_out_of_range(const along *t)
+{
+    for (long j = 0; j < t->k; j++)
+        if (t->index[j] < 0 || t->index[j] >= t->n)
+            return 1;
+    return 0;
+}
+
+static void take_slice_pieces(void *context, long begin, long end)
+{
+    const along *t = context;
+    for (long slice = begin; slice < end; slice++) {
+        const real *from = t->x + (slice / t->k * t->n + t->index[slice % t->k]) * t->inner;
+        memcpy(t->y + slice * t->inner, from, sizeof(real) * (size_t)t->inner);
+    }
+}
+
+/* Slices of one number. */
+RL_GATHERS static void take_number_pieces(void *context, long begin, long end)
+{
+    const along *t = context;
+    for (long outer = begin; outer < end; outer++) {
+        const real *restrict from = t->x + outer * t->n;
+        real *restrict to = t->y + outer * t->k;
+        RL_SIMD
+        for (long j = 0; j < t->k; j++)
+            to[j] = from[t->index[j]];
+    }
+}
+
+/* A piece is some of the slices of y, which looks for what goes there, in order. */
+static void spread_pieces(void *context, long begin, long end)
+{
+    const along *t = context;
+    for (long piece = begin; piece < end; piece++) {
+        long outer = piece / t->strips, low = piece % t->strips * t->slices;
+        long high = t->n - low < t->slices ? t->n : low + t->slices;
+        const real *restrict from = t->x + outer * t->k * t->inner;
+        real *restrict to = t->y + outer * t->n * t->inner;
+        memset(to + low * t->inner, 0, sizeof(real) * (size_t)((high - low) * t->inner));
+        for (long j = 0; j < t->k; j++) {
+            long place = t->index[j];
+            if (place < low || place >= high)
+                continue;
+            if (t->inner == 1)
+                to[place] += from[j];
+            else
+                RL_SIMD
+                for (long i = 0; i < t->inner; i++)
+                    to[place * t->inner + i] += from[j * t->inner + i];
+        }
+    }
+}
+
 static int over_strips(const rl_call *c, void (*body)(void *, long, long))
 {
     long outer = c->integer[0], inner = c->integer[3];
-    along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], inner, (inner + STRIP - 1) / STRIP, 0};
+    along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], inner, (inner + STRIP - 1) / STRIP, 0, 0};
     rl_parallel(body, &t, outer * t.strips, rl_rows(t.k * (inner < STRIP ? inner : STRIP)));
     return t.bad ? RL_BAD_INDEX : RL_OK;
 }
@@ -86,9 +141,38 @@ static int add_along(const rl_call *c) { return over_strips(c, add_pieces); }
 /* add_slices(x, index, y, outer, n, k, inner): the same with an index for all */
 static int add_slices(const rl_call *c) { return over_strips(c, add_slice_pieces); }
 
+/* take_slices(x, index, y, outer, n, k, inner): those that the index names, one index for all */
+static int take_slices(const rl_call *c)
+{
+    along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], c->integer[3], 1, 0, 0};
+    if (is_out_of_range(&t))
+        return RL_BAD_INDEX;
+    if (t.inner == 1)
+        rl_parallel(take_number_pieces, &t, c->integer[0], rl_rows(t.k));
+    else
+        rl_parallel(take_slice_pieces, &t, c->integer[0] * t.k, rl_rows(t.inner));
+    return RL_OK;
+}
+
+/* spread_slices(x, index, y, outer, n, k, inner): y is 0 but for the slices of x, added where the index says */
+static int spread_slices(const rl_call *c)
+{
+    along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], c->integer[3], 1, 0, 0};
+    if (is_out_of_range(&t))
+        return RL_BAD_INDEX;
+    long outer = c->integer[0], cuts = outer && outer < PIECES ? PIECES / outer : 1, least = rl_rows(t.inner);
+    t.slices = (t.n + cuts - 1) / cuts;
+    t.slices = t.slices < least ? least : t.slices;
+    t.strips = (t.n + t.slices - 1) / t.slices;
+    rl_parallel(spread_pieces, &t, outer * t.strips, rl_rows(t.slices * t.inner));
+    return RL_OK;
+}
+
 RL_FAMILY(along) = {
     {"take_along", "xqy iiii", take_along},
     {"add_along", "xqy iiii", add_along},
     {"add_slices", "xqy iiii", add_slices},
+    {"take_slices", "xqy iiii", take_slices},
+    {"spread_slices", "xqy iiii", spread_slices},
     RL_END,
 };

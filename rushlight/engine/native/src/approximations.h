@@ -173,6 +173,20 @@ RL_INLINE real rl_tanh(real x)
     return rl_copysign(t, x);
 }
 
+/* The error function; in single precision it is tanh of nearly a straight line, as in engine/special.py. */
+RL_INLINE real rl_erf(real x)
+{
+#ifdef RL_DOUBLE
+    return erf(x);
+#else
+    x = x > 4 ? 4 : x < -4 ? -4 : x; /* where it is 1 */
+    real z = x * x;
+    real high = (-0.0006197846220831376f + z * 8.763731101047008e-05f) + (-5.6684725765652535e-06f + z * 1.4185203208725223e-07f) * (z * z);
+    real low = 1.1283792743054815f + z * (0.10276905580359244f + z * (-0.00019183083646785254f + z * high));
+    return rl_tanh(x * low);
+#endif
+}
+
 /* 1 / (1 + exp(-x)) and its slope, s (1 - s), without a difference that loses digits. */
 RL_INLINE real rl_sigmoid(real x, real *slope)
 {

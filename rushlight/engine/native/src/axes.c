@@ -8,9 +8,13 @@ enum { PIECES = 32 };               /* of rows at most: each goes through the wh
 /* x is (outer, n, inner). Where n is long it is cut into parts, whose sums are added up in their order. */
 typedef struct {
     const real *x;
-    double *sums; /* (parts, outer, inner) */
-    long outer, n, inner, strips, parts, part, power;
+    double *sums; /* (parts, outer, inner), or NULL: there is one part, and y is written at once */
+    real *y;      /* (outer, inner) */
+    long outer, n, inner, strips, parts, part, of;
+    const real *around; /* what is taken from the numbers of each row first, or NULL */
 } table;
+
+enum { NUMBERS, SIZES, SQUARES, PRODUCTS }; /* what is added up, or that it is multiplied */
 
 /* A strip of columns: stretches of rows, their sums added in double precision. */
 static void strip_sums(const real *x, long rows, long inner, long width, double *total)
@@ -35,8 +39,38 @@ static void column_pieces(void *context, long begin, long end)
         long first = which % t->strips * WIDTH, rest = which / t->strips;
         long row = rest % t->parts * t->part, outer = rest / t->parts;
         long rows = t->n - row < t->part ? t->n - row : t->part, width = t->inner - first < WIDTH ? t->inner - first : WIDTH;
-        double *to = t->sums + (rest % t->parts * t->outer + outer) * t->inner + first;
-        strip_sums(t->x + (outer * t->n + row) * t->inner + first, rows, t->inner, width, to);
+        const real *x = t->x + (outer * t->n + row) * t->inner + first;
+        if (t->sums)
+            strip_sums(x, rows, t->inner, width, t->sums + (rest % t->parts * t->outer + outer) * t->inner + first);
+        else {
+            double total[WIDTH] = {0};
+            strip_sums(x, rows, t->inner, width, total);
+            for (long j = 0; j < width; j++)
+                t->y[outer * t->inner + first + j] = (real)total[j];
+        }
+    }
+}
+
+/* By lanes, as sums.h has it, in double precision: what is too large or too small for a real may come back. */
+static double product_of(const real *x, long n)
+{
+    double part[RL_WAYS];
+    for (int lane = 0; lane < RL_WAYS; lane++)
+        part[lane] = 1;
+    RL_LANES(0, n, part[lane] *= (double)x[i]);
+    for (int half = RL_WAYS / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            part[lane] *= part[lane + half];
+    return part[0];
+}
+
+static double total_of_row(const table *t, long row, const real *x, long n)
+{
+    switch (t->of) {
+    case NUMBERS: return rl_sum(x, n);
+    case SIZES: return rl_abs_sum(x, n);
+    case SQUARES: return t->around ? rl_square_sum(x, t->around[row], n) : rl_dot(x, x, n);
+    default: return product_of(x, n);
     }
 }
 
@@ -46,23 +80,32 @@ static void row_pieces(void *context, long begin, long end)
     for (long which = begin; which < end; which++) {
         long outer = which / t->parts, first = which % t->parts * t->part;
         long length = t->n - first < t->part ? t->n - first : t->part;
-        const real *x = t->x + outer * t->n + first;
-        double sum = t->power == 2 ? rl_dot(x, x, length) : t->power ? rl_abs_sum(x, length) : rl_sum(x, length);
-        t->sums[which % t->parts * t->outer + outer] = sum;
+        double total = total_of_row(t, outer, t->x + outer * t->n + first, length);
+        if (t->sums)
+            t->sums[which % t->parts * t->outer + outer] = total;
+        else
+            t->y[outer] = (real)total;
     }
 }
 
 static int add_parts(table *t, real *y, long pieces, long grain, void (*body)(void *, long, long))
 {
     long size = t->outer * t->inner;
+    t->y = y;
+    if (t->parts == 1) {
+        rl_parallel(body, t, pieces, grain);
+        return RL_OK;
+    }
     t->sums = calloc((size_t)(t->parts * size) + 1, sizeof(double));
     if (!t->sums)
         return RL_NO_MEMORY;
     rl_parallel(body, t, pieces, grain);
     for (long part = 1; part < t->parts; part++)
-        RL_SIMD
         for (long i = 0; i < size; i++)
-            t->sums[i] += t->sums[part * size + i];
+            if (t->of == PRODUCTS)
+                t->sums[i] *= t->sums[part * size + i];
+            else
+                t->sums[i] += t->sums[part * size + i];
     for (long i = 0; i < size; i++)
         y[i] = (real)t->sums[i];
     free(t->sums);
@@ -76,17 +119,20 @@ static int axis_sums(const rl_call *c)
 {
     long outer = c->integer[0], n = c->integer[1], inner = c->integer[2], width = inner < WIDTH ? inner : WIDTH;
     long strips = (inner + WIDTH - 1) / WIDTH, part = at_least_one(rl_rows(width) / STRETCH) * STRETCH;
-    table t = {c->array[0], NULL, outer, n, inner, strips, at_least_one((n + part - 1) / part), part, 0};
+    table t = {.x = c->array[0], .outer = outer, .n = n, .inner = inner, .strips = strips, .part = part};
+    t.parts = at_least_one((n + part - 1) / part);
     long rows = n < part ? n : part;
     return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows(rows * width), column_pieces);
 }
 
-/* row_sums(x, y, n, power): x is (rows, n), y (rows); of numbers (power 0), their sizes (1) or their squares (2) */
+/* row_sums(x, around, y, n, of): x is (rows, n), y (rows); of numbers (0), their sizes (1), squares (2; those of differences
+   from what is in `around`, if there is something) or their product (3) */
 static int row_sums(const rl_call *c)
 {
     long n = c->integer[0], part = RL_PIECE;
-    table t = {c->array[0], NULL, c->size[1], n, 1, 1, at_least_one((n + part - 1) / part), part, c->integer[1]};
-    return add_parts(&t, c->array[1], t.outer * t.parts, rl_rows(n), row_pieces);
+    table t = {.x = c->array[0], .outer = c->size[2], .n = n, .inner = 1, .of = c->integer[1], .around = c->array[1]};
+    t.part = part, t.parts = at_least_one((n + part - 1) / part);
+    return add_parts(&t, c->array[2], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
 /* -- running totals and products, in double precision ------------------------------------------------------------------ */
@@ -379,7 +425,7 @@ static int take_rows(const rl_call *c)
 
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
-    {"row_sums", "xy ii", row_sums},
+    {"row_sums", "xx?y ii", row_sums},
     {"running_sums", "xy ii", running_sums},
     {"running_products", "xy ii", running_products},
     {"other_products", "xy i", other_products},

@@ -12,19 +12,20 @@
 #include "recorder.h"
 #include "tape.h"
 
-/* RL_FAMILIES(F, set) is F(activations, set) F(norms, set) …; the build finds the files and defines it. */
-#define DECLARE(family, set) extern const rl_kernel rl_##family##_##set##_f32[], rl_##family##_##set##_f64[];
-#define ENTRIES(family, set) {rl_##family##_##set##_f32, rl_##family##_##set##_f64},
+/* RL_FAMILIES_avx2(F) is F(activations, avx2, avx2) F(norms, avx2, avx2) …, with the sets of which floats and doubles are;
+   the build finds the files and defines it, and the same for other sets. */
+#define DECLARE(family, single, twice) extern const rl_kernel rl_##family##_##single##_f32[], rl_##family##_##twice##_f64[];
+#define ENTRIES(family, single, twice) {rl_##family##_##single##_f32, rl_##family##_##twice##_f64},
 
 typedef const rl_kernel *family[2]; /* tables for float and double */
 
-RL_FAMILIES(DECLARE, base)
-static const family base[] = {RL_FAMILIES(ENTRIES, base)};
+RL_FAMILIES_base(DECLARE)
+static const family base[] = {RL_FAMILIES_base(ENTRIES)};
 #ifdef RL_X86
-RL_FAMILIES(DECLARE, avx2)
-RL_FAMILIES(DECLARE, avx512)
-static const family avx2[] = {RL_FAMILIES(ENTRIES, avx2)};
-static const family avx512[] = {RL_FAMILIES(ENTRIES, avx512)};
+RL_FAMILIES_avx2(DECLARE)
+RL_FAMILIES_avx512(DECLARE)
+static const family avx2[] = {RL_FAMILIES_avx2(ENTRIES)};
+static const family avx512[] = {RL_FAMILIES_avx512(ENTRIES)};
 #endif
 
 enum { FEW = 24, MOST = 32 }; /* arrays that need no memory of their own; arguments that are no arrays */

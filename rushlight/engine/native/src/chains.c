@@ -9,7 +9,7 @@ enum { BLOCK = 1024, REGISTERS = 48, WIDTH = 5 /* of a step: the operation, wher
 /* In the order of OPERATIONS in numpy/kernels/chains.py. A truth value is 1 or 0. */
 enum {
     ADD, SUBTRACT, MULTIPLY, DIVIDE, MAXIMUM, MINIMUM, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, AND, OR, NOT, WHERE,
-    NEGATIVE, ABSOLUTE, SQRT, EXP, LOG, LOG1P, EXPM1, TANH, SIGMOID, SIGN,
+    NEGATIVE, ABSOLUTE, SQRT, EXP, LOG, LOG1P, EXPM1, TANH, SIGMOID, SIGN, ERF,
 };
 
 typedef struct {
@@ -80,6 +80,7 @@ static void do_step(int64_t operation, real *to, const real *a, const real *b, c
     case TANH: EACH(rl_tanh(a[i]));
     case SIGMOID: EACH(sigmoid_of(a[i]));
     case SIGN: EACH((real)(a[i] > 0) - (real)(a[i] < 0));
+    case ERF: EACH(rl_erf(a[i]));
     }
 }
 

@@ -193,6 +193,35 @@ ALONG_AXIS(softmax_slope, 3)
 ALONG_AXIS(log_softmax, 2)
 ALONG_AXIS(log_softmax_slope, 3)
 
+/* -- the logarithm of the sum ----------------------------------------------------------------------------------------- */
+
+/* Infinity, if that is the largest, or if there is nothing else below 0; NaN where there is one. */
+static real of_infinite(const real *x, real most, long n)
+{
+    for (long i = 0; i < n; i++)
+        if (x[i] != x[i])
+            return x[i];
+    return most;
+}
+
+static void logsumexp_rows(void *context, long begin, long end)
+{
+    const job *t = context;
+    for (long row = begin; row < end; row++) {
+        const real *x = t->a + row * t->n;
+        real most = largest(x, t->n);
+        t->out[row] = isinf(most) ? of_infinite(x, most, t->n) : most + (real)log(sum_of_exp(x, most, t->n));
+    }
+}
+
+/* logsumexp(x, y, n): x is (rows, n), y (rows) */
+static int logsumexp(const rl_call *c)
+{
+    job t = {.a = c->array[0], .out = c->array[1], .n = c->integer[0]};
+    rl_parallel(logsumexp_rows, &t, c->size[1], rl_rows(2 * t.n));
+    return RL_OK;
+}
+
 /* -- the loss of log-probabilities ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -257,6 +286,7 @@ RL_FAMILY(softmax) = {
     {"softmax_slope", "xxy ii", softmax_slope},
     {"log_softmax", "xy ii", log_softmax},
     {"log_softmax_slope", "xxy ii", log_softmax_slope},
+    {"logsumexp", "xy i", logsumexp},
     {"nll", "xqx?yy iii", nll},
     {"nll_slope", "qxy ii", nll_slope},
     RL_END,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...native import library
+from . import copies
 
 _WORTH = 1 << 10  # elements
 
@@ -36,6 +37,26 @@ def add_slices(out, value, index, axis):
     if value.shape[axis] != len(index):
         return None
     return _called(library.add_slices, value, index, out, out.shape, len(index), axis)
+
+
+def take_slices(x, index, axis):
+    """The slices of ``x`` that ``index`` names; numbers of any kind, since they are only copied."""
+    kind = copies.REALS.get(x.itemsize)
+    if kind is None or not _serves(x.view(kind), index, axis) or index.ndim != 1:
+        return None
+    out = np.empty((*x.shape[:axis], len(index), *x.shape[axis + 1 :]), x.dtype)
+    found = _called(library.take_slices, x.view(kind), index, out.view(kind), x.shape, len(index), axis)
+    return None if found is None else out
+
+
+def spread_slices(value, index, axis, shape):
+    """Zeros of ``shape``, with slices of ``value`` added: slice i at ``index[i]``."""
+    if not _serves(value, index, axis) or index.ndim != 1 or value.shape[axis] != len(index):
+        return None
+    if _others(shape, axis) != _others(value.shape, axis):
+        return None
+    out = np.empty(shape, value.dtype)
+    return _called(library.spread_slices, value, index, out, shape, len(index), axis)
 
 
 def _called(kernel, x, index, out, shape, k, axis):

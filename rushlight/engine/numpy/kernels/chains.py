@@ -24,7 +24,7 @@ _REGISTERS, _REALS, _MASKS = 48, 6, 2  # what the library has room for
 OPERATIONS = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "less_equal", "equal", "not_equal",
     "logical_and", "logical_or", "logical_not", "where", "negative", "abs", "sqrt", "exp", "log", "log1p", "expm1",
-    "tanh", "sigmoid", "sign",
+    "tanh", "sigmoid", "sign", "erf",
 )  # fmt: skip
 _CODES = {name: code for code, name in enumerate(OPERATIONS)}
 _TRUTHS = {"less", "less_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not"}
@@ -32,7 +32,7 @@ _TRUTHS = {"less", "less_equal", "equal", "not_equal", "logical_and", "logical_o
 
 # Ops whose gradient rules are formulas; those of the second and third table also have one of several steps forward.
 RULES = (
-    "abs", "add_scaled", "clip", "divide", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
+    "abs", "add_scaled", "clip", "divide", "erf", "erfc", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
     "masked_fill", "maximum", "minimum", "multiply", "negative", "power", "reciprocal", "rsqrt", "rsub", "sqrt",
     "subtract", "subtract_scaled", "where",
 )  # fmt: skip
@@ -109,7 +109,7 @@ def of_two(plain):
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
-        if larger.__class__ is not _ndarray or larger.size < ONE_STEP:
+        if larger.__class__ is not _ndarray or (larger.size < ONE_STEP and not _is_large_together(x, w)):
             return plain(x, w)
         if config.get_num_threads() == 1:
             return plain(x, w, out=_written_over((x, w)))
@@ -120,6 +120,16 @@ def of_two(plain):
         return getattr(xp, name)(x, w)
 
     return two if library is not None else plain
+
+
+def _is_large_together(x, w) -> bool:
+    """Is ``x`` small, but not what it makes with ``w``?"""
+    if w.__class__ is not _ndarray or x.__class__ is not _ndarray or x.size * w.size < ONE_STEP or x.shape == w.shape:
+        return False
+    try:
+        return math.prod(np.broadcast_shapes(x.shape, w.shape)) >= ONE_STEP
+    except ValueError:  # which NumPy has words for
+        return False
 
 
 class _Target(threading.local):
@@ -144,20 +154,30 @@ def _written_over(values):
     if array is None or not any(v is array for v in values):
         return None
     others = [v for v in values if v.__class__ is _ndarray and v is not array]
-    fits = [v.dtype is array.dtype and not np.may_share_memory(v, array) for v in others]
-    if not all(fits) or np.broadcast_shapes(array.shape, *[v.shape for v in others]) != array.shape:
-        return None
+    for v in others:
+        if v.dtype is not array.dtype or np.may_share_memory(v, array):
+            return None
+        if v.shape != array.shape and np.broadcast_shapes(array.shape, v.shape) != array.shape:
+            return None
     _target.array = None
     return array
 
 
 def evaluated(function, values, static):
     """``function(xp, *values, **static)`` by the library; None where that does not serve."""
-    if library is None or any(map(_is_negative_zero, (*values, *static.values()))):
+    if library is None:
         return None
-    kinds = tuple([Kind((v.dtype, v.shape, v.strides)) if v.__class__ is _ndarray else v for v in values])
+    kinds = []
+    for v in values:
+        if v.__class__ is _ndarray:
+            v = Kind((v.dtype, v.shape, v.strides))
+        elif v.__class__ is float and _is_negative_zero(v):
+            return None
+        kinds.append(v)
+    if static and any(map(_is_negative_zero, static.values())):
+        return None
     try:
-        program = _program(function, kinds, tuple(static.items()))
+        program = _program(function, tuple(kinds), tuple(static.items()))
     except TypeError:  # something that has no hash
         return None
     return None if program is None else program.run(values)
@@ -373,13 +393,14 @@ class Program:
             raise Untold  # the library takes them in C order
         self.shape, self.divisor = (() if result.divisor else shape), result.divisor
         self.reals, self.masks = [r[1] for r in reals], [r[1] for r in masks]
+        self.no_reals, self.no_masks = [None] * (_REALS - len(reals)), [None] * (_MASKS - len(masks))
         self.dtype = result.dtype
         self.constants = np.array([steps.constants[r] for r in constants], steps.dtype)
         self.steps = _rows(steps.made, used, numbers)
 
     def run(self, values):
         reals, masks = [values[i] for i in self.reals], [values[i] for i in self.masks]
-        inputs = (*reals, *(None,) * (_REALS - len(reals)), *masks, *(None,) * (_MASKS - len(masks)))
+        inputs = (*reals, *self.no_reals, *masks, *self.no_masks)
         out = _written_over(values) if self.dtype is reals[0].dtype and self.divisor is None else None
         out = np.empty(self.shape, self.dtype) if out is None else out
         outs = (None, out) if self.dtype is _BOOL else (out, None)

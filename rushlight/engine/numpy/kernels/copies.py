@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
 from ...native import library
 
 _WORTH = 1 << 15  # elements
-_REALS = {4: np.float32, 8: np.float64}  # as which the library copies what is as large
+REALS = {4: np.float32, 8: np.float64}  # as which the library copies what is as large
 
 
 def copied(x):
     """A copy in C order."""
-    if library is None or x.size < _WORTH or x.itemsize not in _REALS:
+    if library is None or x.size < _WORTH or x.itemsize not in REALS:
         return np.array(x, order="C")
     out = np.empty(x.shape, x.dtype)
     put(out, x)
@@ -28,7 +29,7 @@ def contiguous(x):
 
 def put(out, x) -> None:
     """``out[...] = x`` of arrays of one shape."""
-    kind = _REALS.get(x.itemsize)
+    kind = REALS.get(x.itemsize)
     if library is None or x.size < _WORTH or kind is None or x.dtype != out.dtype or x.shape != out.shape:
         out[...] = x
         return
@@ -53,13 +54,19 @@ def joined(arrays, axis):
         return np.concatenate(arrays, axis)
     shape = (*first.shape[:axis], sum(a.shape[axis] for a in arrays), *first.shape[axis + 1 :])
     others = {(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}
-    if len(others) > 1 or np.prod(shape) < _WORTH or not all(a.flags.c_contiguous for a in arrays):
+    if len(others) > 1 or math.prod(shape) < _WORTH or not all(is_forward(a.strides) for a in arrays):
         return np.concatenate(arrays, axis)
     out, start, before = np.empty(shape, first.dtype), 0, (slice(None),) * axis
     for a in arrays:
         put(out[(*before, slice(start, start + a.shape[axis]))], a)
         start += a.shape[axis]
     return out
+
+
+def is_forward(strides) -> bool:
+    """Does an array lie as its axes follow each other, each perhaps from its end? Then so does a copy."""
+    steps = [*map(abs, strides)]
+    return steps == sorted(steps, reverse=True)
 
 
 @functools.lru_cache(256)

@@ -26,7 +26,7 @@ def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
     """``np.add.reduce`` in blocks."""
     if x.size <= FEW or x.dtype.kind not in "fc" or dtype not in (None, x.dtype) or x.dtype.itemsize < 4:
         return np.add.reduce(x, axis, dtype, None, keepdims)
-    axes = _axes(axis, x.ndim)
+    axes = axes_of(axis, x.ndim)
     total = _over(x, axes) if 1 not in x.shape else _over_long(x, axes)
     return total.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]) if keepdims else total
 
@@ -92,23 +92,29 @@ def _over(x, axes):
     return x
 
 
-def powers(x, axis, power):
-    """The sums of sizes (``power`` 1) or squares (2) of real numbers; None where the library does not serve."""
-    axes = sorted(_axes(axis, x.ndim))
+SIZES, SQUARES, PRODUCTS = 1, 2, 3  # of which there are sums, and what is a product instead
+
+
+def rowwise(x, axis, of, around=None):
+    """Sums of sizes, of squares (of differences from ``around``, one for each row) or products over the last axes.
+
+    Of real numbers in C order; None where the library does not serve.
+    """
+    axes = sorted(axes_of(axis, x.ndim))
     if x.size < _SHARED or not _serves(x) or axes != list(range(x.ndim - len(axes), x.ndim)):
         return None
     if axis is None and x.flags.f_contiguous:
         x = x.T
-    return _innermost(x, len(axes), power) if x.flags.c_contiguous else None
+    return _innermost(x, len(axes), of, around) if x.flags.c_contiguous else None
 
 
-def _innermost(x, count, power=0):
+def _innermost(x, count, of=0, around=None):
     """The sums over the last ``count`` axes of an array in C order."""
     axes = x.ndim - count
     if x.size < _SHARED or not _serves(x):
         return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
     y = np.empty(x.shape[:axes], x.dtype)
-    library.row_sums(x, y, math.prod(x.shape[axes:]), power)
+    library.row_sums(x, around, y, math.prod(x.shape[axes:]), of)
     return y
 
 
@@ -193,7 +199,7 @@ def _ones(dtype):
     return np.ones(_BLOCK, dtype)
 
 
-def _axes(axis, ndim):
+def axes_of(axis, ndim):
     if axis is None:
         return list(range(ndim))
     return [a % ndim for a in axis] if isinstance(axis, tuple) else [axis % ndim]
