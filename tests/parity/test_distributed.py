@@ -93,6 +93,11 @@ def test_wrapped_models(tmp_path):
     compare(tmp_path, "wrapped.py", 3, at_least=22, lines=near)
 
 
+def test_wrapped_models_with_units_inside(tmp_path):
+    """Policies, names, states, norms, optimizers and whole parameters of FullyShardedDataParallel."""
+    compare(tmp_path, "wrapped_inside.py", 2, at_least=300, lines=near)
+
+
 def test_states_that_are_staged(tmp_path):
     compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
 

@@ -209,8 +209,7 @@ class FSDPModule:
         raise NotImplementedError("set_custom_reduce_scatter: XLA reduces gradients; see set_all_reduce_hook")
 
     def _units(self, recurse: bool):
-        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]  # it is a Module too
-        return {id(m._fsdp_unit): m._fsdp_unit for m in modules if isinstance(m, FSDPModule)}.values()
+        return units_of(self.modules() if recurse else [self])  # type: ignore[attr-defined]  # it is a Module too
 
 
 def register_fsdp_forward_method(module, method_name: str) -> None:
@@ -218,18 +217,7 @@ def register_fsdp_forward_method(module, method_name: str) -> None:
     if not isinstance(module, FSDPModule):
         return
     method = getattr(module, method_name)
-
-    def called(*args, **kwargs):
-        unit = module._fsdp_unit
-        args, kwargs = unit.enter(module, args, kwargs)
-        output = None
-        try:
-            output = method(*args, **kwargs)
-        finally:
-            output = unit.leave(module, args, output)
-        return output
-
-    setattr(module, method_name, called)
+    setattr(module, method_name, lambda *args, **kwargs: module._fsdp_unit.around(method, args, kwargs))
 
 
 def share_comm_ctx(modules: list) -> None:
@@ -296,6 +284,16 @@ class _Unit:
         self.put_back()
         if self.policy.output_dtype is not None:
             output = _map(output, lambda t: _cast(t, self.policy.output_dtype))
+        return output
+
+    def around(self, function, args, kwargs):
+        """``function(*args, **kwargs)`` with gathered parameters."""
+        args, kwargs = self.enter(None, args, kwargs)
+        output = None
+        try:
+            output = function(*args, **kwargs)
+        finally:
+            output = self.leave(None, args, output)
         return output
 
     def gather(self) -> None:
@@ -448,13 +446,19 @@ def _parameters(modules, ignored) -> list:
     stack = list(modules)
     while stack:
         part = stack.pop(0)
-        if isinstance(part, FSDPModule):
+        if "_fsdp_unit" in part.__dict__:
             continue
         for name, p in part._parameters.items():
             if p is not None and p not in ignored:
                 found.setdefault(id(p), (p, []))[1].append((part, name))
         stack[:0] = [child for child in part._modules.values() if child is not None]
     return list(found.values())
+
+
+def units_of(modules) -> list[_Unit]:
+    """The units of these modules, each once."""
+    found = [m.__dict__["_fsdp_unit"] for m in modules if "_fsdp_unit" in m.__dict__]
+    return list(dict.fromkeys(found))
 
 
 def put_at(sites: list, t: Tensor) -> None:
