@@ -155,6 +155,11 @@ def test_groups_stores_and_optimizers(tmp_path):
     compare(tmp_path, "groups.py", 2, at_least=180, lines=near)
 
 
+def test_smaller_parts(tmp_path):
+    """Hooks by name, PowerSGD of many matrices, averagers, shared values, roots that are none, parts by index."""
+    compare(tmp_path, "smaller.py", 2, at_least=100, lines=near)
+
+
 def test_pipelines(tmp_path):
     """A stage in each of three processes: losses, outputs and gradients of both schedules."""
     compare(tmp_path, "pipelines.py", 3, at_least=81, lines=same)
