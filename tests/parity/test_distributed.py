@@ -98,6 +98,11 @@ def test_wrapped_models_with_units_inside(tmp_path):
     compare(tmp_path, "wrapped_inside.py", 2, at_least=300, lines=near)
 
 
+def test_sharded_layers_that_are_computed_again(tmp_path):
+    """Checkpoints of activations inside of units, by wrappers and by hand."""
+    compare(tmp_path, "recomputed.py", 2, at_least=60, lines=near)
+
+
 def test_states_that_are_staged(tmp_path):
     compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
 

@@ -7,6 +7,7 @@ tensors, which forward sees in their place.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ from ...autograd.graph import saved_tensors_hooks
 from ...autograd.views import put
 from ...dtypes import dtype as Dtype
 from ...errors import warn_user
+from ...nn.module import Module
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
+from ...utils.checkpoint import surroundings
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
 from ..tensor.placement_types import Replicate, Shard
@@ -303,6 +306,7 @@ class _Unit:
         self._adopt()
         made = _Gather.apply(self, *[place[1] for place in self.places])
         self.gathered = list(made)
+        _open.append(self)
         for (sites, *_), t in zip(self.places, made):
             put_at(sites, t)
         if self.frees and not _is_traced(made[0]):  # in a program XLA decides what is kept, and what is gathered again
@@ -332,6 +336,7 @@ class _Unit:
             hooks.__exit__(None, None, None)
         if self.gathered is not None:
             self.gathered = None
+            _open.remove(self)
             for sites, p, *_ in self.places:
                 put_at(sites, p)
 
@@ -410,6 +415,33 @@ class _Unit:
 
     def _processes(self) -> int:
         return self.mesh.size() // self.mesh.part().size()
+
+
+_open: list[_Unit] = []  # units that are gathered now
+
+
+def _gathered_again(function):
+    """For ``checkpoint``: a context in which the units that ``function`` finds gathered now are so again."""
+    units = list(_open)
+    if isinstance(function, Module):
+        inside = set(function.modules())
+        units = [unit for unit in units if any(m in inside for sites, *_ in unit.places for m, _ in sites)]
+
+    @contextlib.contextmanager
+    def around():
+        closed = [unit for unit in units if unit.gathered is None]
+        for unit in closed:
+            unit.gather()
+        try:
+            yield
+        finally:
+            for unit in reversed(closed):
+                unit.put_back()
+
+    return around
+
+
+surroundings.append(_gathered_again)
 
 
 class _Gather(Function):

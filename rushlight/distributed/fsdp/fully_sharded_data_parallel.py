@@ -78,6 +78,7 @@ class FullyShardedDataParallel(Module):
             }  # fmt: skip
             _wrap_inside(module, auto_wrap_policy, options)
         self.add_module(_INNER, module)
+        self.register_load_state_dict_post_hook(_say_plainly)
         for inner in self.fsdp_modules(module):
             inner._follow()
         ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
@@ -398,6 +399,12 @@ def _broadcast(module, mesh) -> None:
 def _plain(name: str) -> str:
     """A name without wrappers."""
     return name.replace(f"{_INNER}.", "")
+
+
+def _say_plainly(module, report) -> None:
+    """Keys that are missing or not expected, under the names that states have."""
+    for keys in report:
+        keys[:] = [_plain(key) for key in keys]
 
 
 def _laid_as(value, mine):

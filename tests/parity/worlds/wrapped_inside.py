@@ -181,6 +181,17 @@ step(7)
 with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT):
     show("end", *digest(model.state_dict().items()))
 
+for label, changed in (
+    ("a key too few", {name: value for name, value in full.items() if name != "blocks.0.up.bias"}),
+    ("a key too many", {**full, "blocks.0.more": torch.ones(1), "more": torch.ones(1)}),
+):
+    show(label, model.load_state_dict(changed, strict=False))
+    try:
+        model.load_state_dict(changed)
+    except RuntimeError as error:
+        show(label, error)
+model.load_state_dict(full)
+
 by_number = FSDP.rekey_optim_state_dict(state, OptimStateKeyType.PARAM_ID, model)
 show("by number", sorted(by_number["state"]), by_number["param_groups"][0]["params"])
 
