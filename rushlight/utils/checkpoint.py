@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from ..autograd.function import Function
 from ..autograd.grad import backward
-from ..autograd.graph import saved_tensors_hooks
+from ..autograd.graph import saved_tensors_hooks, surroundings
 from ..autograd.mode import enable_grad, state
 from ..errors import warn_user
 from ..tensor import Tensor
@@ -47,10 +47,6 @@ def noop_context_fn():
 
 
 _early_stop = True
-
-# Functions of what is checkpointed that say, in the first run, which context its recomputation needs: forward may have
-# had something around it that is gone by then.
-surroundings: list = []
 
 
 @contextlib.contextmanager

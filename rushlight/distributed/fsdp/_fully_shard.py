@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...autograd.function import Function
-from ...autograd.graph import saved_tensors_hooks
+from ...autograd.graph import saved_tensors_hooks, surroundings
 from ...autograd.views import put
 from ...dtypes import dtype as Dtype
 from ...errors import warn_user
 from ...nn.module import Module
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
-from ...utils.checkpoint import surroundings
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
 from ..tensor.placement_types import Replicate, Shard
