@@ -73,7 +73,8 @@ def train():
     if os.path.exists("checkpoint"):
         done, weights, moments = torch.load("checkpoint", weights_only=False)
         set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments, options=WHOLE)
-    warmed_up(model, optimizer, step)
+    if kind != "plain":
+        warmed_up(model, optimizer, step)
     dist.barrier()
     dist.group.WORLD.set_timeout(datetime.timedelta(seconds={LIMIT}))
     note("running", "")

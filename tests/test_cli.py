@@ -509,6 +509,15 @@ def test_scale_prints_a_table_and_what_it_assumes(capsys):
         assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "0 s"), (12.34, "12.3 s"), (0.1, "0.1 s"), (0.000143, "0.143 ms"), (2e-6, "2 µs")]
+)
+def test_scale_prints_times_in_readable_units(seconds, shown):
+    from rushlight.cli.scale import _time
+
+    assert _time(seconds) == shown
+
+
 def test_the_limits_of_the_paper_model():
     import dataclasses
 

@@ -237,15 +237,18 @@ def test_spawned_processes(tmp_path, meeting, fault, victim):
 
 
 def test_restarted_trainings(tmp_path):
-    """``rushlight launch --max-restarts``: to the bits of a training in which nothing happens."""
-    launch = ["-m", "rushlight", "launch", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "train.py"]
+    """``rushlight launch --max-restarts``: to the bits of a training in which nothing happens.
+
+    With three processes: there the order of sums depends on where a bucket begins and ends, with two it does not.
+    """
+    launch = ["-m", "rushlight", "launch", "--standalone", "--nproc-per-node", "3", "--max-restarts", "1", "train.py"]
     expected = Trained(tmp_path / "undisturbed", *launch, "none", "-1", "env://").end
     for fault in ("SIGKILL", "SIGSTOP", "raise"):
         trained = Trained(tmp_path / fault, *launch, fault, "0", "env://")
         assert expected.keys() == trained.end.keys()
         assert all(rushlight.equal(expected[k], trained.end[k]) for k in expected)
         told = trained.told[1]
-        assert told.startswith("DistBackendError all_reduce of rank 1 among ranks [0, 1]") or fault != "SIGSTOP"
+        assert told.startswith("DistBackendError all_reduce of rank 1 among ranks [0, 1, 2]") or fault != "SIGSTOP"
 
 
 def test_a_training_goes_on_to_the_same_bits(tmp_path):

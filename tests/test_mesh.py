@@ -76,7 +76,7 @@ from rushlight.distributed import checkpoint as dcp
 from rushlight.distributed.checkpoint.state_dict import (
     StateDictOptions, get_model_state_dict, get_state_dict, set_model_state_dict, set_state_dict
 )
-from rushlight.distributed.tensor import DTensor
+from rushlight.distributed.tensor import DTensor, Shard
 
 rank = int(os.environ["RANK"])
 dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=2)
@@ -106,6 +106,12 @@ assert cut.module[0].weight.to_local().shape[0] == (32, 31)[rank]
 with FSDP.state_dict_type(cut, StateDictType.FULL_STATE_DICT):
     state = cut.state_dict()
 assert all(torch.allclose(state[name], value, atol=1e-6) for name, value in whole.state_dict().items())
+try:  # six rows are cut into three and three
+    DTensor.from_local(torch.ones(4 - 2 * rank, 2), placements=[Shard(0)], shape=torch.Size((6, 2)), stride=(2, 1))
+except RuntimeError as error:
+    assert "this process has a part of shape (3, 2), but local_tensor has shape" in str(error)
+else:
+    raise AssertionError("rows that are lost")
 get = lambda model, optimizer: dict(zip(("model", "optim"), get_state_dict(model, optimizer)))
 saved = get(cut, optimizers[0])
 assert isinstance(saved["optim"]["state"]["0.weight"]["exp_avg"], DTensor)

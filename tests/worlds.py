@@ -60,7 +60,7 @@ def run_world(folder: Path, size: int, *command, seconds: float = 240, codes=Non
 TRAIN = """
 import datetime, os, signal, socket, sys, time
 import torch, torch.distributed as dist, torch.multiprocessing as mp
-fault, victim, meeting, size = sys.argv[1], int(sys.argv[2]), sys.argv[3], 2
+fault, victim, meeting, size = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(os.environ.get("WORLD_SIZE", 2))
 
 def train(rank, meeting):
     try:

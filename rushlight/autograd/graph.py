@@ -130,6 +130,10 @@ class _Handles:
 
 # -- what is saved for backward --------------------------------------------------------------------------------------
 
+# Functions of a checkpointed function that say, in its first run, which context its recomputation needs: forward may
+# have had something around it that is gone by then.
+surroundings: list = []
+
 
 class saved_tensors_hooks:
     """Inside, what backward will need is kept as ``pack_hook(tensor)``, and ``unpack_hook`` brings it back.

@@ -178,21 +178,27 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _rows(work: Work, layout: Layout, args, between: float):
-    seconds = lambda value: f"{value:.3g} s"
     yield "", lambda chip, e: chip.name
-    yield "computing", lambda chip, e: seconds(e.compute)
-    yield "pipeline bubble", lambda chip, e: seconds(e.bubble)
-    yield "tensor parallel sums", lambda chip, e: seconds(e.tensor)
-    yield "sharding and replicas", lambda chip, e: seconds(e.moved)
-    yield "  of which not hidden", lambda chip, e: seconds(e.exposed)
-    yield "optimizer", lambda chip, e: seconds(e.update)
-    yield "a step", lambda chip, e: seconds(e.step)
+    yield "computing", lambda chip, e: _time(e.compute)
+    yield "pipeline bubble", lambda chip, e: _time(e.bubble)
+    yield "tensor parallel sums", lambda chip, e: _time(e.tensor)
+    yield "sharding and replicas", lambda chip, e: _time(e.moved)
+    yield "  of which not hidden", lambda chip, e: _time(e.exposed)
+    yield "optimizer", lambda chip, e: _time(e.update)
+    yield "a step", lambda chip, e: _time(e.step)
     yield "tokens a second", lambda chip, e: f"{work.tokens / e.step:.3g}"
     yield "of the peak", lambda chip, e: f"{work.operations / (e.step * layout.chips * chip.peak):.0%}"
     yield "state on a chip", lambda chip, e: f"{e.state / 1e9:.1f} GB"
     yield "activations on a chip", lambda chip, e: f"{e.activations / 1e9:.1f} GB"
     yield "fits", lambda chip, e: "yes" if e.state + e.activations < 0.9 * chip.memory else "NO"
     yield "useful time, with failures", lambda chip, e: f"{useful(args.save, args.restart, between):.0%}"
+
+
+def _time(seconds: float) -> str:
+    """In the unit in which it is neither a tiny nor a large number."""
+    if seconds == 0 or seconds >= 0.1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} µs"
 
 
 def _layout(args) -> Layout:

@@ -27,6 +27,7 @@ _NOT_SHOWN = {
     "debug",
     "errors",
     "group_calls",
+    "launchers",
     "objects",
     "options",
     "point_to_point",

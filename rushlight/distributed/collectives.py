@@ -25,7 +25,7 @@ from . import world
 from .errors import DistBackendError
 from .reduce_op import ReduceOp
 from .work import Work, done
-from .world import ProcessGroup, is_outside, rank_in, refuse_in_trace, the
+from .world import ProcessGroup, checked_root, is_outside, number_in, rank_in, refuse_in_trace, the
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
@@ -197,12 +197,13 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     if is_outside(group, "gather"):
         return None
     group = the(group)
-    target = rank_in(group, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
+    target = number_in(group, 0 if dst is None and group_dst is None else dst, group_dst)
     here = group.rank() == target
     if here and not gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if not here and gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    checked_root(group, target, "gather")
     if here and len(gather_list) != group.size():
         raise RuntimeError(
             f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output list size should be "
@@ -222,12 +223,13 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     if is_outside(group, "scatter"):
         return None
     group = the(group)
-    source = rank_in(group, 0 if src is None and group_src is None else src, group_src, "scatter")
+    source = number_in(group, 0 if src is None and group_src is None else src, group_src)
     here = group.rank() == source
     if here and not scatter_list:
         raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
     if not here and scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    checked_root(group, source, "scatter")
     if here:
         _check_lengths("scatter", scatter_list, [tensor] * group.size())
     xp = _arrays(tensor)

@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor import wrap
 from .collectives import _start
 from .point_to_point import recv, send
-from .world import is_outside, rank_in, the
+from .world import checked_root, is_outside, number_in, rank_in, the
 
 __all__ = [
     "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
@@ -30,11 +30,13 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     if is_outside(group, "gather_object"):
         return
     group = the(group)
-    here = rank_in(group, 0 if dst is None and group_dst is None else dst, group_dst, "gather") == group.rank()
+    target = number_in(group, 0 if dst is None and group_dst is None else dst, group_dst)
+    here = target == group.rank()
     if here and not object_gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if not here and object_gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    checked_root(group, target, "gather")
     found = _gathered(obj, group, "gather_object")
     if here:
         object_gather_list[: len(found)] = found
@@ -66,7 +68,7 @@ def scatter_object_list(
     group = the(group)
     if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-    source = rank_in(group, 0 if src is None and group_src is None else src, group_src, "scatter")
+    source = rank_in(group, 0 if src is None and group_src is None else src, group_src)
     here = group.rank() == source
     if here and (scatter_object_input_list is None or len(scatter_object_input_list) != group.size()):
         raise ValueError(

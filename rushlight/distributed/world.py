@@ -520,14 +520,23 @@ def is_outside(given, what: str) -> bool:
 
 def rank_in(given: ProcessGroup, global_rank, group_rank, what: str = "broadcast") -> int:
     """The member that is meant, by its number in the world or in the group."""
+    return checked_root(given, number_in(given, global_rank, group_rank), what)
+
+
+def checked_root(given: ProcessGroup, rank: int, what: str) -> int:
+    """``rank``, if a member of the group has that number."""
+    if not 0 <= rank < given.size():
+        raise RuntimeError(f"ProcessGroupGloo::{what}: invalid root rank: {rank}")
+    return rank
+
+
+def number_in(given: ProcessGroup, global_rank, group_rank) -> int:
+    """What would be a member's number in the group."""
     if global_rank is None and group_rank is None:
         raise ValueError("Must specify global_rank or group_rank")
     if global_rank is not None and group_rank is not None:
         raise ValueError("Can't specify both group_rank and global_rank")
-    found = get_group_rank(given, global_rank) if group_rank is None else group_rank
-    if not 0 <= found < given.size():
-        raise RuntimeError(f"ProcessGroupGloo::{what}: invalid root rank: {found}")
-    return found
+    return get_group_rank(given, global_rank) if group_rank is None else group_rank
 
 
 # -- questions ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from ..autograd.function import Function
 from ..autograd.grad import backward
-from ..autograd.graph import saved_tensors_hooks
+from ..autograd.graph import saved_tensors_hooks, surroundings
 from ..autograd.mode import enable_grad, state
 from ..errors import warn_user
 from ..tensor import Tensor
@@ -47,6 +47,14 @@ def noop_context_fn():
 
 
 _early_stop = True
+
+
+@contextlib.contextmanager
+def _as_around(contexts):
+    with contextlib.ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context())
+        yield
 
 
 @contextlib.contextmanager
@@ -171,6 +179,7 @@ class _Frame:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.context, self.early_stop, self.determinism_check = context, early_stop, determinism_check
         self.random = _random_state() if preserve else None
+        self.around = [surrounding(function) for surrounding in surroundings]
         self.described: list = []  # (shape, dtype) of every tensor the first run saved
         self.again: dict = {}  # place -> tensor
 
@@ -194,7 +203,8 @@ class _Frame:
             return len(found) - 1
 
         hooks = saved_tensors_hooks(keep, found.__getitem__)
-        with enable_grad(), _restored(self.random), hooks, self.context, contextlib.suppress(_Enough):
+        around = _as_around(self.around)
+        with enable_grad(), _restored(self.random), around, hooks, self.context, contextlib.suppress(_Enough):
             self.function(*self.args, **self.kwargs)
         if len(found) != len(self.described):
             raise CheckpointError(
@@ -325,6 +335,7 @@ class CheckpointFunction(Function):
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warn_user("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.function, ctx.random = function, _random_state() if preserve else None
+        ctx.around = [surrounding(function) for surrounding in surroundings]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -341,7 +352,7 @@ class CheckpointFunction(Function):
         args = list(ctx.others)
         for i, t in zip(ctx.places, ctx.saved_tensors):
             args[i] = t.detach().requires_grad_(t.requires_grad)
-        with enable_grad(), _restored(ctx.random):
+        with enable_grad(), _restored(ctx.random), _as_around(ctx.around):
             outputs = ctx.function(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]

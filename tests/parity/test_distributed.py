@@ -93,6 +93,16 @@ def test_wrapped_models(tmp_path):
     compare(tmp_path, "wrapped.py", 3, at_least=22, lines=near)
 
 
+def test_wrapped_models_with_units_inside(tmp_path):
+    """Policies, names, states, norms, optimizers and whole parameters of FullyShardedDataParallel."""
+    compare(tmp_path, "wrapped_inside.py", 2, at_least=300, lines=near)
+
+
+def test_sharded_layers_that_are_computed_again(tmp_path):
+    """Checkpoints of activations inside of units, by wrappers and by hand."""
+    compare(tmp_path, "recomputed.py", 2, at_least=60, lines=near)
+
+
 def test_states_that_are_staged(tmp_path):
     compare(tmp_path, "staged.py", 2, at_least=14, lines=near)
 
@@ -148,6 +158,11 @@ def test_options_of_groups_and_of_data_parallel_modules(tmp_path):
 def test_groups_stores_and_optimizers(tmp_path):
     """Methods of groups, queues of stores, ``ZeroRedundancyOptimizer``, hooks, setters of ``fully_shard``."""
     compare(tmp_path, "groups.py", 2, at_least=180, lines=near)
+
+
+def test_smaller_parts(tmp_path):
+    """Hooks by name, PowerSGD of many matrices, averagers, shared values, roots that are none, parts by index."""
+    compare(tmp_path, "smaller.py", 2, at_least=100, lines=near)
 
 
 def test_pipelines(tmp_path):

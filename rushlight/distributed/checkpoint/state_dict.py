@@ -91,8 +91,7 @@ def set_model_state_dict(model: Module, model_state_dict: dict, *, options: Stat
         for name, value in model_state_dict.items():
             own = names.get(name, name)
             given[own] = _laid_as(value, mine.get(own))
-        inner = model.module if isinstance(model, FullyShardedDataParallel) else model
-        return inner.load_state_dict(given, strict=options.strict)
+        return model.load_state_dict(given, strict=options.strict)
 
 
 def get_optimizer_state_dict(

@@ -7,15 +7,17 @@ tensors, which forward sees in their place.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...autograd.function import Function
-from ...autograd.graph import saved_tensors_hooks
+from ...autograd.graph import saved_tensors_hooks, surroundings
 from ...autograd.views import put
 from ...dtypes import dtype as Dtype
 from ...errors import warn_user
+from ...nn.module import Module
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
 from ..device_mesh import DeviceMesh, current_mesh
@@ -209,8 +211,7 @@ class FSDPModule:
         raise NotImplementedError("set_custom_reduce_scatter: XLA reduces gradients; see set_all_reduce_hook")
 
     def _units(self, recurse: bool):
-        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]  # it is a Module too
-        return {id(m._fsdp_unit): m._fsdp_unit for m in modules if isinstance(m, FSDPModule)}.values()
+        return units_of(self.modules() if recurse else [self])  # type: ignore[attr-defined]  # it is a Module too
 
 
 def register_fsdp_forward_method(module, method_name: str) -> None:
@@ -218,18 +219,7 @@ def register_fsdp_forward_method(module, method_name: str) -> None:
     if not isinstance(module, FSDPModule):
         return
     method = getattr(module, method_name)
-
-    def called(*args, **kwargs):
-        unit = module._fsdp_unit
-        args, kwargs = unit.enter(module, args, kwargs)
-        output = None
-        try:
-            output = method(*args, **kwargs)
-        finally:
-            output = unit.leave(module, args, output)
-        return output
-
-    setattr(module, method_name, called)
+    setattr(module, method_name, lambda *args, **kwargs: module._fsdp_unit.around(method, args, kwargs))
 
 
 def share_comm_ctx(modules: list) -> None:
@@ -298,6 +288,16 @@ class _Unit:
             output = _map(output, lambda t: _cast(t, self.policy.output_dtype))
         return output
 
+    def around(self, function, args, kwargs):
+        """``function(*args, **kwargs)`` with gathered parameters."""
+        args, kwargs = self.enter(None, args, kwargs)
+        output = None
+        try:
+            output = function(*args, **kwargs)
+        finally:
+            output = self.leave(None, args, output)
+        return output
+
     def gather(self) -> None:
         """Have gathered tensors stand in the place of the parameters."""
         if self.gathered is not None or not self.places:
@@ -305,6 +305,7 @@ class _Unit:
         self._adopt()
         made = _Gather.apply(self, *[place[1] for place in self.places])
         self.gathered = list(made)
+        _open.append(self)
         for (sites, *_), t in zip(self.places, made):
             put_at(sites, t)
         if self.frees and not _is_traced(made[0]):  # in a program XLA decides what is kept, and what is gathered again
@@ -334,6 +335,7 @@ class _Unit:
             hooks.__exit__(None, None, None)
         if self.gathered is not None:
             self.gathered = None
+            _open.remove(self)
             for sites, p, *_ in self.places:
                 put_at(sites, p)
 
@@ -414,6 +416,33 @@ class _Unit:
         return self.mesh.size() // self.mesh.part().size()
 
 
+_open: list[_Unit] = []  # units that are gathered now
+
+
+def _gathered_again(function):
+    """For ``checkpoint``: a context in which the units that ``function`` finds gathered now are so again."""
+    units = list(_open)
+    if isinstance(function, Module):
+        inside = set(function.modules())
+        units = [unit for unit in units if any(m in inside for sites, *_ in unit.places for m, _ in sites)]
+
+    @contextlib.contextmanager
+    def around():
+        closed = [unit for unit in units if unit.gathered is None]
+        for unit in closed:
+            unit.gather()
+        try:
+            yield
+        finally:
+            for unit in reversed(closed):
+                unit.put_back()
+
+    return around
+
+
+surroundings.append(_gathered_again)
+
+
 class _Gather(Function):
     """The parts of a unit -> its gathered tensors; gradients come back reduced."""
 
@@ -448,13 +477,19 @@ def _parameters(modules, ignored) -> list:
     stack = list(modules)
     while stack:
         part = stack.pop(0)
-        if isinstance(part, FSDPModule):
+        if "_fsdp_unit" in part.__dict__:
             continue
         for name, p in part._parameters.items():
             if p is not None and p not in ignored:
                 found.setdefault(id(p), (p, []))[1].append((part, name))
         stack[:0] = [child for child in part._modules.values() if child is not None]
     return list(found.values())
+
+
+def units_of(modules) -> list[_Unit]:
+    """The units of these modules, each once."""
+    found = [m.__dict__["_fsdp_unit"] for m in modules if "_fsdp_unit" in m.__dict__]
+    return list(dict.fromkeys(found))
 
 
 def put_at(sites: list, t: Tensor) -> None:

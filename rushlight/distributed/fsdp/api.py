@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from ...nn.layers.batchnorm import _BatchNorm
 
 __all__ = [
     "BackwardPrefetch",
@@ -67,6 +70,7 @@ class MixedPrecision:
     keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
+    _module_classes_to_ignore: Sequence[type] = (_BatchNorm,)
 
 
 @dataclass

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import TYPE_CHECKING
 
 from ...autograd.mode import no_grad
 from ...compat import missing as _missing
+from ...dtypes import float32
 from ...errors import warn_user
 from ...nn.module import Module
 from ...nn.parameter import Parameter
+from ...nn.saving import positional
+from ...tensor import Tensor
 from .. import world
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
 from ..utils import same_values
-from ._fully_shard import FSDPModule, MixedPrecisionPolicy, fully_shard, put_at
+from ._fully_shard import MixedPrecisionPolicy, _cast, _map, _Unit, put_at, units_of
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -28,6 +32,7 @@ from .api import (
     StateDictType,
     settings,
 )
+from .wrap import chosen
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
@@ -41,8 +46,11 @@ _INNER = "_fsdp_wrapped_module"
 class FullyShardedDataParallel(Module):
     """Wraps ``module``; its parameters, gradients and optimizer state are cut over the processes.
 
+    A wrapper is a unit: its parameters, but those of wrappers inside, are gathered and reduced together.
     Differs from PyTorch: parameters keep their own names and shapes, as with ``use_orig_params=True``.
     """
+
+    _fsdp_unit: _Unit
 
     def __init__(
         self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
@@ -54,23 +62,38 @@ class FullyShardedDataParallel(Module):
         mesh = device_mesh
         if mesh is None:
             mesh = current_mesh() if process_group is None else DeviceMesh.from_group(process_group, "cpu")
-        if sharding_strategy is ShardingStrategy.NO_SHARD:
+        self.sharding_strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        if self.sharding_strategy is ShardingStrategy.NO_SHARD:
             mesh = _replicas(mesh)
         if sync_module_states:
             _broadcast(module, mesh)
-        precision = mixed_precision or MixedPrecision()
-        policy = MixedPrecisionPolicy(precision.param_dtype, precision.reduce_dtype)
-        ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
-        frees = sharding_strategy not in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
-        self._settings = settings(StateDictType.FULL_STATE_DICT)
+        self.mixed_precision = mixed_precision or MixedPrecision()
         self.__dict__["_mesh"] = mesh
-        options = {"mesh": mesh, "reshard_after_forward": frees, "mp_policy": policy, "ignored_params": ignored}
-        for part in _chosen(module, auto_wrap_policy):
-            if part is not module and not isinstance(part, FSDPModule):
-                fully_shard(part, **options)
+        self._settings = settings(StateDictType.FULL_STATE_DICT)
+        self._is_root, self._is_summoned = True, False
+        if auto_wrap_policy is not None:
+            options = {
+                "sharding_strategy": sharding_strategy, "mixed_precision": mixed_precision, "device_mesh": mesh,
+                "ignored_modules": ignored_modules, "ignored_states": ignored_states,
+            }  # fmt: skip
+            _wrap_inside(module, auto_wrap_policy, options)
         self.add_module(_INNER, module)
-        if not isinstance(module, FSDPModule):
-            fully_shard(module, **options)
+        self.register_load_state_dict_post_hook(_say_plainly)
+        for inner in self.fsdp_modules(module):
+            inner._follow()
+        ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
+        frees = "SHARD_GRAD_OP" not in self.sharding_strategy.name and "ZERO2" not in self.sharding_strategy.name
+        given = self.mixed_precision
+        policy = MixedPrecisionPolicy(
+            given.param_dtype, given.reduce_dtype, cast_forward_inputs=given.cast_root_forward_inputs
+        )
+        self.__dict__["_fsdp_unit"] = _Unit([module], mesh, frees, None, policy, ignored)
+
+    def _follow(self) -> None:
+        """There is a wrapper around this one now."""
+        self._is_root, unit = False, self._fsdp_unit
+        cast = self.mixed_precision.cast_forward_inputs
+        unit.policy = dataclasses.replace(unit.policy, cast_forward_inputs=cast)
 
     @property
     def module(self):
@@ -91,41 +114,67 @@ class FullyShardedDataParallel(Module):
         return self.module[key]
 
     def forward(self, *args, **kwargs):
-        return self._modules[_INNER](*args, **kwargs)
+        return self._fsdp_unit.around(self._modules[_INNER], args, kwargs)
+
+    def check_is_root(self) -> bool:
+        """Is no other wrapper around this one?"""
+        return self._is_root
 
     def named_parameters(self, *args, **kwargs):
+        """Inside ``summon_full_params`` under the names without wrappers."""
         for name, p in super().named_parameters(*args, **kwargs):
-            yield name.replace(f"{_INNER}.", ""), p
+            yield _plain(name) if self._is_summoned else name, p
 
     def named_buffers(self, *args, **kwargs):
+        """Inside ``summon_full_params`` under the names without wrappers."""
         for name, b in super().named_buffers(*args, **kwargs):
-            yield name.replace(f"{_INNER}.", ""), b
+            yield _plain(name) if self._is_summoned else name, b
 
-    def state_dict(self, *args, **kwargs):
+    def apply(self, fn):
+        """``fn`` sees whole parameters, and what it writes is kept."""
+        with self.summon_full_params(self, recurse=False):
+            return super().apply(fn)
+
+    def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
         """Whole tensors, or with ``SHARDED_STATE_DICT`` the parts, under the wrapped module's names."""
-        found = self._modules[_INNER].state_dict(*args, **kwargs)
+        if args:
+            destination, prefix, keep_vars = positional(args, destination, prefix, keep_vars)
+        before = set(destination or ())
+        found = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
         if self._settings.state_dict_type is StateDictType.FULL_STATE_DICT:
-            for name, value in found.items():
-                if isinstance(value, DTensor):
-                    found[name] = value.full_tensor()
-            if getattr(self._settings.state_dict_config, "rank0_only", False) and world.get_rank():
-                found.clear()
+            rank0_only = getattr(self._settings.state_dict_config, "rank0_only", False)
+            for name in [name for name in found if name not in before]:
+                if isinstance(found[name], DTensor):
+                    found[name] = found[name].full_tensor()
+                if rank0_only and world.get_rank():
+                    del found[name]
         return found
 
-    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
-        return self.module.load_state_dict(_like(self.module, state_dict), strict)
+    def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
+        """Names as ``state_dict`` gives them become those of the modules inside; whole tensors are cut."""
+        mine = {_plain(name): p for name, p in self.module.named_parameters(remove_duplicate=False)}
+        for key in [key for key in state_dict if key.startswith(prefix)]:
+            name = key[len(prefix) :]
+            value = _laid_as(state_dict.pop(key), mine.get(_plain(name)))
+            state_dict[f"{prefix}{_INNER}.{name.removeprefix(f'{_INNER}.')}"] = value
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0):
         """Scale gradients so that their norm over all processes is at most ``max_norm``; returns that norm."""
         from ...nn.utils import clip_grad_norm_
 
+        if not self._is_root:
+            raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
         norm = clip_grad_norm_(self.parameters(), max_norm, norm_type)
         return norm.full_tensor() if isinstance(norm, DTensor) else norm
 
     @contextlib.contextmanager
     def no_sync(self):
         """Gradients add up in each process inside, and are reduced by the next backward outside."""
-        units = list(self.module._units(True))
+        if not self._is_root:
+            raise RuntimeError(
+                "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module."
+            )
+        units = units_of(self.modules())
         outer = [unit.syncs for unit in units]
         for unit in units:
             unit.syncs = False
@@ -135,9 +184,15 @@ class FullyShardedDataParallel(Module):
             for unit, syncs in zip(units, outer):
                 unit.syncs = syncs
 
+    def register_comm_hook(self, state: object, hook) -> None:
+        """Not here: an error."""
+        raise NotImplementedError("register_comm_hook: XLA reduces gradients; see FSDPModule.set_all_reduce_hook")
+
     @staticmethod
     def fsdp_modules(module, root_only: bool = False) -> list:
-        return [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        """The wrappers in ``module``, or those that are in no other."""
+        found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        return [m for m in found if m._is_root] if root_only else found
 
     @staticmethod
     def set_state_dict_type(module, state_dict_type, state_dict_config=None, optim_state_dict_config=None):
@@ -171,17 +226,23 @@ class FullyShardedDataParallel(Module):
         """Inside, parameters are whole, in all processes or the first; with ``writeback`` what is written is kept."""
         if rank0_only and writeback:
             raise NotImplementedError("summon_full_params: rank0_only=True needs writeback=False")
-        outer = FullyShardedDataParallel.fsdp_modules(module)
-        units = {id(unit): unit for m in outer for unit in m.module._units(recurse)}.values()
-        parts = [(sites, p) for unit in units for sites, p, *_ in unit.places]
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        if not recurse:
+            wrappers = [m for m in wrappers if m is module]
+        parts = [(sites, p) for unit in units_of(wrappers) for sites, p, *_ in unit.places]
         wholes = [_whole(p, offload_to_cpu, with_grads) for _, p in parts]  # by all processes
         if rank0_only and world.get_rank():
             parts, wholes = [], []
         for (sites, _), whole in zip(parts, wholes):
             put_at(sites, whole)
+        outside = [m for m in wrappers if not m._is_summoned]
+        for m in outside:
+            m._is_summoned = True
         try:
             yield
         finally:
+            for m in outside:
+                m._is_summoned = False
             for (sites, p), whole in zip(parts, wholes):
                 put_at(sites, p)
                 if writeback:
@@ -213,6 +274,53 @@ class FullyShardedDataParallel(Module):
         return found
 
     @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict, optim_state_key_type, model, optim_input=None, optim=None
+    ) -> dict:
+        """The same state by names of parameters or, with ``PARAM_ID``, by their numbers in the optimizer."""
+        from ..checkpoint.state_dict import _names
+
+        names = _names(model)
+        listed = model.parameters() if optim is None else [p for group in optim.param_groups for p in group["params"]]
+        pairs = [(names[p], number) for number, p in enumerate(listed)]
+        to_name = optim_state_key_type is OptimStateKeyType.PARAM_NAME
+        keys = {number: name for name, number in pairs} if to_name else dict(pairs)
+        groups = [{**g, "params": [keys.get(k, k) for k in g["params"]]} for g in optim_state_dict["param_groups"]]
+        return {"state": {keys.get(k, k): v for k, v in optim_state_dict["state"].items()}, "param_groups": groups}
+
+    @staticmethod
+    def full_optim_state_dict(model, optim, optim_input=None, rank0_only: bool = True, group=None) -> dict:
+        """``optim_state_dict`` with whole tensors, in the first process only."""
+        config = FullOptimStateDictConfig(rank0_only=rank0_only)
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, None, config):
+            return FullyShardedDataParallel.optim_state_dict(model, optim)
+
+    @staticmethod
+    def sharded_optim_state_dict(model, optim, group=None) -> dict:
+        """``optim_state_dict`` with parts."""
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+            return FullyShardedDataParallel.optim_state_dict(model, optim)
+
+    @staticmethod
+    def shard_full_optim_state_dict(full_optim_state_dict: dict, model, optim_input=None, optim=None) -> dict:
+        """What ``optim.load_state_dict`` takes, of what ``full_optim_state_dict`` gave."""
+        return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, full_optim_state_dict)
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(sharded_optim_state_dict: dict, model, optim) -> dict:
+        """What ``optim.load_state_dict`` takes, of what ``sharded_optim_state_dict`` gave."""
+        return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, sharded_optim_state_dict)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(
+        full_optim_state_dict: dict | None, model, optim_input=None, optim=None, group=None
+    ) -> dict:
+        """``shard_full_optim_state_dict`` of what only the first process has."""
+        from ..checkpoint.state_dict import _from_first
+
+        return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, _from_first(full_optim_state_dict))
+
+    @staticmethod
     def get_state_dict_type(module) -> StateDictSettings:
         """What ``state_dict`` and ``optim_state_dict`` give."""
         return next(iter(FullyShardedDataParallel.fsdp_modules(module)))._settings
@@ -220,6 +328,8 @@ class FullyShardedDataParallel(Module):
 
 def _replicas(mesh: DeviceMesh) -> DeviceMesh:
     """The same ranks with all parameters in each: many replicas, each cut in one part."""
+    if mesh.mesh_dim_names == ("replicate", "shard") and mesh.size(1) == 1:  # of the wrapper around this one
+        return mesh
     warn_user(
         "The `NO_SHARD` sharding strategy is deprecated. If having issues, please use `DistributedDataParallel` "
         "instead.",
@@ -240,20 +350,44 @@ def _write(p, whole) -> None:
         p.copy_(distribute_tensor(whole.detach(), p.device_mesh, p.placements, src_data_rank=None))
 
 
-def _chosen(module, policy) -> list:
-    """The modules inside that a policy makes units of their own, inner ones first."""
-    if policy is None:
-        return []
-    found = []
-    for part in reversed(list(module.modules())):
-        size = sum(p.numel() for p in part.parameters())
-        if callable(getattr(policy, "chooses", None)):
-            chosen = policy.chooses(part)
-        else:
-            chosen = policy(module=part, recurse=False, nonwrapped_numel=size)
-        if chosen:
-            found.append(part)
-    return found
+def _wrap_inside(module, policy, options: dict) -> None:
+    """Wrap the modules inside that a policy chooses; with mixed precision, also those that are to have none."""
+    ignored = {part for m in options["ignored_modules"] or () for part in m.modules()}
+    for name, part in module.named_modules():
+        if isinstance(part, FullyShardedDataParallel):
+            raise ValueError(
+                f"FSDP auto wrapping requires modules to not already have FSDP applied but found {name} in\n{module}"
+            )
+    wanted = {m: {**options, **own} for m, own in chosen(module, policy, ignored).items()}
+    precision = options["mixed_precision"]
+    exempt = tuple(precision._module_classes_to_ignore) if precision is not None else ()
+    for part in [m for m in module.modules() if isinstance(m, exempt) and m is not module]:
+        wanted[part] = {**options, **wanted.get(part, {}), "mixed_precision": None}
+        _keep_precision(part)
+    sites: dict = {}
+    for parent in module.modules():
+        for name, child in parent.named_children():
+            sites.setdefault(child, []).append((parent, name))
+    for part, own in wanted.items():
+        wrapper = FullyShardedDataParallel(part, **own)
+        for parent, name in sites[part]:
+            parent.add_module(name, wrapper)
+
+
+def _keep_precision(module) -> None:
+    """Have a module inside of others with mixed precision compute in its own; its output is as its inputs were."""
+    came: list = []
+
+    def enter(module, args):
+        came.append(next((a.dtype for a in args if isinstance(a, Tensor) and a.is_floating_point()), None))
+        return _map(args, lambda t: _cast(t, float32))
+
+    def leave(module, args, output):
+        dtype = came.pop()
+        return output if dtype is None else _map(output, lambda t: _cast(t, dtype))
+
+    module.register_forward_pre_hook(enter, prepend=True)
+    module.register_forward_hook(leave, always_call=True)
 
 
 def _broadcast(module, mesh) -> None:
@@ -262,12 +396,19 @@ def _broadcast(module, mesh) -> None:
         same_values([*module.parameters(), *module.buffers()], group, 0)
 
 
-def _like(module, state_dict: dict) -> dict:
-    """Whole tensors cut as the module's parameters are."""
-    mine = module.state_dict()
-    made = {}
-    for name, value in state_dict.items():
-        if isinstance(mine.get(name), DTensor) and not isinstance(value, DTensor):
-            value = distribute_tensor(value.detach(), mine[name].device_mesh, mine[name].placements, src_data_rank=None)
-        made[name] = value
-    return made
+def _plain(name: str) -> str:
+    """A name without wrappers."""
+    return name.replace(f"{_INNER}.", "")
+
+
+def _say_plainly(module, report) -> None:
+    """Keys that are missing or not expected, under the names that states have."""
+    for keys in report:
+        keys[:] = [_plain(key) for key in keys]
+
+
+def _laid_as(value, mine):
+    """A whole tensor cut as a parameter is."""
+    if isinstance(mine, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor):
+        return distribute_tensor(value.detach(), mine.device_mesh, mine.placements, src_data_rank=None)
+    return value

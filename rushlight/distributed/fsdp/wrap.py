@@ -28,15 +28,24 @@ class ModuleWrapPolicy:
     def __call__(self, module, recurse: bool, *args, **kwargs) -> bool:
         return recurse or isinstance(module, self.classes)
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}({set(self.classes)})"
+
 
 class CustomPolicy:
-    """Modules for which a function says so."""
+    """Modules for which a function says so: True, or a dict of options of their own."""
 
     def __init__(self, lambda_fn):
         self.lambda_fn = lambda_fn
 
-    def chooses(self, module) -> bool:
-        return bool(self.lambda_fn(module))
+    def chooses(self, module) -> bool | dict:
+        found = self.lambda_fn(module)
+        if not isinstance(found, (bool, dict)):
+            raise ValueError(
+                "The lambda_fn passed to CustomPolicy should return False/True or a kwarg dict, but it returned "
+                f"{found}"
+            )
+        return found
 
 
 def always_wrap_policy(*args, **kwargs) -> bool:
@@ -53,10 +62,46 @@ def lambda_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, lambda
 
 
 def size_based_auto_wrap_policy(
-    module, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), **_
-) -> bool:
-    """Modules with at least so many parameters."""
-    return nonwrapped_numel >= min_num_params
+    module, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8), force_leaf_modules=None,
+    exclude_wrap_modules=None,
+) -> bool:  # fmt: skip
+    """Modules in which so many parameters are left, when units inside have taken theirs.
+
+    ``force_leaf_modules``: classes that are not looked into. ``exclude_wrap_modules``: classes that are no units.
+    """
+    from ...nn import ModuleDict, ModuleList, MultiheadAttention
+
+    leaves = force_leaf_modules or {MultiheadAttention}
+    excluded = exclude_wrap_modules or {ModuleList, ModuleDict}
+    return nonwrapped_numel >= min_num_params and not isinstance(module, tuple(leaves if recurse else excluded))
+
+
+def chosen(root, policy, ignored: set) -> dict:
+    """The modules inside ``root`` that a policy makes units, inner ones first, with the options each is to have.
+
+    A policy is an object with ``chooses(module)``, or a function that is asked on the way down whether to look inside
+    (``recurse=True``), and on the way up whether the module, with the parameters that are left, is a unit.
+    """
+    if not callable(getattr(policy, "chooses", None)):
+        found: dict = {}
+        _ask(root, policy, ignored, found)
+        found.pop(root, None)
+        return found
+    inside = [m for m in root.modules() if m is not root and m not in ignored]
+    answers = {m: policy.chooses(m) for m in reversed(inside)}
+    return {m: answer if isinstance(answer, dict) else {} for m, answer in answers.items() if answer is not False}
+
+
+def _ask(module, policy, ignored: set, found: dict) -> int:
+    """Ask a function about ``module`` and what is inside; returns how many parameters went into units."""
+    left = sum(p.numel() for p in module.parameters())
+    if not policy(module=module, recurse=True, nonwrapped_numel=left):
+        return 0
+    taken = sum(_ask(child, policy, ignored, found) for child in module.children() if child not in ignored)
+    if not policy(module=module, recurse=False, nonwrapped_numel=left - taken):
+        return taken
+    found[module] = {}
+    return left
 
 
 _wrapping: list = []

@@ -52,7 +52,9 @@ class DTensor(Tensor, metaclass=_DTensorType):
             raise RuntimeError(
                 f"Found shape:{shape}, stride:{stride}. Please pass both shape and stride at the same time."
             )
-        shape = None if shape is None else tuple(shape)
+        if shape is not None:
+            shape = tuple(shape)
+            _check_part(local_tensor, shape, mesh, placements)
         return _FromTorchTensor.apply(local_tensor, mesh, placements, shape, run_check, grad_placements)
 
     @property
@@ -206,6 +208,18 @@ class Redistribute(Function):
     @staticmethod
     def backward(ctx, grad):
         return wrap(_engine().lay(grad._array, ctx.how, ctx.mesh)), None, None
+
+
+def _check_part(local: Tensor, shape: tuple, mesh: DeviceMesh, placements) -> None:
+    """Between processes each has to bring the part that is its own, for none has room for another."""
+    if _is_local(mesh) or isinstance(local, DTensor):
+        return
+    expected, _ = compute_local_shape_and_global_offset(shape, mesh, placements)
+    if tuple(local.shape) != tuple(expected):
+        raise RuntimeError(
+            f"DTensor.from_local: of a tensor of shape {shape}, laid as {placements} over {mesh}, this process has a "
+            f"part of shape {tuple(expected)}, but local_tensor has shape {tuple(local.shape)}"
+        )
 
 
 # -- between placements and arrays -------------------------------------------------------------------------------------

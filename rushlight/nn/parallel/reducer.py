@@ -1,7 +1,11 @@
 """The reducer of ``DistributedDataParallel``: gradients in buckets, each on its way as soon as it is full.
 
-Buckets are cut and filled as PyTorch does it, because gloo's sums depend on where an array is cut: first one for all,
-or as the parameters stand in the module; from the second backward on in the order in which their gradients came.
+Buckets are cut as PyTorch cuts them, because gloo's sums depend on where an array is cut: in the order in which
+gradients came in the first backward pass, or as the parameters stand in the module, where that order may change.
+
+PyTorch's first pass has other buckets than all later ones. Here it has the same: a training that begins again at a
+checkpoint would otherwise sum its first gradients in another order, and end with other last bits. Only a communication
+hook, which can look at buckets, is given PyTorch's.
 """
 
 from __future__ import annotations
@@ -168,10 +172,11 @@ def _scaled(x: np.ndarray, factor: float, out: np.ndarray) -> None:
 class _Pass:
     """A forward pass whose backward is to exchange gradients, until that is over."""
 
-    __slots__ = ("armed", "arrived", "begun", "left", "next", "seen", "unused")
+    __slots__ = ("armed", "arrived", "begun", "left", "next", "seen", "unused", "waits")
 
-    def __init__(self, parameters: int, unused: set):
+    def __init__(self, parameters: int, unused: set, waits: bool):
         self.armed, self.begun = True, False  # is backward still to come; has it brought a gradient
+        self.waits = waits  # will the buckets be cut by this pass, at its end? Then nothing leaves before
         self.next, self.left = 0, parameters  # the bucket that leaves next, parameters that have no gradient yet
         self.seen: set[Tensor] = set()
         self.arrived: list[Tensor] = []
@@ -204,8 +209,8 @@ class Reducer:
         self.by_initial_size = True  # in ``join``: or by as many as still have inputs
         self.joining = False
         self.under_way: _Pass | None = None
-        self._rebuilt = False
-        limits = caps if find_unused or listed else [sys.maxsize]  # one bucket, if it is cut anew after the first pass
+        self._ordered = False  # are buckets in the order in which gradients come
+        limits = caps if find_unused or listed else [sys.maxsize]
         self._build(list(reversed(_assigned(parameters, limits, sparse))))
         self._handles = [p.register_post_accumulate_grad_hook(self.ready) for p in parameters]
 
@@ -218,7 +223,7 @@ class Reducer:
         """Before a backward pass that exchanges; ``outputs`` tell which parameters will have no gradient."""
         self.check_finished()
         if state.rings and (
-            self.hook is not None or self.find_unused or self.as_views or self.delayed or not self._rebuilt
+            self.hook is not None or self.find_unused or self.as_views or self.delayed or not self._ordered
         ):
             raise ValuesNeeded(
                 "DistributedDataParallel with a communication hook, find_unused_parameters, gradient_as_bucket_view, "
@@ -227,7 +232,7 @@ class Reducer:
         for bucket in self.buckets:
             bucket.begin()
         unused = self._found_unused(outputs) if self.find_unused else set()
-        self.under_way = _Pass(len(self.parameters), unused)
+        self.under_way = _Pass(len(self.parameters), unused, self._orders() and self.hook is None)
 
     def follow(self) -> None:
         """Exchange zeros: this process has no inputs left, others have."""
@@ -266,9 +271,12 @@ class Reducer:
 
     def _mark(self, now: _Pass, p: Tensor) -> None:
         now.seen.add(p)
-        bucket = self.home[p]
-        bucket.take(p, 1.0 if self.hook is not None else 1.0 / self.divide_by)
         now.left -= 1
+        if not now.waits:
+            self._take(now, p)
+
+    def _take(self, now: _Pass, p: Tensor) -> None:
+        self.home[p].take(p, 1.0 if self.hook is not None else 1.0 / self.divide_by)
         # Buckets leave in one order in all processes, whatever order their gradients came in.
         while now.next < len(self.buckets) and not self.buckets[now.next].left:
             bucket = self.buckets[now.next]
@@ -297,6 +305,10 @@ class Reducer:
                 self._mark(now, p)
         if now.left:
             return  # the next forward says which are missing
+        if now.waits:
+            self._order(now.arrived)
+            for p in self.parameters:
+                self._take(now, p)
         skip = self._unused_everywhere(now) if now.unused or self.find_unused else set()
         for bucket in self.buckets:
             if bucket.future is None:  # nothing in it was used, here or anywhere
@@ -309,7 +321,8 @@ class Reducer:
                 bucket.give(bucket.buffer() if self.hook is None else _one(found), skip, self.as_views)
             bucket.begin()
         self.under_way = None
-        self._rebuild(now.arrived)
+        if self._orders():
+            self._order(now.arrived)
 
     def _unused_everywhere(self, now: _Pass) -> set:
         if self.alike:
@@ -318,11 +331,13 @@ class Reducer:
         dist.all_reduce(used, group=self.group)
         return {p for p, n in zip(self.parameters, used.tolist()) if not n}
 
-    def _rebuild(self, arrived: list[Tensor]) -> None:
-        """Once, after the first backward: buckets in the order in which gradients came in process 0."""
-        if self._rebuilt or self.joining or (self.find_unused and not self.static_graph):
-            return
-        self._rebuilt = True
+    def _orders(self) -> bool:
+        """Will this pass say what the order of buckets is?"""
+        return not (self._ordered or self.joining or self.find_unused)
+
+    def _order(self, arrived: list[Tensor]) -> None:
+        """Buckets in the order in which gradients came in process 0, from now on."""
+        self._ordered = True
         if len(arrived) != len(self.parameters):
             return
         numbers = {p: i for i, p in enumerate(self.parameters)}

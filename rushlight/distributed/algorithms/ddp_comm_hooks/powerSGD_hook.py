@@ -55,7 +55,7 @@ class PowerSGDState:
         self.orthogonalization_epsilon = orthogonalization_epsilon
         self.rng = np.random.RandomState(random_seed)
         self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
-        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape  # the same sums, one matrix at a time
+        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
         self.error_dict: dict[int, Tensor] = {}
         self.p_memory_dict: dict[int, list[Tensor]] = {}
         self.q_memory_dict: dict[int, list[Tensor]] = {}
@@ -115,6 +115,10 @@ class _Exchange:
         """Find the matrices in it."""
         for gradient in self.bucket.gradients():
             self._sort(gradient)
+        of_shape: dict = {}  # matrices of one shape follow each other, as in PyTorch: it decides which Q is whose
+        for pair in self.matrices:
+            of_shape.setdefault(pair[0].shape, []).append(pair)
+        self.matrices = [pair for pairs in of_shape.values() for pair in pairs]
 
     def _sort(self, gradient: Tensor) -> None:
         """Is it worth it?"""
@@ -138,10 +142,17 @@ class _Exchange:
         else:
             with random.fork_rng(devices=[]):  # the same numbers in all processes; the program's own go on
                 random.manual_seed(state.rng.randint(1_000_000_000))
-                shapes = [(m.shape[1], rank) for m, rank in self.matrices]
-                drawn = [PUBLIC["randn"](*shape, dtype=self.flat.dtype) for shape in shapes]
+                drawn = self._drawn([(m.shape[1], rank) for m, rank in self.matrices])
             qs = [q.to(self.flat.device) for q in drawn]
         return [self._orthonormal(q) for q in qs]
+
+    def _drawn(self, shapes: list[tuple[int, int]]) -> list[Tensor]:
+        """Random matrices; those of one shape at once, if the state says so, which are other numbers."""
+        if not self.state.batch_tensors_with_same_shape:
+            return [PUBLIC["randn"](*shape, dtype=self.flat.dtype) for shape in shapes]
+        wholes = [m.shape for m, _ in self.matrices]
+        counts = [(shape, wholes.count(whole)) for whole, shape in dict(zip(wholes, shapes)).items()]
+        return [q for shape, n in counts for q in PUBLIC["randn"](n, *shape, dtype=self.flat.dtype)]
 
     def _orthonormal(self, matrix: Tensor) -> Tensor:
         epsilon = self.state.orthogonalization_epsilon
