@@ -150,6 +150,11 @@ def alias(x):
     return x.view()
 
 
+def rot90(x, k=1, axes=(0, 1)):
+    layouts.watch()
+    return np.rot90(x, k, axes)
+
+
 def lay_out(x, order):
     """A copy whose dimensions lie in memory in ``order``, outermost first."""
     if [*order] == [*range(x.ndim)]:
