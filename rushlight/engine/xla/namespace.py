@@ -163,7 +163,8 @@ def bitcast(x, dtype):
 def index_put(x, value, index):
     """``x`` with ``x[index] = value`` done to a copy."""
     parts = index if isinstance(index, tuple) else (index,)
-    if builtins.all(isinstance(part, slice) and part.indices(n) == (0, n, 1) for part, n in zip(parts, x.shape)):
+    whole = (isinstance(part, slice) and part.indices(n) == (0, n, 1) for part, n in zip(parts, x.shape))
+    if len(parts) <= x.ndim and builtins.all(whole):
         return jnp.broadcast_to(value, x.shape).astype(x.dtype)  # all of it
     return jnp.asarray(x).at[index].set(value)
 
