@@ -42,17 +42,18 @@ def test_a_model_cut_in_every_way_learns_the_same():
     assert run("gpt8.py") == WAYS
 
 
-def test_two_processes_with_four_devices_each(tmp_path):
+def test_two_processes_with_four_devices_each(tmp_path, thorough):
     """The same script, started by ``rushlight launch``: meshes of devices that no process has all of."""
     script, out = Path(__file__).with_name("gpt8.py"), tmp_path / "out"
+    ways = WAYS if thorough else ["data_parallel", "fsdp_and_tensor_parallel"]
     launch = [sys.executable, "-m", "rushlight", "launch", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
-        [*launch, "--redirects", "1", "--log-dir", out, script],
+        [*launch, "--redirects", "1", "--log-dir", out, script, *ways],
         env=environment(XLA_FLAGS="--xla_force_host_platform_device_count=4", NPROC="32"),
         capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert sorted(path.read_text().splitlines() for path in out.rglob("stdout.log")) == [WAYS] * 2
+    assert sorted(path.read_text().splitlines() for path in out.rglob("stdout.log")) == [ways] * 2
 
 
 def test_compiled_functions_over_two_processes(tmp_path):

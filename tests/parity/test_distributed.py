@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +20,10 @@ from worlds import Trained, environment, run_world
 import rushlight
 
 SCRIPTS = Path(__file__).with_name("worlds")
+LONG = pytest.mark.skipif(
+    os.environ.get("RUSHLIGHT_PARITY") != "all", reason="it takes long: RUSHLIGHT_PARITY=all runs it as well"
+)
+TWO_OR_FOUR = [2, pytest.param(4, marks=LONG)]
 
 
 def equal(ours, theirs):
@@ -66,12 +71,12 @@ def test_meshes(tmp_path):
     compare(tmp_path, "meshes.py", 2, at_least=130)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", TWO_OR_FOUR)
 def test_sequences_that_are_cut(tmp_path, size):
     compare(tmp_path, "context.py", size, at_least=40, lines=near)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", TWO_OR_FOUR)
 def test_counts_of_collectives(tmp_path, size):
     compare(tmp_path, "counted.py", size, at_least=60)
 
@@ -111,7 +116,7 @@ def test_functions_that_are_launched(tmp_path):
     compare(tmp_path, "launched.py", 1, at_least=9)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", TWO_OR_FOUR)
 def test_operators_by_parts(tmp_path, size):
     compare(tmp_path, "by_parts.py", size, at_least=20, lines=near)
 

@@ -142,7 +142,8 @@ class _Program:
         return jax.tree.unflatten(out, [next(arrays) if f is None else f[0] for f in fixed])
 
 
-_connected: weakref.WeakSet = weakref.WeakSet()  # programs that have run in a world of several processes
+# How arguments lay of programs that have run in a world of several processes: each way has its own connections.
+_connected: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _ran(grid, program, *args):
@@ -153,18 +154,21 @@ def _ran(grid, program, *args):
     """
     if counting.WATCHERS and not any(map(is_traced, jax.tree.leaves(args))):
         _tell_collectives(program, args)
-    if jax.process_count() == 1 or is_local(grid) or any(map(is_traced, jax.tree.leaves(args))):
+    if jax.process_count() == 1 or any(map(is_traced, jax.tree.leaves(args))):
         return program(*args)
-    first = program not in _connected
-    wait = first or grid.devices.flat[0].platform == "cpu"
+    lie = tuple([getattr(a, "sharding", None) for a in jax.tree.leaves(args)])
+    first = lie not in _connected.setdefault(program, set())
+    wait = first or (grid.devices.flat[0].platform == "cpu" and not is_local(grid))
     what = f"{program.__name__} of DTensors of rank {jax.process_index()} among ranks {processes_of(grid)}"
-    with told(what):
-        if first:
-            program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
-        with quiet() if first else contextlib.nullcontext():
-            run = lambda: jax.block_until_ready(program(*args)) if wait else program(*args)
+    run = lambda: jax.block_until_ready(program(*args)) if wait else program(*args)
+    with told(what), quiet() if first else contextlib.nullcontext():
+        if is_local(grid):
+            made = run()
+        else:
+            if first:
+                program.trace(*args)  # here: what Python code asks of its thread is this one's to answer
             made = in_time(what, run, connects=first)
-    _connected.add(program)
+    _connected[program].add(lie)
     return made
 
 
