@@ -170,3 +170,11 @@ def test_other_threads_run_beside_a_long_program(monkeypatch):
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+def test_loops_of_many_dimensions():
+    """Each is of a few when neighbours are joined; all of them together would be of more than there is room for."""
+    x = np.arange(4096, dtype=np.float32).reshape((2,) * 12)
+    first = np.ascontiguousarray(x[:, :1, :, :1, :, :1])  # of one element in every other dimension, of the first six
+    second = np.ascontiguousarray(x[..., :1, :, :1, :, :1])
+    check(lambda x, a, b: (x + a) - b, x, first, second)

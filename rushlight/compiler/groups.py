@@ -24,14 +24,13 @@ def grouped(steps: list[Step], places: Places) -> list[Step | Group]:
     done: list[Step | Group] = []
     group: Group | None = None
     for step in steps:
-        writes = [v for v in step.values if step in v.made]
-        is_bound = any(places.is_argument(v) for v in writes)
+        is_bound = places.is_bound(step)
         if step.loop is not None and step.operands[-1].size >= LEAST and not is_bound:
             if group is None or not group.take(step):
                 done += [group] if group is not None else []
                 group = Group(step.loop[0], places)
                 group.take(step)
-        elif group is not None and not is_bound and group.is_apart(step, writes):
+        elif group is not None and not is_bound and group.is_apart(step):
             done.append(step)
         else:
             done += [step] if group is None else [group, step]
@@ -77,11 +76,11 @@ class Group:
         self._strides.append(seen)
         return True
 
-    def is_apart(self, step: Step, writes: list[Value]) -> bool:
-        """May this one, which writes these, come before all of them?"""
+    def is_apart(self, step: Step) -> bool:
+        """May this one come before all of them?"""
         if any(self._places.seat(v)[0] in self._writes for v in step.values):
             return False
-        return not any(self._places.seat(v)[0] in self._reads for v in writes)
+        return not any(self._places.seat(v)[0] in self._reads for v in step.writes)
 
     def laid_out(self) -> tuple[tuple, list[list]]:
         """The loop in as few dimensions as possible, and the strides of each step's operands."""

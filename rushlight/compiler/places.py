@@ -46,9 +46,9 @@ class Places:
             return whole, offset + v.offset - start
         return (0, start), v.offset - start
 
-    def is_argument(self, v: Value) -> bool:
-        """Is this memory that somebody has?"""
-        return 0 < self.seat(v)[0][0] < self._fresh
+    def is_bound(self, step: Step) -> bool:
+        """Does it write to memory that somebody has?"""
+        return any(0 < self.seat(v)[0][0] < self._fresh for v in step.writes)
 
     def of(self, v: Value) -> tuple[int, int]:
         """(memory, offset) of a value."""

@@ -99,7 +99,7 @@ class Score:
     def step(self, name: str, letter: str, operands: list[Value], shape, rest=(), numbers=(), work=0) -> None:
         """One step, that writes to the last of the operands."""
         every = [_stretched(v, shape) for v in operands]
-        loop = None if rest or numbers else (shape, every)
+        loop = None if rest or numbers or len(shape) > _DIMENSIONS else (shape, every)
         shape, strides = collapsed(shape, every)
         times = _SLOW.get(name, 1) * (math.prod(rest[::2]) if name.startswith("reduce") else 1)
         is_quick = loop is not None and name not in _SLOW and math.prod(shape) >= LEAST
@@ -351,9 +351,9 @@ def _player(room, places: Places, asking, telling, given, flag, beside: bool):
 
     for asks, steps in ((True, asking), (False, telling)):
         for step in steps:
-            if alone is None and any(places.is_argument(v) for v in step.values if v is not None and step in v.made):
-                alone = len(described)
             if isinstance(step, Step):
+                if alone is None and places.is_bound(step):
+                    alone = len(described)
                 describe(step, step.integers)
                 continue
             shape, strides = step.laid_out()

@@ -67,6 +67,10 @@ class Step:
         """All that it reads and writes."""
         return [v for v in (*self.operands, self.numbers) if isinstance(v, Value)]
 
+    @property
+    def writes(self) -> list[Value]:
+        return [v for v in self.values if self in v.made]
+
 
 def dense_strides(shape, itemsize, order=None) -> tuple:
     """Strides of an array without gaps, whose dimensions lie in ``order``, the outermost first."""
