@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,13 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from soak import soak
-from worlds import Trained, run_world
+from worlds import LONG, Trained, run_world
 
 import rushlight
-
-LONG = pytest.mark.skipif(
-    os.environ.get("RUSHLIGHT_PARITY") != "all", reason="it takes long: RUSHLIGHT_PARITY=all runs it as well"
-)
 
 pytest.importorskip("jax")
 

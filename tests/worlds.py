@@ -11,7 +11,12 @@ import time
 import uuid
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+LONG = pytest.mark.skipif(
+    os.environ.get("RUSHLIGHT_PARITY") != "all", reason="it takes long: RUSHLIGHT_PARITY=all runs it as well"
+)
 
 
 def environment(**more) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import subprocess
 import sys
@@ -15,14 +14,11 @@ import pytest
 pytest.importorskip("jax")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from worlds import Trained, environment, run_world
+from worlds import LONG, Trained, environment, run_world
 
 import rushlight
 
 SCRIPTS = Path(__file__).with_name("worlds")
-LONG = pytest.mark.skipif(
-    os.environ.get("RUSHLIGHT_PARITY") != "all", reason="it takes long: RUSHLIGHT_PARITY=all runs it as well"
-)
 TWO_OR_FOUR = [2, pytest.param(4, marks=LONG)]
 
 
