@@ -41,8 +41,14 @@ static int workers;           /* threads that exist beside the caller's */
 static atomic_int wanted = 1; /* how many may work on a loop, the caller's included */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
+static atomic_int crowded; /* more threads than cores: who waits lets others run, or they wait for it */
+
 static void relax(void)
 {
+    if (atomic_load_explicit(&crowded, memory_order_relaxed)) {
+        sched_yield();
+        return;
+    }
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -91,6 +97,12 @@ static int spin_until_left(void)
 #ifdef __linux__
 static int this_core(void) { return sched_getcpu(); }
 
+static int cores(void)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) ? MOST_THREADS : CPU_COUNT(&allowed);
+}
+
 static void leave_core(int core)
 {
     cpu_set_t allowed, others;
@@ -103,6 +115,7 @@ static void leave_core(int core)
 }
 #else
 static int this_core(void) { return -1; }
+static int cores(void) { return MOST_THREADS; }
 static void leave_core(int core) { (void)core; }
 #endif
 
@@ -312,6 +325,7 @@ void rl_set_threads(int threads)
     pthread_mutex_lock(&one_loop);
     pthread_mutex_lock(&lock);
     wanted = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    crowded = wanted > cores();
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&one_loop);
 }
