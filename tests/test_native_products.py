@@ -76,6 +76,20 @@ def test_the_number_of_threads_does_not_change_a_bit(shape):
         assert all(np.array_equal(a, b) for a, b in zip(results[0], other))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 5), (300, 500), (2, 3000), (0, 4), (4, 0)])
+def test_a_column_times_a_row_is_every_product(m, n, dtype):
+    x, w = numbers(m, 1).astype(dtype), numbers(1, n, seed=1).astype(dtype)
+    x[::3], w[:, ::2] = -1, 0
+    y, expected = products.product(x, w), x * w
+    assert y.dtype == dtype and y.flags.c_contiguous
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(np.signbit(y.real), np.signbit(expected.real))
+    np.testing.assert_array_equal(products.product(x.repeat(2, 1)[:, :1], w), expected)
+    bias = numbers(n, seed=2).astype(dtype)
+    np.testing.assert_allclose(products.product(x, w, bias), expected + bias, rtol=1e-6, atol=1e-6)
+
+
 def test_nan_and_infinities_stay_in_their_rows_and_columns():
     x, w = numbers(30, 50), numbers(50, 70, seed=1)
     x[3, 4], w[7, 60] = np.nan, np.inf

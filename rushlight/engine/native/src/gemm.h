@@ -142,6 +142,17 @@ RL_INLINE void count(long *table, long length, long step)
 #define ZIP(a, b, s) __builtin_shufflevector(a, b, s, s + 2)
 #endif
 
+/* Every second element of two vectors, one after the other. */
+#if LANES == 16
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#elif LANES == 8
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#elif LANES == 4
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#else
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2)
+#endif
+
 /* to(j, i) = from(i, j) for a square of LANES: to zip its halves log2(LANES) times is to transpose it. */
 RL_INLINE void transpose_square(const real *from, long from_row, real *to, long to_row)
 {

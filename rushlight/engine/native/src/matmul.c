@@ -142,7 +142,7 @@ tile_function *const tile_table[KINDS][ROWS][VECS] = {ALL(PLAIN), ALL(FOUND), AL
 /* -- products ------------------------------------------------------------------------------------------------------ */
 
 enum {
-    SLICE = 384,          /* of k */
+    SLICE = (36 << 10) / (COLS * (int)sizeof(real)), /* of k: a strip of B is to stay in the first-level cache */
     BLOCK_ROWS = 128,     /* of C */
     BLOCK_COLS = 6 * COLS,
     FEW_ROWS = 128,       /* a block that has fewer spends too much of its time on packing B, */
