@@ -144,17 +144,22 @@ def test_threads_change_nothing(x_shape, w_shape, options, monkeypatch):
         np.testing.assert_allclose(a, b, 1e-12, 1e-12)
 
 
-def test_the_weights_gradient_on_numpy_does_not_depend_on_threads(monkeypatch):
-    """Its partial sums are the same blocks whatever their number."""
-    x, g = (np.random.RandomState(i).randn(9, 8, 12, 12).astype(np.float32) for i in range(2))
-    options = _complete((8, 8, 3, 3), {"padding": (1, 1)})
+@pytest.mark.parametrize("size", [5, 12])
+@pytest.mark.parametrize("images", [2, 9, 70])
+def test_convolutions_on_numpy_do_not_depend_on_threads(images, size, monkeypatch):
+    """Products are of the same blocks of images whatever their number."""
+    x, g = (np.random.RandomState(i).randn(images, 8, size, size).astype(np.float32) for i in range(2))
+    w = np.random.RandomState(2).randn(8, 8, 3, 3).astype(np.float32)
+    options = _complete(w.shape, {"padding": (1, 1)})
     monkeypatch.setattr(kernels, "library", None)
     results = []
-    for threads in (2, 3, 5):
+    for threads in (1, 2, 3, 5):
         monkeypatch.setattr(parallel, "_threads", lambda threads=threads: threads)
-        results.append(kernels.conv_weight(x, g, size=(3, 3), **options))
+        forward, to_x = kernels.conv(x, w, **options), kernels.conv_input(g, w, size=(size, size), **options)
+        results.append((forward, to_x, kernels.conv_weight(x, g, size=(3, 3), **options)))
     for other in results[1:]:
-        np.testing.assert_array_equal(results[0], other)
+        for a, b in zip(results[0], other):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_an_error_in_a_thread_comes_out(monkeypatch):

@@ -43,6 +43,21 @@ CASES = [
     ((3, 4, 50, 52), (24, 4, 16, 16), (17, 16), (0, 3), (1, 1), 1),
     ((2, 5, 1, 700), (200, 5, 1, 40), (1, 50), (0, 1), (1, 1), 1),
     ((600, 3, 2, 2), (70, 3, 2, 2), (1, 1), (1, 1), (1, 1), 1),
+    # a stride, and outputs that fill vectors: patches that do not touch, padding, groups, chunks, one and three dims
+    ((3, 3, 70, 65), (48, 3, 16, 16), (16, 16), (0, 0), (1, 1), 1),
+    ((2, 10, 23, 22), (64, 5, 3, 3), (2, 2), (1, 1), (1, 1), 2),
+    ((1, 24, 90, 91), (31, 24, 5, 4), (3, 2), (2, 1), (1, 2), 1),
+    ((2, 40, 3001), (32, 40, 5), (3,), (2,), (1,), 1),
+    ((2, 20, 9, 8, 7), (33, 20, 3, 2, 3), (2, 2, 1), (1, 0, 1), (1, 1, 1), 1),
+    # one filter for each channel, every other column: odd sizes, taps that none of a row meet, one column, chunks
+    ((3, 5, 13, 21), (5, 1, 3, 3), (2, 2), (1, 1), (1, 1), 5),
+    ((2, 4, 14, 70), (4, 1, 5, 4), (2, 2), (2, 3), (1, 1), 4),
+    ((2, 4, 11, 16), (4, 1, 1, 1), (2, 2), (0, 0), (1, 1), 4),
+    ((2, 3, 12, 17), (3, 1, 3, 3), (3, 2), (2, 3), (2, 2), 3),
+    ((2, 3, 9, 9), (3, 1, 2, 2), (1, 2), (1, 1), (1, 4), 3),
+    ((40, 7, 6, 1), (7, 1, 3, 3), (2, 2), (1, 2), (1, 1), 7),
+    ((2, 3, 9001), (3, 1, 7), (2,), (3,), (1,), 3),
+    ((2, 3, 6, 7, 18), (3, 1, 3, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1), 3),
     # by Winograd's algorithm: odd sizes, several small images in a piece, rows of tiles in chunks, outputs in blocks,
     # channels in ranges, taps transformed where they are used
     ((3, 16, 9, 10), (17, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
@@ -52,7 +67,7 @@ CASES = [
     ((9, 210, 7, 6), (90, 210, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((7, 150, 13, 13), (70, 150, 3, 3), (1, 1), (1, 1), (1, 1), 1),
 ]
-SEVERAL, WINOGRAD = CASES[-14:-6], CASES[-6:]
+SEVERAL, STRIDED, DEPTHWISE, WINOGRAD = CASES[-27:-19], CASES[-19:-14], CASES[-14:-6], CASES[-6:]
 
 
 def numbers(*shape, dtype=np.float32, seed=0):
@@ -87,7 +102,9 @@ def test_a_convolution_and_its_transposes(case, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "case", [CASES[0], CASES[3], CASES[13], CASES[14], *SEVERAL, *WINOGRAD], ids=lambda c: str(c[0])
+    "case",
+    [CASES[0], CASES[3], CASES[13], CASES[14], *SEVERAL, *STRIDED, *DEPTHWISE, *WINOGRAD],
+    ids=lambda c: str(c[0]),
 )
 def test_the_number_of_threads_does_not_change_a_bit(case):
     x, w, b = numbers(*case[0]), numbers(*case[1], seed=1), numbers(case[1][0], seed=2)
@@ -129,8 +146,8 @@ def test_infinities_reach_only_the_windows_they_are_in(groups, channels, monkeyp
             np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("case", SEVERAL, ids=lambda c: str(c[0]))
-def test_infinities_of_small_images_reach_only_the_windows_they_are_in(case, monkeypatch):
+@pytest.mark.parametrize("case", [*SEVERAL, *STRIDED, *DEPTHWISE], ids=lambda c: str(c[0]))
+def test_infinities_of_small_images_and_with_a_stride_reach_only_the_windows_they_are_in(case, monkeypatch):
     x, w, *static = numbers(*case[0]), numbers(*case[1], seed=1), *case[2:]
     *_, g = all_three(x, w, None, None, *static)
     for a, places in ((x, [0, 7, -1]), (g, [1, -3])):

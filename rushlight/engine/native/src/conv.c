@@ -33,15 +33,16 @@ enum {
     SLICE = 128,       /* of rows of the columns that are multiplied at once */
     CACHED = 1 << 18,  /* reals of columns that stay in the second-level cache */
     SOME_ROWS = 64,    /* of the other matrix */
+    SOME = 32,         /* positions whose taps stay in the first-level cache, with a slice of the weights */
     SHORT = 16,        /* positions that take as long as to add a sum of products to another */
     TURNED = 16,       /* channels of weights that are turned at once */
     SUMMED = 512,      /* products summed up by themselves: sums of sums are off by less than one long sum */
 };
 
-/* One dimension: tap t of position p reads source[first + gap * t + step * p], or 0 outside of [0, in). */
+/* One dimension: tap t of position p reads source[first + gap * t + step * pitch * p], or 0 outside of [0, in). */
 typedef struct {
-    long in, out, taps, step, first, gap;
-    /* of the copy: position i of part r is source[origin + step * i + r] */
+    long in, out, taps, step, pitch, first, gap;
+    /* of the copy: element i of part r is source[origin + step * i + r]; positions are pitch elements apart */
     long origin, phases, size;
 } axis;
 
@@ -59,9 +60,12 @@ typedef struct {
 RL_INLINE long low(const axis *a) { return least(a->first, a->first + a->gap * (a->taps - 1)); }
 RL_INLINE long high(const axis *a) { return most(a->first, a->first + a->gap * (a->taps - 1)); }
 
+/* From the first of so many positions to the last one. */
+RL_INLINE long extent(const axis *a, long out) { return (out - 1) * a->pitch + 1; }
+
 static int inside(const axis *a)
 {
-    return a->step == 1 && low(a) >= 0 && high(a) + a->out <= a->in;
+    return a->step == 1 && low(a) >= 0 && high(a) + extent(a, a->out) <= a->in;
 }
 
 /* Sizes of the copy for ``out`` positions. In the last dimension zeros at the end of a row serve as those before the
@@ -72,11 +76,11 @@ static void lay_axis(axis *a, long out, int direct, int last)
     if (direct) {
         a->origin = 0, a->size = a->in;
     } else if (last && a->step == 1) {
-        long left = most(0, -low(a)), right = most(0, out + high(a) - a->in);
+        long left = most(0, -low(a)), right = most(0, extent(a, out) + high(a) - a->in);
         a->origin = -left, a->size = left + a->in + most(0, right - left);
     } else {
         a->origin = low(a), a->phases = least(a->step, high(a) - low(a) + 1);
-        a->size = out + (high(a) - low(a)) / a->step;
+        a->size = extent(a, out) + (high(a) - low(a)) / a->step;
     }
 }
 
@@ -98,6 +102,29 @@ static void fill_offsets(layout *l)
                 }
 }
 
+/* Columns stay in their order, and positions as far apart as the stride says: for tiles that take the image as A, whose
+   elements may lie anywhere. */
+static void keep_order(layout *l)
+{
+    for (int d = 0; d < DIMS; d++)
+        l->axis[d].pitch = l->axis[d].step, l->axis[d].step = 1;
+}
+
+/* Where each position of a chunk is in an image that was kept in order; NULL: there is no memory. */
+static long *places_of(const layout *l)
+{
+    const axis *a = l->axis;
+    long end[DIMS] = {a[0].out, a[1].out, a[2].out};
+    end[l->cut] = l->chunk;
+    long *places = malloc((size_t)(end[0] * end[1] * end[2] + 1) * sizeof(long)), *to = places;
+    if (places)
+        for (long z = 0; z < end[0]; z++)
+            for (long y = 0; y < end[1]; y++)
+                for (long x = 0; x < end[2]; x++)
+                    *to++ = (z * a[0].pitch * a[1].size + y * a[1].pitch) * a[2].size + x * a[2].pitch;
+    return places;
+}
+
 /* In chunks, or ``whole``. */
 static int lay_out(layout *l, int whole)
 {
@@ -112,7 +139,7 @@ static int lay_out(layout *l, int whole)
     long line = 1, area = l->channels;
     for (int d = l->cut + 1; d < DIMS; d++)
         line *= l->axis[d].out, area *= l->axis[d].in;
-    l->chunk = most(1, least(RUN / most(1, line), IMAGE / most(1, area * least(cut->step, cut->taps))));
+    l->chunk = most(1, least(RUN / most(1, line), IMAGE / most(1, area * least(cut->step, cut->taps) * cut->pitch)));
     if (whole)
         l->chunk = most(1, cut->out);
     l->chunks = parts(cut->out, l->chunk), l->chunk = parts(cut->out, most(1, l->chunks));
@@ -153,10 +180,8 @@ static void copy_row(const row_part *p, const real *restrict from, long room, re
     if (p->step == 1 && i < p->stop) {
         memcpy(to + i, from + p->begin + i, (size_t)(p->stop - i) * sizeof(real)), i = p->stop;
     } else if (p->step == 2) {
-        for (; i < p->stop && p->begin + 2 * (i + LANES) <= room; i += LANES)
-            RL_SIMD
-            for (int j = 0; j < LANES; j++)
-                to[i + j] = from[p->begin + 2 * (i + j)];
+        for (const real *at; i < p->stop && p->begin + 2 * (i + LANES) <= room; i += LANES)
+            at = from + p->begin + 2 * i, *(vec *)(to + i) = EVEN(*(const vec *)at, *(const vec *)(at + LANES));
     }
     for (; i < p->stop; i++)
         to[i] = from[p->begin + p->step * i];
@@ -169,9 +194,9 @@ static void copy_channel(const layout *l, const real *from, long first, real *to
 {
     const axis *z = &l->axis[0], *y = &l->axis[1], *x = &l->axis[2];
     long room = l->source_end - (from - l->source);
-    long z_origin = z->origin + (l->cut == 0 ? first * z->step : 0);
-    long y_origin = y->origin + (l->cut == 1 ? first * y->step : 0);
-    long x_origin = x->origin + (l->cut == 2 ? first * x->step : 0);
+    long z_origin = z->origin + (l->cut == 0 ? first * z->step * z->pitch : 0);
+    long y_origin = y->origin + (l->cut == 1 ? first * y->step * y->pitch : 0);
+    long x_origin = x->origin + (l->cut == 2 ? first * x->step * x->pitch : 0);
     for (long r = 0; r < z->phases; r++)
         for (long s = 0; s < y->phases; s++)
             for (long t = 0; t < x->phases; t++) {
@@ -198,7 +223,7 @@ static const real *spread(const layout *l, long image, long group, long channel,
     long begin = ((image * l->groups + group) * l->channels + channel) * volume, first = c * l->chunk;
     const real *from = l->source + begin;
     if (l->direct) {
-        long skip = first * (l->cut < 1 ? l->axis[1].in : 1) * (l->cut < 2 ? l->axis[2].in : 1);
+        long skip = first * l->axis[l->cut].pitch * (l->cut < 1 ? l->axis[1].in : 1) * (l->cut < 2 ? l->axis[2].in : 1);
         if (begin + channels * volume + skip + 2 * COLS <= l->source_end)
             return from + skip;
         memcpy(to, from, (size_t)(channels * volume) * sizeof(real)); /* where a vector would reach beyond the source */
@@ -328,7 +353,8 @@ static long images_at_once(const layout *l, long reals)
 typedef struct {
     layout l;
     const real *weights, *bias; /* weights are (groups, outputs, channels * taps) */
-    long *at;                   /* 0, 1, 2, …: where those of an output are */
+    long *at;                   /* 0, 1, 2, …: where those of an output are; or where positions are */
+    real *packed;               /* weights in strips */
     real *result;
     long outputs; /* channels of the result in a group */
     long volume, stride[DIMS]; /* the result's channels, and its positions, are so far apart */
@@ -436,6 +462,88 @@ static int run_forward(forward *f)
     return f->out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
+/* -- positions down, outputs across ---------------------------------------------------------------------------------- */
+
+/* y' (positions x outputs) = image (positions x taps) w' (taps x outputs), turned at the end. The image is A and read
+   wherever its numbers lie: it needs no parts for a stride, and nothing is computed between its rows. */
+
+/* Jobs are strips of all groups' weights. */
+static void pack_weights(void *context, long begin, long end)
+{
+    const forward *f = context;
+    long k = f->l.channels * f->l.taps, strips = parts(f->outputs, COLS);
+    for (long i = begin; i < end; i++) {
+        long s = i % strips;
+        matrix w = {f->weights + (i / strips * f->outputs + strip_begin(f->outputs, s)) * k, 1, k};
+        pack_strip(k, strip_width(f->outputs, s), w, f->packed + i * k * COLS);
+    }
+}
+
+static void across_pieces(void *context, long begin, long end)
+{
+    forward *f = context;
+    const layout *l = &f->l;
+    long all = chunk_positions(l, 0), strips = parts(f->outputs, COLS), line = strips * COLS;
+    long k = l->channels * l->taps, step[SLICE];
+    real *aside = rl_scratch((size_t)(all * line + spread_size(l, l->channels)) * sizeof(real)), *copy = aside + all * line;
+    if (!aside) {
+        f->out_of_memory = 1;
+        return;
+    }
+    count(step, SLICE, COLS);
+    for (long piece = begin; piece < end; piece++) {
+        long chunk = piece % l->chunks, image = piece / l->chunks, group = image % l->groups;
+        long positions = chunk_positions(l, chunk);
+        const real *from = spread(l, image / l->groups, group, 0, l->channels, chunk, copy);
+        target to = {aside, line, 1, 0, NULL, f->bias ? f->bias + group * f->outputs : NULL};
+        for (long p = 0; p < k; p += SLICE, to.add = 1, to.col_bias = NULL)
+            for (long first = 0; first < positions; first += SOME)
+                for (long s = 0; s < strips; s++)
+                    for (long i = first; i < least(positions, first + SOME); i += ROWS) {
+                        operands o = {.k = least(SLICE, k - p), .a = from, .row = f->at + i, .at = l->offset + p,
+                                      .b = f->packed + ((group * strips + s) * k + p) * COLS, .line = step};
+                        tile(least(ROWS, positions - i), strip_width(f->outputs, s), &o,
+                             target_part(to, i, strip_begin(f->outputs, s)));
+                    }
+        transpose(positions, f->outputs, aside, line, f->result + image * f->outputs * f->volume + chunk * all, f->volume);
+    }
+}
+
+static int run_across(forward *f)
+{
+    layout *l = &f->l;
+    free(l->offset), keep_order(l);
+    if (lay_out(l, 0))
+        return RL_NO_MEMORY;
+    long k = l->channels * l->taps, all = l->groups * parts(f->outputs, COLS);
+    double work = (double)f->outputs * (double)k * (double)chunk_positions(l, 0);
+    f->packed = malloc((size_t)(all * COLS * k) * sizeof(real)), f->at = places_of(l);
+    if (f->packed && f->at) {
+        rl_parallel(pack_weights, f, all, most(1, RL_PIECE / (COLS * k)));
+        rl_parallel(across_pieces, f, l->images * l->groups * l->chunks, most(1, (long)(WORTH / (work + 1))));
+    }
+    free(f->packed);
+    return f->out_of_memory || !f->packed || !f->at ? RL_NO_MEMORY : RL_OK;
+}
+
+/* Are there so many weights that they should not be read for each small image? */
+static int has_many_weights(const forward *f)
+{
+    const layout *l = &f->l;
+    long positions = l->axis[0].out * l->axis[1].out * l->axis[2].out, k = l->channels * l->taps;
+    return l->images > 1 && positions <= FEW && f->outputs >= 4 * GATHERED && f->outputs * k > IMAGE;
+}
+
+/* Does it take less to turn the result than to cut an image into parts, and do outputs fill vectors? */
+static int is_across(const forward *f)
+{
+    const layout *l = &f->l;
+    const axis *a = l->axis;
+    long positions = a[0].out * a[1].out * a[2].out, full = parts(f->outputs, LANES) * LANES;
+    return a[0].step * a[1].step * a[2].step > 1 && f->outputs * positions < l->channels * l->image * l->chunks &&
+           full > LANES && full - f->outputs <= f->outputs / 8 && !has_many_weights(f);
+}
+
 /* -- outputs from columns ------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -473,7 +581,7 @@ static void output_blocks(void *context, long begin, long end)
     }
 }
 
-/* Does it cost less to make columns than to compute what is dropped of runs, or to read the weights for each image? */
+/* Does it cost less to make columns than to compute what is dropped of runs? */
 static int few_positions(const forward *f)
 {
     const layout *l = &f->l;
@@ -481,8 +589,7 @@ static int few_positions(const forward *f)
     long positions = a[0].out * a[1].out * a[2].out, k = l->channels * l->taps, computed = 0;
     for (long chunk = 0; chunk < l->chunks; chunk++)
         computed += parts(run_length(l, chunk), LANES) * LANES;
-    return k && (f->outputs * (computed - positions) > GATHERED * positions ||
-                 (l->images > 1 && positions <= FEW && f->outputs >= 4 * GATHERED && f->outputs * k > IMAGE));
+    return k && (f->outputs * (computed - positions) > GATHERED * positions || has_many_weights(f));
 }
 
 static int run_columns(const forward *f)
@@ -526,7 +633,7 @@ static layout layout_of(const sizes *s, const real *source, long size)
 {
     layout l = {.images = s->images, .groups = s->groups, .channels = s->channels, .source = source, .source_end = size};
     for (int d = 0; d < DIMS; d++)
-        l.axis[d] = (axis){.in = s->in[d], .out = s->out[d], .taps = s->kernel[d], .step = s->stride[d],
+        l.axis[d] = (axis){.in = s->in[d], .out = s->out[d], .taps = s->kernel[d], .step = s->stride[d], .pitch = 1,
                            .first = -s->padding[d], .gap = s->dilation[d]};
     return l;
 }
@@ -557,7 +664,10 @@ static int conv(const rl_call *c)
     if (lay_out(&f.l, 0))
         return RL_NO_MEMORY;
     f.stride[2] = 1, f.stride[1] = s.out[2], f.stride[0] = s.out[1] * s.out[2], f.volume = s.out[0] * f.stride[0];
-    int status = few_positions(&f) ? run_columns(&f) : in_order(&f) ? RL_NO_MEMORY : run_forward(&f);
+    int status = is_across(&f)        ? run_across(&f)
+                 : few_positions(&f)  ? run_columns(&f)
+                 : in_order(&f)       ? RL_NO_MEMORY
+                                      : run_forward(&f);
     free(f.at), free(f.l.offset);
     return status;
 }
@@ -567,7 +677,7 @@ static int conv(const rl_call *c)
 static axis phase_axis(const sizes *s, int d, long rest, long *position, long *tap, long *apart)
 {
     long t = s->stride[d], gap = s->dilation[d], k = s->kernel[d], p = s->padding[d];
-    axis a = {.in = s->out[d], .step = 1};
+    axis a = {.in = s->out[d], .step = 1, .pitch = 1};
     *tap = 0;
     while (*tap < k && gap * *tap % t != rest)
         ++*tap;
@@ -756,7 +866,7 @@ static int conv_input_scattered(const rl_call *c, const sizes *s)
     layout g = {.images = s->images, .groups = s->groups, .channels = s->outputs, .source = c->array[0],
                 .source_end = c->size[0]};
     for (int i = 0; i < DIMS; i++)
-        g.axis[i] = (axis){.in = 1, .out = 1, .taps = 1, .step = 1, .gap = 1};
+        g.axis[i] = (axis){.in = 1, .out = 1, .taps = 1, .step = 1, .pitch = 1, .gap = 1};
     g.axis[2].in = g.axis[2].out = positions;
     d.l.channels = 1; /* each has a plane of its own */
     int status = lay_out(&g, 0) || lay_out(&d.l, 1) ? RL_NO_MEMORY : RL_OK;
@@ -778,6 +888,105 @@ static int conv_input_scattered(const rl_call *c, const sizes *s)
     return status;
 }
 
+/* The same of one output and one channel in a group, with a stride of 2 along rows: even and odd positions of a row are two
+   sums of products, whose elements are then written in turn. */
+typedef struct {
+    long from, tap; /* where it begins in the copy of g, and in a kernel */
+} term;
+
+typedef struct {
+    const sizes *s;
+    const real *g, *weights, *bias;
+    real *result;
+    long left, line; /* zeros before a row of g's copy; how far its rows are apart */
+    term *terms;     /* of each row: those of its even positions, those of the odd ones */
+    long *ends;
+    int out_of_memory;
+} in_turn;
+
+/* The element of g whose tap is at this position, or -1. */
+static long met_by(const sizes *s, int d, long position, long tap)
+{
+    long at = position + s->padding[d] - tap * s->dilation[d];
+    return at < 0 || at % s->stride[d] || at / s->stride[d] >= s->out[d] ? -1 : at / s->stride[d];
+}
+
+static void find_terms(in_turn *h, const axis half[2], const long first[2], const long apart[2])
+{
+    const sizes *s = h->s;
+    term *to = h->terms;
+    for (long row = 0; row < s->in[0] * s->in[1]; row++)
+        for (int odd = 0; odd < 2; odd++, h->ends[2 * row + odd - 1] = to - h->terms)
+            for (long i = 0; i < s->kernel[0]; i++)
+                for (long j = 0; j < s->kernel[1]; j++) {
+                    long z = met_by(s, 0, row / s->in[1], i), y = met_by(s, 1, row % s->in[1], j);
+                    for (long t = 0; t < half[odd].taps && z >= 0 && y >= 0; t++)
+                        *to++ = (term){(z * s->out[1] + y) * h->line + h->left + half[odd].first + half[odd].gap * t,
+                                       (i * s->kernel[1] + j) * s->kernel[2] + first[odd] + apart[odd] * t};
+                }
+}
+
+static void in_turn_pieces(void *context, long begin, long end)
+{
+    in_turn *h = context;
+    const sizes *s = h->s;
+    long rows = s->in[0] * s->in[1], width = s->in[2], taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    long g_rows = s->out[0] * s->out[1], wide = s->out[2], copy_size = (g_rows + 1) * h->line + 2 * LANES;
+    real *copy = rl_scratch((size_t)(copy_size + width + 2 * LANES) * sizeof(real)), *aside = copy + copy_size;
+    if (!copy) {
+        h->out_of_memory = 1;
+        return;
+    }
+    memset(copy, 0, (size_t)copy_size * sizeof(real));
+    for (long plane = begin; plane < end; plane++) {
+        const real *weights = h->weights + plane % s->groups * taps;
+        real bias = h->bias ? h->bias[plane % s->groups] : 0, *result = h->result + plane * rows * width;
+        for (long r = 0; r < g_rows; r++)
+            memcpy(copy + r * h->line + h->left, h->g + (plane * g_rows + r) * wide, (size_t)wide * sizeof(real));
+        for (long r = 0; r < rows; r++) {
+            /* beyond a row: what follows is written later; nothing follows the last ones */
+            int apart = (rows - r) * width < parts(width, 2 * LANES) * 2 * LANES;
+            real *to = apart ? aside : result + r * width;
+            const term *even = h->terms + (r ? h->ends[2 * r - 1] : 0), *odd = h->terms + h->ends[2 * r];
+            const term *last = h->terms + h->ends[2 * r + 1];
+            for (long j = 0; 2 * j < width; j += LANES) {
+                vec a = {0}, b = {0};
+                for (const term *t = even; t < odd; t++)
+                    a += weights[t->tap] * *(const vec *)(copy + t->from + j);
+                for (const term *t = odd; t < last; t++)
+                    b += weights[t->tap] * *(const vec *)(copy + t->from + j);
+                a += bias, b += bias;
+                *(vec *)(to + 2 * j) = ZIP(a, b, 0);
+                *(vec *)(to + 2 * j + LANES) = ZIP(a, b, LANES / 2);
+            }
+            if (apart)
+                memcpy(result + r * width, aside, (size_t)width * sizeof(real));
+        }
+    }
+}
+
+static int conv_input_in_turn(const rl_call *c, const sizes *s)
+{
+    in_turn h = {.s = s, .g = c->array[0], .weights = c->array[1], .bias = c->array[2], .result = c->array[3]};
+    axis half[2];
+    long position, first[2], apart[2], tap, gap, right = s->out[2], taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    for (long rest = 0; rest < 2; rest++) {
+        axis a = phase_axis(s, 2, rest, &position, &tap, &gap);
+        half[position] = a, first[position] = tap, apart[position] = gap;
+        if (a.taps)
+            h.left = most(h.left, -low(&a)), right = most(right, high(&a) + parts(s->in[2], 2));
+    }
+    h.line = h.left + right;
+    h.terms = malloc((size_t)(s->in[0] * s->in[1] * taps + 1) * sizeof(term));
+    h.ends = malloc((size_t)(2 * s->in[0] * s->in[1] + 1) * sizeof(long));
+    if (h.terms && h.ends) {
+        find_terms(&h, half, first, apart);
+        rl_parallel(in_turn_pieces, &h, s->images * s->groups, most(1, WORTH / (taps * s->out[0] * s->out[1] * s->out[2] + 1)));
+    }
+    free(h.terms), free(h.ends);
+    return h.out_of_memory || !h.terms || !h.ends ? RL_NO_MEMORY : RL_OK;
+}
+
 /* conv_input(g, w, bias, dx, sizes): the transpose of conv in x, which is also transposed convolution. */
 static int conv_input(const rl_call *c)
 {
@@ -790,6 +999,8 @@ static int conv_input(const rl_call *c)
         if (run_winograd(&v) || !v.bad)
             return v.status;
     }
+    if (s.channels == 1 && s.outputs == 1 && s.stride[2] == 2)
+        return conv_input_in_turn(c, &s);
     if (is_scattered(&s))
         return conv_input_scattered(c, &s);
     long rest[DIMS];
@@ -959,6 +1170,8 @@ static int conv_weight(const rl_call *c)
     weight w = {.l = layout_of(&s, c->array[0], c->size[0]), .g = c->array[1], .result = c->array[2], .outputs = s.outputs,
                 .groups = s.groups, .positions = s.out[0] * s.out[1] * s.out[2]};
     layout *l = &w.l;
+    if (!is_short(&s))
+        keep_order(l);
     if (lay_out(l, 0))
         return RL_NO_MEMORY;
     if (is_short(&s)) {
@@ -971,15 +1184,9 @@ static int conv_weight(const rl_call *c)
     w.shares = most(1, least(w.units, least(ENOUGH, most(1, PARTIAL / most(1, size)))));
     w.blocks = most(1, least(parts(ENOUGH, w.shares * s.groups), l->channels * l->taps / 64));
     w.partial = malloc((size_t)(w.shares * size) * sizeof(real));
-    w.position = malloc((size_t)(chunk_positions(l, 0) + 1) * sizeof(long));
+    w.position = places_of(l);
     int status = RL_NO_MEMORY;
     if (w.partial && w.position) {
-        long *to = w.position, end[DIMS] = {l->axis[0].out, l->axis[1].out, l->axis[2].out};
-        end[l->cut] = l->chunk;
-        for (long z = 0; z < end[0]; z++)
-            for (long y = 0; y < end[1]; y++)
-                for (long x = 0; x < end[2]; x++)
-                    *to++ = (z * l->axis[1].size + y) * l->axis[2].size + x;
         rl_parallel(weight_pieces, &w, w.groups * w.shares * w.blocks, 1);
         rl_parallel(weight_sums, &w, w.groups * l->channels * l->taps, parts(rl_rows(w.shares * w.wide), LANES) * LANES);
         status = w.out_of_memory ? RL_NO_MEMORY : RL_OK;

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...native import library
 from . import sums
-from .parallel import cycled, over, rows
+from .parallel import BLOCK, cycled, over, rows
 from .products import product
 
 _BLOCK = 1 << 22  # bytes of columns to build at once; measured best of 256 KiB to 4 MiB
@@ -58,7 +58,7 @@ def conv(x, w, b=None, *, stride, padding, dilation, groups):
 
         return work
 
-    over(n, _images_per_block(geometry, x.shape[1], x.itemsize), make)
+    _over_blocks(n, _images_per_block(geometry, *x.shape[:2], x.itemsize), make)
     return y
 
 
@@ -79,9 +79,9 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
         return geometry.unpad(padded)
     positions = math.prod(geometry.out)
     weights = np.ascontiguousarray(w.reshape(groups, o // groups, -1).transpose(0, 2, 1))
-    step = _images_per_block(geometry, channels, g.itemsize)
+    step = _images_per_block(geometry, n, channels, g.itemsize)
     if geometry.runs and geometry.out != geometry.padded and positions >= _FEW:
-        over(n, step, lambda: _add_runs(g, weights, padded, geometry))
+        _over_blocks(n, step, lambda: _add_runs(g, weights, padded, geometry))
         return geometry.unpad(padded)
     g = g.reshape(n, groups, o // groups, positions)
     merged = positions < _FEW
@@ -100,7 +100,7 @@ def conv_input(g, w, *, size, stride, padding, dilation, groups):
             place = target[(slice(None), slice(None), *geometry.window(offset))]
             place += columns[:, k].swapaxes(0, 1) if merged else columns[:, :, k]
 
-    over(n, step, lambda: work)
+    _over_blocks(n, step, lambda: work)
     return geometry.unpad(padded)
 
 
@@ -165,23 +165,20 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
         positions = math.prod(geometry.out)
         g = np.ascontiguousarray(g).reshape(n, groups, o // groups, positions)
         xp, parts = geometry.pad(x), {}
-        # Blocks do not depend on the number of threads, so neither does the sum over them.
-        step = min(_images_per_block(geometry, channels, x.itemsize), -(-n // _PIECES))
 
         def make():
             columns = _Columns(xp, geometry, groups, merged=positions < _FEW)
 
-            def work(first, last):
-                for start in range(first * step, min(last * step, n), step):
-                    part, built = g[start : start + step], columns.of(start, min(start + step, n))
-                    if columns.merged:
-                        part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
-                    product = np.matmul(built, part.swapaxes(-1, -2))  # this way round BLAS is faster
-                    parts[start] = product if columns.merged else np.add.reduce(product, axis=0)
+            def work(start, stop):
+                part, built = g[start:stop], columns.of(start, stop)
+                if columns.merged:
+                    part = part.transpose(1, 2, 0, 3).reshape(groups, o // groups, -1)
+                product = np.matmul(built, part.swapaxes(-1, -2))  # this way round BLAS is faster
+                parts[start] = product if columns.merged else np.add.reduce(product, axis=0)
 
             return work
 
-        over(-(-n // step), 1, make)
+        _over_blocks(n, _images_per_block(geometry, n, channels, x.itemsize), make)
         for start in sorted(parts):  # whichever thread was first: the sum is the same every time
             total += parts[start]
     return total.swapaxes(1, 2).reshape(o, channels // groups, *size)
@@ -269,8 +266,25 @@ class Geometry:
         return np.lib.stride_tricks.as_strided(x, (*x.shape[:2], *self.kernel, *self.out), strides, writeable=False)
 
 
-def _images_per_block(geometry, channels, itemsize) -> int:
-    return max(1, _BLOCK // max(1, channels * math.prod(geometry.kernel) * math.prod(geometry.out) * itemsize))
+def _images_per_block(geometry, n, channels, itemsize) -> int:
+    """Few enough for several threads, where that is worth it, and the same however many there are."""
+    columns = max(1, channels * math.prod(geometry.kernel) * math.prod(geometry.out))
+    return max(1, min(_BLOCK // (columns * itemsize), max(BLOCK // columns, -(-n // _PIECES))))
+
+
+def _over_blocks(n, step, make) -> None:
+    """``over``, but no block is cut for more threads: a product's last bits depend on how large it is."""
+
+    def blocks():
+        work = make()
+
+        def some(first, last):
+            for start in range(first * step, min(last * step, n), step):
+                work(start, min(start + step, n))
+
+        return some
+
+    over(-(-n // step), 1, blocks)
 
 
 class _Columns:
