@@ -1,9 +1,11 @@
-/* Memory of NumPy's arrays that begins where a cache line does.
+/* Memory of NumPy's arrays that begins where a cache line does; that of large ones, where a page does.
 
    NumPy takes what malloc gives, which is aligned to 16 bytes: then every vector of 64 bytes that a kernel reads or writes
-   lies in two cache lines, and XLA copies every array it is given. NumPy asks a handler for memory, and lets others set
-   theirs (NEP 49); this one asks malloc for LINE bytes more, begins at the next line, and notes how far that was in the
-   byte before. It is in force in the context that imports it: arrays made in other threads begin where they did. */
+   lies in two cache lines, and XLA copies every array it is given. Large arrays that follow each other then differ by a line
+   or two from whole pages, and a processor that compares the last 12 bits of addresses takes what a loop reads for what it has
+   just written elsewhere, and waits. NumPy asks a handler for memory, and lets others set theirs (NEP 49); this one asks
+   malloc for as much more as it may have to skip, and notes how much that was in the byte before. It is in force in the
+   context that imports it: arrays made in other threads begin where they did. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -16,16 +18,22 @@
 
 #include "memory.h"
 
-enum { LINE = 64, PAGE = 4096, HUGE_PAGES = 1 << 22 };
+enum { LINE = 64, UNIT = 16, PAGE = 4096, LARGE = 1 << 16, HUGE_PAGES = 1 << 22 };
 
-static unsigned char *base_of(void *array) { return (unsigned char *)array - ((unsigned char *)array)[-1]; }
+static size_t boundary(size_t size) { return size < LARGE ? LINE : PAGE; }
 
-static void *begin_line(unsigned char *base)
+/* How far an array begins behind its base is in the byte before it, in multiples of 16, as malloc's are. */
+static unsigned char *base_of(void *array)
+{
+    return (unsigned char *)array - UNIT * (size_t)(((unsigned char *)array)[-1] + 1);
+}
+
+static void *begin(unsigned char *base, size_t to)
 {
     if (!base)
         return NULL;
-    unsigned char shift = (unsigned char)(LINE - (uintptr_t)base % LINE); /* 1 to LINE: malloc's multiples of 16 */
-    base[shift - 1] = shift;
+    size_t shift = to - (uintptr_t)base % to; /* UNIT to ``to`` */
+    base[shift - 1] = (unsigned char)(shift / UNIT - 1);
     return base + shift;
 }
 
@@ -43,14 +51,16 @@ static void *in_huge_pages(void *array, size_t size)
 
 static void *get(void *context, size_t size)
 {
-    return size > SIZE_MAX - LINE ? NULL : in_huge_pages(begin_line(malloc(size + LINE)), size);
+    size_t to = boundary(size);
+    return size > SIZE_MAX - to ? NULL : in_huge_pages(begin(malloc(size + to), to), size);
 }
 
 static void *get_zeros(void *context, size_t count, size_t each)
 {
-    if (each && count > (SIZE_MAX - LINE) / each)
+    if (each && count > (SIZE_MAX - PAGE) / each)
         return NULL;
-    return in_huge_pages(begin_line(calloc(count * each + LINE, 1)), count * each);
+    size_t size = count * each, to = boundary(size);
+    return in_huge_pages(begin(calloc(size + to, 1), to), size);
 }
 
 static void let_go(void *context, void *array, size_t size)
@@ -59,19 +69,21 @@ static void let_go(void *context, void *array, size_t size)
         free(base_of(array));
 }
 
-/* What was there stays as far from the base as it was until it is moved: at most LINE, so there is room for it. */
+/* What was there stays as far from the base as it was until it is moved; there is room for it. */
 static void *resize(void *context, void *array, size_t size)
 {
     if (!array)
         return get(context, size);
-    size_t before = ((unsigned char *)array)[-1];
-    unsigned char *base = size > SIZE_MAX - LINE ? NULL : realloc(base_of(array), size + LINE);
+    size_t before = (size_t)((unsigned char *)array - base_of(array)), to = boundary(size);
+    if (size > SIZE_MAX - PAGE)
+        return NULL;
+    unsigned char *base = realloc(base_of(array), size + (before > to ? before : to));
     if (!base)
         return NULL;
-    size_t now = LINE - (uintptr_t)base % LINE;
+    size_t now = to - (uintptr_t)base % to;
     if (now != before)
         memmove(base + now, base + before, size);
-    return begin_line(base);
+    return begin(base, to);
 }
 
 /* NumPy's structure of this name, version 1. */
