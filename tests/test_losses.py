@@ -167,6 +167,14 @@ def test_embedding_padding_frequency_and_norm():
     np.testing.assert_allclose(table.weight.tolist(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
+def test_an_empty_bag_gives_a_table_with_gaps_no_gradient():
+    """Which the kernel of the largest does not read."""
+    table = rushlight.ones(8, 600, requires_grad=True)
+    found = F.embedding_bag(rushlight.tensor([2]), table[::2], rushlight.tensor([0, 0, 1]), mode="max")
+    found.backward(rushlight.tensor([[10.0], [1.0], [100.0]]).expand(3, 600))
+    assert table.grad.sum(1).tolist() == [0, 0, 0, 0, 600, 0, 0, 0]
+
+
 def test_bags_may_be_empty_and_skip_padding():
     w = rushlight.tensor([[1.0], [2.0], [4.0]])
     index, offsets = rushlight.tensor([2, 1, 0]), rushlight.tensor([0, 0, 2])
@@ -174,6 +182,14 @@ def test_bags_may_be_empty_and_skip_padding():
         assert F.embedding_bag(index, w, offsets, mode=mode).flatten().tolist() == expected
     for mode, expected in (("sum", [0.0, 4.0, 1.0]), ("mean", [0.0, 4.0, 1.0]), ("max", [0.0, 4.0, 1.0])):
         assert F.embedding_bag(index, w, offsets, mode=mode, padding_idx=1).flatten().tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64, rushlight.bfloat16])
+@pytest.mark.parametrize("size", [1, 3, 7, 49])
+def test_bags_of_one_size_are_those_between_offsets(size, dtype):
+    index, w = rushlight.randint(0, 20, (5, size)), rushlight.randn(20, 4).to(dtype)
+    found = F.embedding_bag(index, w)
+    assert rushlight.equal(found, F.embedding_bag(index.reshape(-1), w, rushlight.arange(0, 5 * size, size)))
 
 
 def test_adaptive_softmax_agrees_with_its_own_probabilities():

@@ -23,6 +23,8 @@ SHAPES = [
     ((2, 3), (2, 3), 1, 150, 64, 32),
     ((3, 1), (3, 2), 4, 600, 48, 16),
     ((2,), (2,), 3, 40, 16, 7),
+    ((2, 2), (2, 2), 1, 45, 16, 16),
+    ((2, 2), (2, 2), 2, 37, 32, 33),
 ]
 MASKS = ["none", "causal", "float", "bool", "per head", "noise"]
 
@@ -95,7 +97,7 @@ def test_attention_is_the_plain_rule(shape, kind, dtype):
 
 
 @pytest.mark.parametrize("kind", ["none", "causal", "bool", "noise"])
-@pytest.mark.parametrize("shape", SHAPES[5:7], ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES[5:7], *SHAPES[9:]], ids=str)
 def test_the_number_of_threads_does_not_change_a_bit(shape, kind):
     (*arrays, g), causal = problem(shape, kind, np.float32)
     before, results = rushlight.get_num_threads(), []
@@ -118,6 +120,40 @@ def test_a_score_that_is_not_a_number_stays_in_its_row_and_a_masked_one_is_left_
         expected = plain(q, k, v, mask, noise, 0.3, False, g)[0]
     assert np.isnan(out[0, 0, 4]).all() and np.isnan(out).sum() == out.shape[-1]
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_of_one_query_a_key_that_is_not_a_number_spoils_its_own_score(dtype):
+    """Scores of several keys are made in one vector: what one of them has must not reach its neighbours'."""
+    (q, k, v, mask, noise, g), _ = problem(((2, 2), (2, 2), 1, 45, 16, 16), "bool", dtype)
+    mask[...] = True
+    mask[0, [3, 20, 44]] = False
+    k[0, 0, 3], k[0, 1, 20, 5], k[1, 0, 44], k[1, 1, 17, 0] = np.nan, np.inf, -np.inf, np.nan
+    out = both_ways(q, k, v, mask, noise, g, False)[0]
+    k[0, 0, 3] = k[0, 1, 20] = k[1, 0, 44] = 0
+    expected = plain(q, k, v, mask, noise, 0.3, False, g)[0]
+    assert np.isnan(out[1, 1]).all() and np.isnan(out).sum() == out.shape[-1]
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("heads", [4, 2, 1])
+def test_one_query_looks_at_a_cache_that_is_longer_than_what_is_in_it(heads, dtype, causal):
+    """(batch, length, heads, size), of which ``filled`` rows are written; several heads of queries may share one."""
+    filled, mask = 37, numbers(2, 1, 1, 37, seed=8) > -0.5
+    cache = rushlight.full((2, 2, 64, heads, 24), float("nan"), dtype=getattr(rushlight, np.dtype(dtype).name))
+    cache[:, :, :filled] = rushlight.tensor(numbers(2, 2, filled, heads, 24, dtype=dtype))
+    k, v = (part[:, :filled].transpose(1, 2) for part in cache)
+    q = rushlight.tensor(numbers(2, 4, 1, 24, seed=6, dtype=dtype))
+    found = rushlight.nn.functional.scaled_dot_product_attention(
+        q, k, v, None if causal else rushlight.tensor(mask), is_causal=causal, enable_gqa=True
+    )
+    keys, values = (np.repeat(t.numpy().astype(np.float64), 4 // heads, 1) for t in (k, v))
+    given = numbers(2, 4, 1, 24)
+    expected = plain(q.numpy(), keys, values, None if causal else mask, None, 24**-0.5, causal, given)[0]
+    tolerance = 2e-6 if dtype == np.float32 else 1e-14
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("length", [30, 4])

@@ -108,6 +108,17 @@ def test_formulas_are_those_of_numpy(name, dtype, special, threads, monkeypatch)
         np.testing.assert_allclose(a, b, rtol=few, atol=few * size, err_msg=f"result {i}")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(300, 301), (301,), (300, 1), ()], ids=str)
+def test_truths_are_those_of_numpy(shape, dtype, threads):
+    x, y = numbers(300, 301, dtype=dtype, special=True), numbers(*shape, dtype=dtype, seed=1, special=True)
+    for name in ("equal", "not_equal", "less", "less_equal"):
+        found = chains.evaluated(lambda xp, x, y, name=name: getattr(xp, name)(x, y), (x, y), {})
+        expected = getattr(np, name)(x, y)
+        assert found.dtype == bool and found.view(np.uint8).max() <= 1
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_number_of_threads_changes_no_bit(name):
     arrays = [numbers(*shape, seed=i) for i, shape in enumerate(((300, 300), (300, 300), (300,)))]
@@ -163,6 +174,43 @@ def test_shapes_broadcast(shapes):
     found = served(lambda xp, x, y: x * 2 - y, x, y)
     np.testing.assert_array_equal(found, np.asarray(x * 2 - y))
     np.testing.assert_array_equal(served(lambda xp, x, y: x <= y, x, y), np.asarray(x <= y))
+
+
+BROADCAST = {  # with rows of less than a block of the library, of one, and more, and of nearly none
+    "a row": lambda n: (numbers(90, n), numbers(n, seed=1)),
+    "a column": lambda n: (numbers(90, n), numbers(90, 1, seed=1)),
+    "both": lambda n: (numbers(90, 1), numbers(n, seed=1)),
+    "channels": lambda n: (numbers(3, 30, 1, n), numbers(30, 1, 1, seed=1)),
+    "gaps": lambda n: (numbers(90, n + 3)[:, 3:], numbers(90, n + 3)[:, :-3]),
+    "every other": lambda n: (numbers(90, 2 * n)[:, ::2], numbers(90, n, seed=1)),
+    "repeated pictures": lambda n: (numbers(9, 1, 10, n), numbers(3, 1, n, seed=1)),
+}
+
+
+@pytest.mark.parametrize("n", [2, 7, 255, 256, 1000, 1024, 1025, 2500])
+@pytest.mark.parametrize("name", BROADCAST)
+def test_rows_that_are_repeated_or_have_gaps(name, n, threads):
+    x, y = BROADCAST[name](n)
+    np.testing.assert_array_equal(served(lambda xp, x, y: x - y, x, y), x - y)
+    np.testing.assert_array_equal(served(lambda xp, x, y: (x < y) & (x > 0), x, y), (x < y) & (x > 0))
+    total = served(lambda xp, x, y: xp.sum(x * y), x, y)
+    np.testing.assert_allclose(total, np.sum(x.astype(np.float64) * y), rtol=1e-4, atol=1e-2)
+    found = rushlight.from_numpy(x) * rushlight.from_numpy(y)
+    np.testing.assert_array_equal(found.numpy(), x * y)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((90, 1), (1, 700)), ((90, 700), (90, 1)), ((3, 30, 1), (30, 2500)), ((90, 1), (90, 1))]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_with_one_number_on_either_side(shapes, dtype, threads):
+    x, y = (numbers(*shape, dtype=dtype, seed=i, special=True) for i, shape in enumerate(shapes))
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (y, x), (np.broadcast_to(x, (3, *x.shape)), y)):
+            np.testing.assert_array_equal(served(lambda xp, a, b: a + b, a, b), a + b)
+            np.testing.assert_array_equal(served(lambda xp, a, b: a - b, a, b), a - b)
+            np.testing.assert_array_equal(served(lambda xp, a, b: a * b, a, b), a * b)
+            np.testing.assert_array_equal(served(lambda xp, a, b: a / b, a, b), a / b)
 
 
 def test_numbers_of_one_value_and_either_sign_are_told_apart():
@@ -246,9 +294,11 @@ def test_slices_of_any_kind_of_number(dtype, monkeypatch):
     assert along.take_slices(x.T, np.array([3]), 0) is None
 
 
-@pytest.mark.parametrize("wrong", [-1, 50])
-def test_an_index_out_of_range_is_left_to_numpy(wrong):
-    x, index = numbers(40, 50), np.full((40, 50), wrong)
+@pytest.mark.parametrize("wrong", [-1, 50, 1 << 40])
+@pytest.mark.parametrize("places", [slice(None), 0, 17, -1])
+def test_an_index_out_of_range_is_left_to_numpy(wrong, places):
+    x, index = numbers(40, 50), np.zeros((40, 50), np.int64)
+    index[:, places] = wrong
     assert along.take(x, index, 1) is None
     assert along.add(x.copy(), x, index, 1) is None
     assert along.add_slices(x.copy(), x, index[0], 1) is None

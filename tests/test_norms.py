@@ -16,6 +16,7 @@ FORMS = {
     "layer": ((5, 7, 6), lambda x, w, b: ops.layer_norm_stats(x, (7, 6), w, b, 1e-5), (7, 6)),
     "layer, all": ((5, 6), lambda x, w, b: ops.layer_norm_stats(x, (5, 6), w, b, 1e-5), (5, 6)),
     "group": ((4, 6, 3, 2), lambda x, w, b: ops.group_norm_stats(x, 3, w, b, 1e-5), (6,)),
+    "group, shown": ((4, 6, 3, 2), lambda x, w, b: ops.group_norm_stats(x, 3, w, b, 1e-5, shown=True), (6,)),
     "instance": ((4, 3, 5), lambda x, w, b: ops.instance_norm_stats(x, w, b, 1e-5), (3,)),
     "batch": ((8, 3, 5), lambda x, w, b: ops.batch_norm_stats(x, w, b, 1e-5), (3,)),
     "batch, flat": ((8, 3), lambda x, w, b: ops.batch_norm_stats(x, w, b, 1e-5), (3,)),
@@ -53,15 +54,25 @@ def test_fused_norms_equal_the_plain_rule(form, block, wanted, monkeypatch):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_statistics_have_gradients_only_where_they_are_shown(form):
+    shape, function, affine = FORMS[form]
+    x, w, b = _values(*shape).requires_grad_(), _values(*affine), _values(*affine)
+    y, *statistics = function(x, w, b)
+    assert y.requires_grad
+    assert [t.requires_grad for t in statistics] == [form == "group, shown"] * 3
+    found = rushlight.ops.aten.native_layer_norm(x, shape[-1:], None, None, 1e-5)
+    assert [t.requires_grad for t in found] == [True, False, False]
+
+
 def _with_plain_forward(run, monkeypatch):
     """``run`` with the op called again from its declaration, without the engine's body."""
     from rushlight.autograd.call import caller
 
     monkeypatch.delitem(engine.BODIES, "normalized")
     declared = ops.xp.normalized.op
-    monkeypatch.setattr(ops.xp, "normalized", caller(declared))
-    for name, node in (("layer", "NativeLayerNorm"), ("group", "NativeGroupNorm"), ("instance", "View")):
-        monkeypatch.setattr(ops, f"{name}_normalized", caller(declared, f"{node}Backward0"))
+    for name in ("batch", "layer", "group", "shown_group", "instance"):
+        monkeypatch.setattr(ops, f"{name}_normalized", caller(declared))
     return run()
 
 

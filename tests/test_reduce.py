@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -83,6 +84,21 @@ def test_amax_shares_its_gradient_among_ties_and_max_picks_one():
     assert _gradient(lambda x: x.amax(1), ties, "numpy").tolist() == [[0, 0.5, 0.5]]
     assert _gradient(lambda x: x.max(), ties, "numpy").tolist() == [[0, 0.5, 0.5]]
     assert _gradient(lambda x: x.max(1).values, ties, "numpy").tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize("size", [50, 70_000])
+@pytest.mark.parametrize("nans", [0, 3])
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_all_that_have_the_value_share_the_gradient(name, nans, size):
+    x = torch.randn(size).mul_(3).round_()
+    x[:nans] = math.nan
+    x.requires_grad_()
+    y = getattr(x, name)()
+    y.backward(torch.tensor(0.7))
+    holders = x.isnan() if y.isnan() else x == y
+    assert int(holders.sum()) == np.add.reduce(holders.numpy()) >= 1
+    share = np.float32(0.7) / np.float32(np.add.reduce(holders.numpy()))
+    np.testing.assert_array_equal(x.grad.numpy(), np.where(holders.numpy(), share, np.float32(0)))
 
 
 # -- compiled --------------------------------------------------------------------------------------------------------

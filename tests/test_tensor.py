@@ -26,6 +26,33 @@ def test_from_numpy_of_a_slice_has_its_own_storage():
     assert (t.storage_offset(), t.untyped_storage().nbytes()) == (0, 32)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_memory_that_is_not_aligned_is_copied(dtype):
+    """The kernels in C read whole numbers where they may lie."""
+    buffer, offset = bytearray(8 + 300 * 300 * np.dtype(dtype).itemsize), 4 if dtype == np.complex64 else 1
+    array = np.frombuffer(buffer, dtype, 300 * 300, offset).reshape(300, 300)
+    array[...] = np.arange(300.0)
+    kind = getattr(rushlight, np.dtype(dtype).name)
+    for t in (
+        rushlight.from_numpy(array),
+        rushlight.as_tensor(array),
+        rushlight.from_dlpack(array),
+        rushlight.frombuffer(buffer, dtype=kind, count=90_000, offset=offset).reshape(300, 300),
+    ):
+        assert t.numpy().flags.aligned
+        assert (t * 2 + t).sum(1).tolist() == [3 * 44850.0] * 300
+        assert t.t().contiguous()[7].tolist() == [7.0] * 300
+
+
+@pytest.mark.parametrize("make", [rushlight.from_numpy, rushlight.as_tensor, rushlight.asarray, rushlight.tensor])
+@pytest.mark.parametrize("record", ["f4, i1", "f8, f4", ">f4, i1"])
+def test_distances_must_be_whole_elements(make, record):
+    array = np.zeros(70_000, record)["f0"]
+    for each in (array, array[::-1], array[:1]):
+        with pytest.raises(ValueError, match="given numpy array strides not a multiple of the element byte size"):
+            make(each)
+
+
 def test_tensor_copies():
     array = np.zeros(3)
     rushlight.tensor(array).fill_(1)

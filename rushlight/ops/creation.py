@@ -61,7 +61,10 @@ def as_tensor(data, dtype=None, device=None):
 
 @public(method=False, out=False)
 def from_numpy(ndarray):
-    """A tensor that shares the memory of a NumPy array."""
+    """A tensor that shares the memory of a NumPy array.
+
+    Differs from PyTorch: an array that is not aligned is copied.
+    """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     array = of_ndarray(ndarray)
@@ -108,7 +111,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
 @public(method=False, out=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-dim tensor that shares the memory of a Python buffer."""
+    """A 1-dim tensor that shares the memory of a Python buffer.
+
+    Differs from PyTorch: elements that are not aligned are copied.
+    """
     dtype = dtypes.argument(dtype, "frombuffer")
     try:
         length = memoryview(buffer).nbytes
@@ -134,7 +140,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     array = np.frombuffer(buffer, dtype=dtype.numpy, count=count, offset=offset)
     if not array.flags.writeable:
         _warn_read_only("buffer")
-    return finish(lend(array), requires_grad)
+    return finish(lend(array if array.flags.aligned else array.copy()), requires_grad)
 
 
 @public(method=False, out=False)

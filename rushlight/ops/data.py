@@ -40,7 +40,12 @@ def as_array(data, dtype=None) -> np.ndarray:
 
 
 def of_ndarray(array: np.ndarray) -> np.ndarray:
-    """The array itself as a plain ndarray, if PyTorch could hold it."""
+    """The array itself as a plain ndarray, if PyTorch could hold it; a copy of one that is not aligned."""
+    if array.dtype.kind in "biufc" and any(s % array.itemsize for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+            "the memory."
+        )
     dtypes.of_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
         raise ValueError(
@@ -48,7 +53,8 @@ def of_ndarray(array: np.ndarray) -> np.ndarray:
             "currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) "
         )
-    return array if type(array) is np.ndarray else array.view(np.ndarray)
+    array = array if type(array) is np.ndarray else array.view(np.ndarray)
+    return array if array.flags.aligned else array.copy()
 
 
 def fill_value(value, dtype: dtypes.dtype):

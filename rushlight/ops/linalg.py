@@ -47,7 +47,7 @@ def row(xp, x):
 
 @op(
     node="MvBackward0",
-    x=lambda xp, g, w: column(xp, g) * xp.conj(w),
+    x=lambda xp, g, w: xp.multiply(column(xp, g), xp.conj(w)),
     w=lambda xp, g, x: xp.matvec(adjoint(xp, _rows(xp, x)), xp.reshape(g, shape=(-1,))),
 )
 def matvec(xp, x, w):
@@ -58,7 +58,7 @@ def matvec(xp, x, w):
 @op(
     node="SqueezeBackward4",
     x=lambda xp, g, w: xp.reshape(xp.matmul(xp.conj(w), column(xp, g)), shape=w.shape[:-1]),
-    w=lambda xp, g, x: xp.conj(column(xp, x)) * row(xp, g),
+    w=lambda xp, g, x: xp.multiply(xp.conj(column(xp, x)), row(xp, g)),
 )
 def vecmat(xp, x, w):
     """One vector times matrices."""

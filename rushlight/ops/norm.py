@@ -29,12 +29,14 @@ def _moments(xp, x, view, axes, affine, eps):
 
 def _slope_x(xp, g, x, w, view, axes, affine, aux):
     mean, scale, _ = aux
-    _, to_mean, to_scale, _ = g
+    _, to_mean, to_scale, _ = g  # the last three are None where nobody sees the statistics
     unit, g = (_seen(xp, x, view) - mean) * scale, _seen(xp, g[0], view)
     if w is not None:
         g = g * xp.reshape(w, shape=affine)
     g = g - xp.mean(g, axis=axes, keepdims=True)  # first: unit does not quite sum to 0
     through_y = scale * (g - unit * xp.mean(g * unit, axis=axes, keepdims=True))
+    if to_mean is None:
+        return through_y
     return through_y + (to_mean - to_scale * scale * scale * unit) / math.prod(view[i] for i in axes)
 
 
@@ -96,9 +98,12 @@ def normalized_by(xp, x, w, b, mean, variance, *, affine, eps):
     return x * xp.reshape(scale, shape=affine) + xp.reshape(shift, shape=affine)
 
 
-layer_normalized = variant(xp.normalized, "NativeLayerNormBackward0")
-group_normalized = variant(xp.normalized, "NativeGroupNormBackward0")
-instance_normalized = variant(xp.normalized, "ViewBackward0")
+# Only the statistics of groups have gradients, where ``native_group_norm`` shows them.
+batch_normalized = variant(xp.normalized, "NativeBatchNormBackward0", first=True)
+layer_normalized = variant(xp.normalized, "NativeLayerNormBackward0", first=True)
+group_normalized = variant(xp.normalized, "NativeGroupNormBackward0", first=True)
+shown_group_normalized = variant(xp.normalized, "NativeGroupNormBackward0")
+instance_normalized = variant(xp.normalized, "ViewBackward0", first=True)
 
 
 def _rms_scale(xp, x, axes, eps):
@@ -142,20 +147,21 @@ def channel_first(shape):
 def batch_norm_stats(x, w, b, eps):
     """(y, mean, 1 / standard deviation, variance), the last three with 1 for every axis but the channels'."""
     shape = tuple(x._array.shape)
-    return xp.normalized(x, w, b, view=shape, axes=(0, *range(2, len(shape))), affine=channel_first(shape), eps=eps)
+    axes, affine = (0, *range(2, len(shape))), channel_first(shape)
+    return batch_normalized(x, w, b, view=shape, axes=axes, affine=affine, eps=eps)
 
 
 def layer_norm_stats(x, normalized_shape, w, b, eps):
-    shape, kept = tuple(x.shape), x.ndim - len(normalized_shape)
-    return layer_normalized(
-        x, w, b, view=shape, axes=tuple(range(kept, x.ndim)), affine=tuple(normalized_shape), eps=eps
-    )
+    shape = tuple(x._array.shape)
+    axes = tuple(range(len(shape) - len(normalized_shape), len(shape)))
+    return layer_normalized(x, w, b, view=shape, axes=axes, affine=tuple(normalized_shape), eps=eps)
 
 
-def group_norm_stats(x, groups, w, b, eps):
+def group_norm_stats(x, groups, w, b, eps, shown=False):
     n, channels, inner = x.shape[0], x.shape[1], math.prod(x.shape[2:])
     view, affine = (n, groups, channels // groups, inner), (1, groups, channels // groups, 1)
-    return group_normalized(x, w, b, view=view, axes=(2, 3), affine=affine, eps=eps)
+    normalize = shown_group_normalized if shown else group_normalized
+    return normalize(x, w, b, view=view, axes=(2, 3), affine=affine, eps=eps)
 
 
 def instance_norm_stats(x, w, b, eps):

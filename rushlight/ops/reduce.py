@@ -247,10 +247,19 @@ def _even_gradient(xp, g, x, y, axis, keepdims, x_shape):
     return _shares(xp, g, xp.equal(x, kept(xp, y, axis, keepdims, x_shape)), axis, keepdims, x_shape)
 
 
-def even_gradient_of_all(xp, g, x, y, x_shape):
-    """The same over all elements, where a NaN too has the value NaN: so PyTorch does for max(), but not for amax."""
-    holders = _same(xp, x, y)
-    return xp.where(holders, g / xp.sum(xp.astype(holders, dtype=numpy_dtype(g))), 0.0)
+def even_gradient_of_all(xp, g, x, y):
+    """The same over all elements. Of those with a NaN y is NaN, and each NaN has that value: so PyTorch does for max(),
+    but not for amax."""
+    return _share_of_all(xp, g, xp.logical_or(xp.equal(x, y), xp.isnan(x)))
+
+
+def even_gradient_of_numbers(xp, g, x, y):
+    """The same where y is NaN only if there are no numbers."""
+    return _share_of_all(xp, g, _same(xp, x, y))
+
+
+def _share_of_all(xp, g, holders):
+    return xp.where(holders, g / xp.astype(xp.sum(holders), dtype=numpy_dtype(g)), 0.0)
 
 
 def _shares(xp, g, holders, axis, keepdims, x_shape):

@@ -10,6 +10,7 @@ from ..engine import expect
 from ..engine.open_size import places
 from ..tensor import Tensor, wrap
 from .common import (
+    are_below,
     bool_dtype,
     check_tensor,
     complex_dtype,
@@ -204,7 +205,7 @@ def check_bounds(index, size, axis, kind=RuntimeError, negative=False, message=N
     """Raise if an index of an eager CPU tensor is out of range; XLA keeps them inside silently."""
     array = index._array
     expect(array, lambda i: (i >= (-size if negative else 0)) & (i < size))
-    if array.__class__ is not _ndarray or not array.size:
+    if array.__class__ is not _ndarray or not array.size or (not negative and are_below(array, size)):
         return
     low, high = int(array.min()), int(array.max())
     if low < (-size if negative else 0) or high >= size:

@@ -20,6 +20,7 @@ from .reduce import (
     check_not_empty,
     check_ordered,
     even_gradient_of_all,
+    even_gradient_of_numbers,
     picked,
     picked_gradient,
     tensor_argument,
@@ -103,7 +104,7 @@ def _median_of_all(xp, x):
     return _middle_of_all(xp, x, False)
 
 
-@op(node="NanmedianBackward0", x=even_gradient_of_all)
+@op(node="NanmedianBackward0", x=even_gradient_of_numbers)
 def _nanmedian_of_all(xp, x):
     return _middle_of_all(xp, x, True)
 

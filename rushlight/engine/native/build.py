@@ -38,10 +38,14 @@ FLAGS = [
 ]
 # What only GCC understands. Threaded jumps make branches of clamps, and both sides of each are computed then.
 GCC = ["-fno-thread-jumps"]
-# The two largest families tell cases apart in their source. Copies of their loops for cases that GCC thinks of would
-# make the library a quarter larger, and not faster. (Some norms and convolutions need theirs.)
+# These families tell cases apart in their source. Copies of their loops for cases that GCC thinks of, or for what comes
+# before and after an index, would make the library a quarter larger, and not faster. (Others need theirs.)
+_AS_WRITTEN = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
+_AS_ONE = ["-fno-split-loops"]
 SMALLER = {
-    "matmul": ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"],
+    **dict.fromkeys(["attention", "axes", "matmul", "orders", "softmax"], _AS_WRITTEN),
+    **dict.fromkeys(["chains", "sampling", "windows"], _AS_ONE),
+    "conv": ["-fno-ipa-cp-clone", *_AS_ONE],
     "steps": ["-O2", "-fvect-cost-model=dynamic"],
 }
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]

@@ -82,9 +82,9 @@ def _bag_max(needs, w, index, bag, *, bags):
 
 
 def _bag_max_backward(g, edges, saved):
-    row, shape = saved["aux"][0], saved["w_shape"]
+    (row, _, any_), shape = saved["aux"], saved["w_shape"]
     try:
-        out = np.empty(shape, g.dtype)
+        out, row = np.empty(shape, g.dtype), np.where(any_, row, -1)  # forward may have been the op's own
         library.bag_max_slope(g if g.flags.c_contiguous else np.ascontiguousarray(g), row, out, shape[1])
         return out, None, None
     except TypeError:

@@ -352,7 +352,7 @@ def take_along_axis(x, index, axis):
 def add_along_axis(value, index, axis, size, unique=False):
     """Zeros of ``size`` along ``axis``, with ``value`` added where ``index`` says; ``unique``: no place twice."""
     shape = [size if i == axis else n for i, n in enumerate(value.shape)]
-    found = along.add(np.zeros(shape, value.dtype), value, index, axis)
+    found = along.add_to_zeros(value, index, axis, shape)
     if found is not None:
         return found
     out = np.zeros(shape, value.dtype)
@@ -368,7 +368,7 @@ def add_along_axis(value, index, axis, size, unique=False):
 def put_one(value, index, axis, size):
     shape = [size if i == axis else n for i, n in enumerate(value.shape)]
     if value.shape == index.shape:
-        found = along.add(np.zeros(shape, value.dtype), value, index, axis)
+        found = along.add_to_zeros(value, index, axis, shape)
         if found is not None:
             return found
     return FORWARDS["put_one"](sys.modules[__name__], value, index, axis=axis, size=size)
@@ -380,7 +380,7 @@ def gather(x, index, axis):
 
 
 def scatter_zeros(x, index, axis, shape):
-    found = along.add(np.zeros(shape, x.dtype), x, index, axis)
+    found = along.add_to_zeros(x, index, axis, shape)
     return (
         FORWARDS["scatter_zeros"](sys.modules[__name__], x, index, axis=axis, shape=shape) if found is None else found
     )

@@ -86,21 +86,21 @@ def embedding_bag(
         if counts is not None:
             bag = PUBLIC["where"](counts, bag, bags)
         return xp.bag_max(weight, index, bag, bags=bags)
-    scale = _bag_scale(weight, index, bag, bags, counts, mode, scale_grad_by_freq, per_sample_weights)
+    size = input.shape[1] if input.ndim == 2 and counts is None else None
+    scale = _bag_scale(weight, index, bag, bags, size, counts, mode, per_sample_weights)
     if sparse:
         rows = _by_rows("embedding_bag", weight, index, padding_idx, scale_grad_by_freq)
         return xp.sum_rows(rows * scale.unsqueeze(1), bag, size=bags)
     return xp.bag_sum(weight, index, bag, scale, bags=bags, by_freq=scale_grad_by_freq)
 
 
-def _bag_scale(weight, index, bag, bags, counts, mode, by_freq, per_sample_weights):
-    """What each row is multiplied by before it is added to its bag."""
+def _bag_scale(weight, index, bag, bags, size, counts, mode, per_sample_weights):
+    """What each row is multiplied by before it is added to its bag; ``size`` is that of all bags, if it is known."""
     kept = PUBLIC["ones"](index.shape, dtype=weight.dtype, device=weight.device)
     if counts is not None:
         kept = kept * counts
     if mode == "mean":
-        sizes = xp.sum_rows(kept, bag, size=bags)
-        return kept / sizes.clamp(min=1)[bag]
+        return kept / (size or xp.sum_rows(kept, bag, size=bags).clamp(min=1)[bag])
     return kept if per_sample_weights is None else kept * per_sample_weights.reshape(-1)
 
 

@@ -27,29 +27,49 @@ typedef struct {
 /* Does something for each element of a strip: it is at `mine` in what has k along the axis, at `other` in what has n. */
 #define FOR_EACH(t, ...)                                                                                               \
     for (long piece = begin; piece < end; piece++) {                                                                   \
-        long outer = piece / t->strips, first = piece % t->strips * STRIP, mine = outer * t->k, other;                 \
+        long outer = piece / t->strips, first = piece % t->strips * STRIP, mine, other;                                \
         long last = first + STRIP < t->inner ? first + STRIP : t->inner;                                               \
-        if (t->inner == 1)                                                                                             \
-            for (long j = 0; j < t->k; j++, mine++)                                                                    \
-                AT(t, mine, other = outer * t->n + place; __VA_ARGS__);                                                \
-        else                                                                                                           \
-            for (long j = 0; j < t->k; j++)                                                                            \
-                for (long i = first; i < last; i++) {                                                                  \
-                    mine = (outer * t->k + j) * t->inner + i;                                                          \
-                    AT(t, mine, other = (outer * t->n + place) * t->inner + i; __VA_ARGS__);                           \
-                }                                                                                                      \
+        for (long j = 0; j < t->k; j++)                                                                                \
+            for (long i = first; i < last; i++) {                                                                      \
+                mine = (outer * t->k + j) * t->inner + i;                                                              \
+                AT(t, mine, other = (outer * t->n + place) * t->inner + i; __VA_ARGS__);                               \
+            }                                                                                                          \
     }
+
+/* The same of single numbers, whose indices lie side by side: they are looked at first, so that the loop need not ask. */
+#define FOR_EACH_NUMBER(t, ...)                                                                                        \
+    if (are_in_range(t, t->index + begin * t->k, (end - begin) * t->k))                                                \
+        for (long outer = begin, mine = begin * t->k, other; outer < end; outer++)                                     \
+            for (long j = 0; j < t->k; j++, mine++) {                                                                  \
+                other = outer * t->n + t->index[mine];                                                                 \
+                __VA_ARGS__;                                                                                           \
+            }
+
+static int are_in_range(along *t, const int64_t *index, long count)
+{
+    long wrong = 0;
+    RL_SUM(wrong)
+    for (long i = 0; i < count; i++)
+        wrong += (uint64_t)index[i] >= (uint64_t)t->n;
+    return wrong ? t->bad = 1, 0 : 1;
+}
 
 static void take_pieces(void *context, long begin, long end)
 {
     along *t = context;
-    FOR_EACH(t, t->y[mine] = t->x[other])
+    if (t->inner == 1) {
+        FOR_EACH_NUMBER(t, t->y[mine] = t->x[other])
+    } else
+        FOR_EACH(t, t->y[mine] = t->x[other])
 }
 
 static void add_pieces(void *context, long begin, long end)
 {
     along *t = context;
-    FOR_EACH(t, t->y[other] += t->x[mine])
+    if (t->inner == 1) {
+        FOR_EACH_NUMBER(t, t->y[other] += t->x[mine])
+    } else
+        FOR_EACH(t, t->y[other] += t->x[mine])
 }
 
 /* With one index for all, it is looked at once for a strip. */

@@ -61,15 +61,33 @@ static void times(long rows, long cols, long k, matrix a, strips b, target c)
         tiles(rows, cols, least(SLICE, k - p), part(a, 0, p), ROWS * a.row, b, c);
 }
 
-/* C (+)= A Bᵀ of few rows: computed as Cᵀ = B Aᵀ, B is read where it lies. ``strip``: room for Aᵀ. */
+/* Can rows of tiles be read where they lie? */
+RL_INLINE int has_vectors(matrix b, long cols) { return b.col == 1 && cols % LANES == 0; }
+
+/* The products of one row and LANES rows of b, all with whole vectors. */
+RL_INLINE vec dots(const real *row, matrix b, long k)
+{
+    vec sum[LANES] = {0}, total = {0};
+    for (long p = 0; p < k; p += LANES)
+        for (int i = 0; i < LANES; i++)
+            sum[i] += *(const vec *)(row + p) * *(const vec *)(b.at + i * b.row + p);
+    transpose_square((const real *)sum, LANES, (real *)sum, LANES);
+    for (int i = 0; i < LANES; i++)
+        total += sum[i];
+    return total;
+}
+
+/* C = A Bᵀ of few rows: computed as Cᵀ = B Aᵀ, B is read where it lies. ``strip``: room for Aᵀ. Of one or two rows (as when
+   words are made one by one) tiles would use as many elements of each vector: there, vectors go along k. */
 static void times_turned(long rows, long cols, long k, matrix a, matrix b, real *strip, target c)
 {
+    if (4 * rows <= LANES && a.col == 1 && has_vectors(b, k))
+        for (; cols >= LANES; cols -= LANES, c.at += LANES, b = part(b, LANES, 0))
+            for (long i = 0; i < rows; i++)
+                *(vec *)(c.at + i * c.row) = dots(part(a, i, 0).at, b, k);
     pack_strips(k, rows, turned(a), strip);
     times(cols, rows, k, b, (strips){strip, k, rows}, (target){c.at, c.col, c.row, c.add, NULL, NULL});
 }
-
-/* Can rows of tiles be read where they lie? */
-RL_INLINE int has_vectors(matrix b, long cols) { return b.col == 1 && cols % LANES == 0; }
 
 /* C = A B, where it has them. */
 static void times_there(long rows, long cols, long k, matrix a, matrix b, target c)

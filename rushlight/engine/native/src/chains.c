@@ -84,14 +84,48 @@ static void do_step(int64_t operation, real *to, const real *a, const real *b, c
     }
 }
 
+/* Which of the two operands is one number for a whole row, where a formula is one such step; -1 if none is. */
+static long repeated(const chain *t)
+{
+    if (t->steps == 1 && t->step[0] <= DIVIDE)
+        for (long k = 0; k < 2; k++) {
+            long which = t->step[2 + k];
+            if (which < t->inputs && which != t->step[3 - k] && !t->is_truth[which] && !t->stride[(which + 1) * t->dims - 1])
+                return k;
+        }
+    return -1;
+}
+
+/* The step with that number, which is not spread out before. */
+static void do_with_one(int64_t operation, real *to, const real *a, const real *b, long n, long which)
+{
+    real one = which ? *b : *a;
+    a = which ? a : b;
+    switch (2 * operation + which) {
+    case 2 * ADD:
+    case 2 * ADD + 1: EACH(a[i] + one);
+    case 2 * SUBTRACT: EACH(one - a[i]);
+    case 2 * SUBTRACT + 1: EACH(a[i] - one);
+    case 2 * MULTIPLY:
+    case 2 * MULTIPLY + 1: EACH(a[i] * one);
+    case 2 * DIVIDE: EACH(one / a[i]);
+    case 2 * DIVIDE + 1: EACH(a[i] / one);
+    }
+}
+
 static void copy_reals(real *to, const real *from, long stride, long n)
 {
     if (stride == 1)
         memcpy(to, from, sizeof(real) * (size_t)n);
-    else {
+    else if (stride) {
         RL_SIMD
         for (long i = 0; i < n; i++)
             to[i] = from[i * stride];
+    } else {
+        real value = *from;
+        RL_SIMD
+        for (long i = 0; i < n; i++)
+            to[i] = value;
     }
 }
 
@@ -102,24 +136,46 @@ static void copy_truths(real *to, const unsigned char *from, long stride, long n
         to[i] = from[i * stride];
 }
 
-/* An input's numbers for the results from begin on, n of them, row by row. */
-static void gather(const chain *t, long which, long begin, long n, real *to)
+static void write_truths(unsigned char *restrict to, const real *restrict from, long n)
+{
+    RL_SIMD
+    for (long i = 0; i < n; i++)
+        to[i] = from[i] != 0;
+}
+
+/* Where an input's number for a result lies. */
+static long place_of(const chain *t, long which, long result)
 {
     const int64_t *stride = t->stride + which * t->dims;
-    long inner = t->size[t->dims - 1];
-    while (n > 0) {
-        long offset = begin % inner, rest = begin / inner, count = inner - offset < n ? inner - offset : n;
-        long at = offset * stride[t->dims - 1];
-        for (long d = t->dims - 2; d >= 0; d--) {
-            at += rest % t->size[d] * stride[d];
-            rest /= t->size[d];
-        }
+    long at = 0;
+    for (long d = t->dims - 1; d >= 0; result /= t->size[d--])
+        at += result % t->size[d] * stride[d];
+    return at;
+}
+
+/* An input's numbers for the results from begin on, n of them: where they lie side by side, or copied to `to`, row by row. */
+static const real *gather(const chain *t, long which, long begin, long n, real *to)
+{
+    long inner = t->size[t->dims - 1], step = t->stride[(which + 1) * t->dims - 1];
+    for (long done = 0, count; done < n; done += count, begin += count) {
+        long offset = begin % inner, at = place_of(t, which, begin);
+        count = inner - offset < n - done ? inner - offset : n - done;
         if (t->is_truth[which])
-            copy_truths(to, (const unsigned char *)t->input[which] + at, stride[t->dims - 1], count);
+            copy_truths(to + done, (const unsigned char *)t->input[which] + at, step, count);
+        else if (step == 1 && count == n)
+            return (const real *)t->input[which] + at;
         else
-            copy_reals(to, (const real *)t->input[which] + at, stride[t->dims - 1], count);
-        to += count, begin += count, n -= count;
+            copy_reals(to + done, (const real *)t->input[which] + at, step, count);
     }
+    return to;
+}
+
+/* How many results from begin on are a block, of those that are left: it ends where a long row does, so that what lies side by
+   side there needs no copy. */
+static long block_of(const chain *t, long begin, long left)
+{
+    long inner = t->size[t->dims - 1], n = left < BLOCK ? left : BLOCK, row = inner - begin % inner;
+    return inner >= BLOCK / 4 && row < n ? row : n;
 }
 
 /* Memory for all registers, of blocks that are at most n long, with the constants in theirs; 0 if there is none. */
@@ -155,23 +211,24 @@ static void chain_piece(void *context, long begin, long end)
         return;
     int64_t last = t->step[(t->steps - 1) * WIDTH + 1];
     double *sum = t->sums ? t->sums + begin / RL_PIECE : NULL;
+    long in_rows = t->size[t->dims - 1] >= BLOCK / 4 ? repeated(t) : -1; /* a block is part of one row then */
     for (long n; begin < end; begin += n) {
-        n = end - begin < BLOCK ? end - begin : BLOCK;
+        n = block_of(t, begin, end - begin);
         for (long r = 0; r < t->inputs; r++)
-            if (t->is_whole[r])
-                at[r] = (const real *)t->input[r] + begin;
+            if (in_rows >= 0 && r == t->step[2 + in_rows])
+                at[r] = (const real *)t->input[r] + place_of(t, r, begin);
             else
-                gather(t, r, begin, n, to[r]);
+                at[r] = t->is_whole[r] ? (const real *)t->input[r] + begin : gather(t, r, begin, n, to[r]);
         if (!t->truths && !t->sums)
             to[last] = t->out + begin;
-        do_steps(t, to, at, n);
+        if (in_rows >= 0)
+            do_with_one(t->step[0], to[last], at[t->step[2]], at[t->step[3]], n, in_rows);
+        else
+            do_steps(t, to, at, n);
         if (sum)
             *sum += rl_sum(to[last], n);
-        if (t->truths) {
-            RL_SIMD
-            for (long i = 0; i < n; i++)
-                t->truths[begin + i] = (unsigned char)(int)to[last][i];
-        }
+        if (t->truths)
+            write_truths(t->truths + begin, to[last], n);
     }
 }
 

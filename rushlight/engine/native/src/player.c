@@ -72,18 +72,18 @@ static struct {
     int taken;
 } stage;
 
-enum { LINE = 64 };
+enum { PAGE = 4096 }; /* where large arrays begin, as in compiler/places.py */
 
 /* The stage, or, if another thread plays on it, memory that is like it; NULL if there is none. */
 static char *enter(size_t bytes)
 {
     void *made = NULL;
     if (stage.taken)
-        return posix_memalign(&made, LINE, bytes) ? NULL : made;
+        return posix_memalign(&made, PAGE, bytes) ? NULL : made;
     if (stage.bytes < bytes) {
         free(stage.memory);
         stage.memory = NULL, stage.bytes = 0;
-        if (posix_memalign(&made, LINE, bytes))
+        if (posix_memalign(&made, PAGE, bytes))
             return NULL;
         stage.memory = made, stage.bytes = bytes;
     }

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { MOST_THREADS = 256 };
@@ -339,18 +340,27 @@ static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static _Thread_local void *scratch;
 static _Thread_local size_t scratch_bytes;
 
+/* Under sanitizers it is new each time, as large as was asked for, and full of NaN: what goes beyond it, or reads what was never
+   written, is found. */
+#ifdef __SANITIZE_ADDRESS__
+enum { WATCHED = 1 };
+#else
+enum { WATCHED = 0 };
+#endif
+
 static void make_key(void) { pthread_key_create(&owned, free); }
 
 void *rl_scratch(size_t bytes)
 {
-    if (bytes <= scratch_bytes)
+    if (bytes <= scratch_bytes && !WATCHED)
         return scratch;
     pthread_once(&keyed, make_key);
     free(scratch);
-    scratch_bytes = (bytes + bytes / 4) / 4096 * 4096 + 4096;
-    scratch = aligned_alloc(4096, scratch_bytes);
-    if (!scratch)
-        scratch_bytes = 0;
+    scratch_bytes = WATCHED ? bytes : (bytes + bytes / 4) / 4096 * 4096 + 4096;
+    if (posix_memalign(&scratch, 4096, scratch_bytes))
+        scratch = NULL, scratch_bytes = 0;
+    else if (WATCHED)
+        memset(scratch, 0xff, scratch_bytes);
     pthread_setspecific(owned, scratch);
     return scratch;
 }

@@ -167,9 +167,9 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         }
 
 /* Both are read before one is chosen: to guess which one it is takes longer. */
-#define CHOOSE(T, if_not, if_so)                                                                                       \
+#define CHOOSE(T, one, other)                                                                                          \
     RL_SIMD for (long i = 0; i < n; i++) {                                                                             \
-        T no = if_not, yes = if_so;                                                                                    \
+        T no = one, yes = other;                                                                                       \
         made[i] = which[i] ? yes : no;                                                                                 \
     }
 
@@ -190,6 +190,9 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         } else if (plain && step[1] == 0 && step[2] == sizeof(T)) {                                                    \
             const T all = *a;                                                                                          \
             CHOOSE(T, all, b[i])                                                                                       \
+        } else if (plain && step[1] == 0 && step[2] == 0) {                                                            \
+            const T if_not = *a, if_so = *b;                                                                           \
+            CHOOSE(T, if_not, if_so)                                                                                   \
         } else                                                                                                         \
             for (long i = 0; i < n; i++) {                                                                             \
                 T no = AT(T, 1), yes = AT(T, 2);                                                                       \
@@ -251,7 +254,7 @@ UNARY(log, real, real, (real)log(x))
 UNARY(log1p, real, real, (real)log1p(x))
 UNARY(tanh, real, real, rl_tanh(x))
 UNARY(logistic, real, real, 1 / (1 + rl_exp(-x)))
-UNARY(erf, real, real, (real)erf(x))
+UNARY(erf, real, real, rl_erf(x))
 UNARY(erfc, real, real, (real)erfc(x))
 UNARY(sin, real, real, (real)sin(x))
 UNARY(cos, real, real, (real)cos(x))
@@ -379,7 +382,7 @@ REDUCE(reduce_and_b, uint8_t, int, 1, y & x)
 REDUCE(reduce_or_b, uint8_t, int, 0, y | x)
 
 /* A real as a whole number: nan is 0, what is out of range is the number next to it. */
-#define INTO(T, most) (x != x ? 0 : x >= (double)most ? most : x < -(double)most ? -most - 1 : (T)x)
+#define INTO(T, most) (x != x ? 0 : x >= (double)most ? most : x <= -(double)most - 1 ? -most - 1 : (T)x)
 
 #define FROM(name, T, i_value, q_value)                                                                                \
     UNARY(convert_##name##f, T, float, (float)x)                                                                       \

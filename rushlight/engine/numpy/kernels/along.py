@@ -30,6 +30,17 @@ def add(out, value, index, axis):
     return _called(library.add_along, value, index, out, out.shape, index.shape[axis], axis)
 
 
+def add_to_zeros(value, index, axis, shape):
+    """The same with zeros of ``shape``, which are made only where the library serves."""
+    if (
+        not _serves(value, index, axis)
+        or value.shape != index.shape
+        or _others(shape, axis) != _others(value.shape, axis)
+    ):
+        return None
+    return add(np.zeros(shape, value.dtype), value, index, axis)
+
+
 def add_slices(out, value, index, axis):
     """Slices of ``value`` added to those of ``out`` in place: slice i at ``index[i]``."""
     if not _serves(value, index, axis) or index.ndim != 1 or not _fits(out, value, axis):
@@ -79,4 +90,4 @@ def _fits(out, value, axis) -> bool:
 
 
 def _others(shape, axis):
-    return shape[:axis] + shape[axis + 1 :]
+    return (*shape[:axis], *shape[axis + 1 :])

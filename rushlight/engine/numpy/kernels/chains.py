@@ -19,6 +19,7 @@ from ...fallback import FORWARDS
 from ...native import library
 
 WORTH, ONE_STEP = 1 << 15, 1 << 16  # elements: of formulas; of what NumPy does by one call
+_LONG = 256  # results in a row
 _ndarray, _BOOL = np.ndarray, np.dtype(np.bool_)
 _REGISTERS, _REALS, _MASKS = 48, 6, 2  # what the library has room for
 OPERATIONS = (
@@ -104,14 +105,14 @@ def of_one(plain, name=None):
 
 
 def of_two(plain):
-    """The same of two arrays, or an array and a number; on one thread NumPy has the same bits, and is quicker."""
+    """The same of two arrays, or an array and a number; on one thread NumPy has the same bits, and is often quicker."""
     name = plain.__name__
 
     def two(x, w):
         larger = x if x.__class__ is _ndarray else w
         if larger.__class__ is not _ndarray or (larger.size < ONE_STEP and not _is_large_together(x, w)):
             return plain(x, w)
-        if config.get_num_threads() == 1:
+        if config.get_num_threads() == 1 and not _has_long_rows(x, w):
             return plain(x, w, out=_written_over((x, w)))
         found = evaluated(step, (x, w), {})
         return plain(x, w) if found is None else found
@@ -130,6 +131,13 @@ def _is_large_together(x, w) -> bool:
         return math.prod(np.broadcast_shapes(x.shape, w.shape)) >= ONE_STEP
     except ValueError:  # which NumPy has words for
         return False
+
+
+def _has_long_rows(x, w) -> bool:
+    """Is one repeated, or has gaps, and are the rows long? NumPy takes twice as long for that as the library."""
+    if x.__class__ is not w.__class__ or (x.shape == w.shape and x.flags.c_contiguous and w.flags.c_contiguous):
+        return False
+    return _row(Kind((x.dtype, x.shape, x.strides)), Kind((w.dtype, w.shape, w.strides))) >= _LONG
 
 
 class _Target(threading.local):
@@ -470,6 +478,15 @@ def _layout(arrays):
             for each in strides:
                 del each[axis]
     return shape, np.array(sizes or [1], np.int64), np.array(strides if sizes else [[0]] * len(arrays), np.int64)
+
+
+@functools.lru_cache(1024)
+def _row(*arrays) -> int:
+    """How many results follow each other for which each array's elements lie at one distance; 0 if there are none."""
+    try:
+        return int(_layout(arrays)[1][-1])
+    except ValueError:  # their shapes do not fit, which NumPy has words for
+        return 0
 
 
 def _strides(itemsize, shape, steps, whole):

@@ -33,7 +33,11 @@ def put(out, x) -> None:
     if library is None or x.size < _WORTH or kind is None or x.dtype != out.dtype or x.shape != out.shape:
         out[...] = x
         return
-    library.lay(x.view(kind), out.view(kind), *_layout(x.shape, x.strides, out.strides, x.itemsize))
+    source, target = x.view(kind), out.view(kind)
+    if source.flags.aligned and target.flags.aligned:  # a complex number may begin where no real of that size does
+        library.lay(source, target, *_layout(x.shape, x.strides, out.strides, x.itemsize))
+    else:
+        out[...] = x
 
 
 def write(out, x) -> None:

@@ -36,7 +36,7 @@ def _normalized_backward(g, edges, saved):
     seen = [a.reshape(form.shape) for a in (g, x, gx)]
     seen += [form.parameter(saved.get("w")), mean.reshape(-1, 1), scale.reshape(-1, 1)]
     gw, gb = form.backward(*seen, *[e is not None for e in edges[1:]])
-    if np.count_nonzero(to_mean) or np.count_nonzero(to_scale):
+    if to_mean is not None and (np.count_nonzero(to_mean) or np.count_nonzero(to_scale)):
         away = (x.reshape(view) - mean) * (to_scale * scale**3)
         gx += ((to_mean - away) / math.prod(view[i] for i in axes)).reshape(x.shape)
     return gx, gw, gb

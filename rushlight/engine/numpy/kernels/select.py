@@ -16,7 +16,8 @@ def where(condition, x, w):
     if condition.__class__ is not np.ndarray:
         return np.where(condition, x, w)
     if max(condition.size, getattr(x, "size", 1), getattr(w, "size", 1)) >= chains.WORTH:
-        found = chains.evaluated(_choice, (condition, x, w), {})
+        sides = [np.asarray(side) if isinstance(side, np.generic) else side for side in (x, w)]
+        found = chains.evaluated(_choice, (condition, *sides), {})
         if found is not None:
             return found
     if condition.size > _SMALL and condition.dtype == bool:

@@ -18,12 +18,14 @@ from . import copies
 _BLOCK = 64  # numbers that are added one by one
 _WIDTH = 512  # narrower rows are laid side by side first: a loop over few columns is slow
 _ROW = 4096  # numbers whose sum is left to BLAS
-_SHARED = 32768  # numbers that are worth more than one thread
+SHARED = 32768  # numbers that are worth more than one thread
 FEW = 1024  # so small an array is not worth the trouble
 
 
 def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
     """``np.add.reduce`` in blocks."""
+    if x.dtype.kind == "b" and axis is None and not keepdims and dtype in (None, np.int64):
+        return np.int64(np.count_nonzero(x))  # ten times as fast
     if x.size <= FEW or x.dtype.kind not in "fc" or dtype not in (None, x.dtype) or x.dtype.itemsize < 4:
         return np.add.reduce(x, axis, dtype, None, keepdims)
     axes = axes_of(axis, x.ndim)
@@ -101,7 +103,7 @@ def rowwise(x, axis, of, around=None):
     Of real numbers in C order; None where the library does not serve.
     """
     axes = sorted(axes_of(axis, x.ndim))
-    if x.size < _SHARED or not _serves(x) or axes != list(range(x.ndim - len(axes), x.ndim)):
+    if x.size < SHARED or not _serves(x) or axes != list(range(x.ndim - len(axes), x.ndim)):
         return None
     if axis is None and x.flags.f_contiguous:
         x = x.T
@@ -111,7 +113,7 @@ def rowwise(x, axis, of, around=None):
 def _innermost(x, count, of=0, around=None):
     """The sums over the last ``count`` axes of an array in C order."""
     axes = x.ndim - count
-    if x.size < _SHARED or not _serves(x):
+    if x.size < SHARED or not _serves(x):
         return np.add.reduce(x, axis=tuple(range(axes, x.ndim)))
     y = np.empty(x.shape[:axes], x.dtype)
     library.row_sums(x, around, y, math.prod(x.shape[axes:]), of)

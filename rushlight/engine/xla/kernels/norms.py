@@ -37,7 +37,7 @@ def normalized_backward(g, edges, saved):
     name, shape, _, numbers = form
     parameter = native.Place((math.prod(saved["affine"]),), x.dtype)
     arrays = jnp.reshape(g[0], shape), jnp.reshape(x, shape), None if w is None else jnp.ravel(w)
-    statistics = [t.reshape(-1, 1) for t in (mean, scale, g[1], g[2])]
+    statistics = [None if t is None else t.reshape(-1, 1) for t in (mean, scale, g[1], g[2])]
     gx, gw, gb = native.call(
         f"{name}_slope", *arrays, *statistics, native.Place(shape, x.dtype), parameter, parameter, *numbers
     )
@@ -86,6 +86,8 @@ def _batch_slopes(g, edges, saved):
     total, product, rest = (jnp.sum(a, axis=axes, keepdims=True) for a in (g, g * away, away))  # one pass
     weight = scale if w is None else scale * w.reshape(affine)
     slope = (product - total * rest / count) * scale * scale / count  # ``rest`` is not quite 0
-    gx = weight * (g - total / count - away * slope) + (to_mean - to_scale * scale * scale * scale * away) / count
+    gx = weight * (g - total / count - away * slope)
+    if to_mean is not None:
+        gx = gx + (to_mean - to_scale * scale * scale * scale * away) / count
     gw, gb = (None if w is None else (scale * product).reshape(w.shape)), total.reshape(-1)
     return [None if e is None else a for e, a in zip(edges, (gx, gw, gb))]
