@@ -178,3 +178,27 @@ def test_loops_of_many_dimensions():
     first = np.ascontiguousarray(x[:, :1, :, :1, :, :1])  # of one element in every other dimension, of the first six
     second = np.ascontiguousarray(x[..., :1, :, :1, :, :1])
     check(lambda x, a, b: (x + a) - b, x, first, second)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (2, 1), (0, 1, 2)])
+def test_sums_of_large_arrays(axes, dtype, threads):
+    """Those over neighbouring axes are a kernel's; all are near those in double precision."""
+    x = np.abs(some(40, 33, 50, dtype=dtype))
+    (found,) = played(lambda x: jax.lax.reduce_sum_p.bind(x, axes=axes, out_sharding=None), x)
+    tolerance = 16 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, x.astype(np.float64).sum(axes), rtol=tolerance)
+
+
+def test_sums_of_numbers_that_are_none(threads):
+    x = some(300, 200)
+    x[1, 2], x[7, 3], x[9, :2] = np.nan, np.inf, [np.inf, -np.inf]
+    check(lambda x: jnp.isnan(jax.lax.reduce_sum_p.bind(x, axes=(1,), out_sharding=None)), x)
+    check(lambda x: jnp.isposinf(jax.lax.reduce_sum_p.bind(x, axes=(1,), out_sharding=None)), x)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_choices_between_numbers_of_a_row(shape, threads):
+    """The gradient of a mean of a relu: one number for all of a row, or 0."""
+    check(lambda x, g: jnp.where(x > 0, g, 0), some(*shape), some(*shape[:-1], 1))
+    check(lambda x, g: jnp.where(x > 0, 2, g) * x, some(*shape), some(*shape[:-1], 1))

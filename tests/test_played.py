@@ -67,6 +67,13 @@ def test_functions_of_numbers(place, dtype):
         check(function, np.array(SPECIAL, dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_reals_near_the_ends_of_whole_numbers(dtype):
+    ends = np.array([-(2.0**31), 2.0**31, -(2.0**63), 2.0**63])
+    check(lambda x: x.astype(dtype), np.concatenate([ends + step for step in (-1, -0.5, 0, 0.5, 1)]))
+    check(lambda x: x.astype(dtype), np.nextafter(ends.astype(np.float32), np.float32(0)))
+
+
 def test_truth():
     a, b = some(4, 3, dtype=bool), some(1, 3, dtype=bool)
     check(lambda a, b: (a & b, a | b, a ^ b, ~a, a == b, a != b, jnp.where(a, b, ~b)), a, b)

@@ -10,6 +10,17 @@ from .values import Step, Value
 
 NOWHERE, STAGE, OWN = -1, -2, -3  # memories that are no arguments', as in player.c
 _SMALL = 1 << 16  # bytes that a program may have for itself; what needs more shares the stage with others
+_LARGE = 1 << 16  # bytes of an array that begins at a page, as NumPy's do (src/memory.c); others begin at cache lines
+LINE, _PAGE = 64, 4096
+
+
+def room_for(size: int) -> int:
+    """How many bytes an array of that ``size`` takes."""
+    return _up(size, _PAGE if size >= _LARGE else LINE)
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def start_of(starts: list[int], v: Value) -> int:
@@ -83,14 +94,17 @@ class Places:
 
     def _take(self, free: list[tuple[int, int]], size: int) -> int:
         """A place of that size: a part of the smallest free one that will do, or a new one."""
+        is_large = size >= _LARGE
         found = min((each for each in free if each[0] >= size), default=None)
         if found is None:
-            self.stage += size
-            return self.stage - size
+            begin = _up(self.stage, _PAGE if is_large else LINE)
+            self.stage = begin + size
+            return begin
         free.remove(found)
-        if found[0] > size:
-            free.append((found[0] - size, found[1] + size))
-        return found[1]
+        left = found[0] - size
+        if left:  # it begins at a page if the whole one did
+            free.append((left, found[1] + size if is_large else found[1]))
+        return found[1] if is_large else found[1] + left
 
     def _home(self, v: Value) -> int:
         """Where the array begins whose place ``v`` has; -1 if that is not in the room."""

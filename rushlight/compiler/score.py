@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engine.native import library
 from .groups import LEAST, grouped
-from .places import NOWHERE, OWN, Places, start_of
+from .places import LINE, NOWHERE, OWN, Places, room_for, start_of
 from .values import NotPlayed, Step, Value, collapsed, dense_strides, letter_of
 
 MOST = 32 * 1024  # elements to be computed by loops: what takes longer is worth XLA's start, and its threads
@@ -23,7 +23,6 @@ _TOGETHER = 8  # elements that loops of a group compute while another one comput
 _LONGEST = 1 << 28  # multiplications: some milliseconds. In a program that takes longer, others have the interpreter
 _DIMENSIONS = 8  # as in steps.c
 _SLOW = {"pow": 20, "erf": 10, "erfc": 10, "log1p": 10, "log": 5, "sin": 10, "cos": 10}  # times as long as others
-_ALIGNED = 64
 
 
 class Effort:
@@ -81,7 +80,7 @@ class Score:
         v = Value(shape, dtype, 0, self._room, dense_strides(shape, np.dtype(dtype).itemsize, order))
         self._starts.append(self._room)
         self._sizes[self._room] = v.size
-        self._room += -(-v.size * v.dtype.itemsize // _ALIGNED) * _ALIGNED
+        self._room += room_for(v.size * v.dtype.itemsize)
         return v
 
     def map(self, name: str, *operands: Value, shape=None, dtype=None, letter=None, rest=(), numbers=()) -> Value:
@@ -152,7 +151,7 @@ class Score:
 
     def reduced(self, name: str, v: Value, axes, dtype=None, letter=None) -> Value:
         """``v`` without the dimensions ``axes``."""
-        axes = [d % len(v.shape) for d in axes]
+        axes = sorted(d % len(v.shape) for d in axes)
         kept = [d for d in range(len(v.shape)) if d not in axes]
         shape, (strides,) = collapsed([v.shape[d] for d in axes], [[v.strides[d] for d in axes]])
         if len(shape) > 2:
@@ -216,8 +215,8 @@ class Score:
         places = Places(self._starts, self._room, moves, [v for v, _ in self._constants] + truth, once, fresh)
         parts = grouped(asking, places), grouped(telling, places)
         places.share([*parts[0], *parts[1]])
-        room = np.zeros(places.room + 2 * _ALIGNED, np.uint8)
-        room = room[-room.ctypes.data % _ALIGNED :]
+        room = np.zeros(places.room + 2 * LINE, np.uint8)
+        room = room[-room.ctypes.data % LINE :]
         for v, array in self._constants:
             _, start = places.of(v)
             room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)

@@ -9,11 +9,13 @@ instead (``score.py``); here is what each primitive becomes.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..engine.native import library
+from ..engine.numpy.kernels.sums import SHARED
 from ..engine.xla.kernels.native import ABSENT, WRITTEN_OVER
 from . import score as scores
 from .score import Effort, Score
@@ -78,6 +80,25 @@ def _reduction(name, only="fdiq"):
         return score.reduced(name, x, equation.params["axes"])
 
     return rule
+
+
+def _sum(score: Score, equation, x):
+    """Over neighbouring dimensions of a large array, which lies in order, by a kernel."""
+    axes = equation.params["axes"]
+    first, end = min(axes, default=0), max(axes, default=0) + 1
+    if end - first != len(axes) or x.size < SHARED or letter_of(x) not in "fd" or not x.is_dense:
+        return _LOOP_OF_SUMS(score, equation, x)
+    outer, n, inner = map(math.prod, (x.shape[:first], x.shape[first:end], x.shape[end:]))
+    made = score.new(x.shape[:first] + x.shape[end:], x.dtype)
+    if inner == 1:
+        kernel, operands, integers = "row_sums", [x, None, made], [n, 0]
+    else:
+        kernel, operands, integers = "axis_sums", [x, made], [outer, n, inner]
+    score.call(kernel, operands, integers, (), (), [made], [], _multiplications(kernel, [x], [made]))
+    return made
+
+
+_LOOP_OF_SUMS = _reduction("reduce_sum")
 
 
 def _place(name):
@@ -348,7 +369,7 @@ def _kernel(score: Score, equation, *operands):
 
 # Kernels that do little with each element.
 _LITTLE = {
-    "sgd_plain", "sgd", "adam", "rmsprop", "adadelta", "axis_sums", "gelu", "gelu_slope", "gelu_tanh",
+    "sgd_plain", "sgd", "adam", "rmsprop", "adadelta", "axis_sums", "row_sums", "gelu", "gelu_slope", "gelu_tanh",
     "gelu_tanh_slope", "layer_norm", "layer_norm_slope", "rms_norm", "rms_norm_slope", "batch_norm",
     "batch_norm_slope", "group_norm", "group_norm_slope",
 }  # fmt: skip
@@ -372,7 +393,8 @@ RULES: dict[str, Any] = {
             "sin", "cos",
         )
     },
-    **{name: _reduction(name) for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")},
+    **{name: _reduction(name) for name in ("reduce_prod", "reduce_max", "reduce_min")},
+    "reduce_sum": _sum,
     **{name: _reduction(name, only="b") for name in ("reduce_and", "reduce_or")},
     **dict.fromkeys(("copy", "copy_p", "stop_gradient"), _same),
     **{name: _inlined("jaxpr") for name in ("jit", "pjit")},
