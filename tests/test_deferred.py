@@ -622,3 +622,27 @@ def test_gradients_derived_from_a_rule_with_a_number_that_changes(loss):
         found[device] = [torch.autograd.grad(loss(x, target, number), x)[0].cpu() for number in numbers]
     for expected, gradient in zip(found["cpu"], found["xla"]):
         assert torch.allclose(gradient, expected, atol=1e-6)
+
+
+_ENDING = """
+import time
+import rushlight as torch
+from rushlight.engine.deferred import recording
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(2)
+
+y = x = torch.ones(64, 64, device="xla")
+for i in range(100):
+    y = (y @ x + i).sin()
+recording.settle()
+slow = Slow()
+print("end")
+"""
+
+
+def test_a_program_that_is_being_compiled_when_python_ends():
+    """It is waited for: its thread would come back to an interpreter that is gone, and end the process by SIGABRT."""
+    done = subprocess.run([sys.executable, "-c", _ENDING], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr

@@ -435,8 +435,11 @@ PARTS = {
     "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
     "distributed": Part(
         _LATER,
-        classes="Reducer Logger BuiltinCommHookType",
-        here={"GradBucket": "nn.parallel.reducer.GradBucket"},
+        classes="Reducer Logger",
+        here={
+            "GradBucket": "nn.parallel.reducer.GradBucket",
+            "BuiltinCommHookType": "nn.parallel.reducer.BuiltinCommHookType",
+        },
     ),
     "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
     "distributed.elastic.multiprocessing": Part(
@@ -515,8 +518,6 @@ PARTS = {
     ),
     "distributed._shard": Part(_ONE_PROCESS),
     "distributed._shard.sharded_tensor": Part(_ONE_PROCESS, classes="ShardedTensor Shard"),
-    "distributed.fsdp": Part(_ONE_PROCESS, classes="FlatParameter"),
-    "distributed.fsdp.fully_sharded_data_parallel": Part(_ONE_PROCESS, classes="FlatParameter"),
     "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
     "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
     "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),

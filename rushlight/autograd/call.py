@@ -43,10 +43,10 @@ _PLAIN_SCALARS = frozenset({int, float, bool, type(None)})
 _OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
 
 
-def caller(o: Op, node=None, operator=False, short=True):
+def caller(o: Op, node=None, operator=False, short=True, first=False):
     """The function that is the op: ``_general_caller``, behind a short cut where there are few arrays."""
     plans = Plans(o, node or o.node)
-    general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator)
+    general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator, first)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
     if o.variadic or o.aux is not None or o.residuals or o.name in layouts.OWN or not short:
         return general
@@ -54,10 +54,11 @@ def caller(o: Op, node=None, operator=False, short=True):
     return general if short_cut is None else short_cut(o, plans, general)
 
 
-def _general_caller(o: Op, plans: Plans, layout, operator=False):
+def _general_caller(o: Op, plans: Plans, layout, operator=False, first=False):
     """The function that runs, wraps and records op ``o``; everything that happens on every call is in sight here.
 
     With ``operator`` it is fit for ``Tensor.__add__``: an operand of a foreign type gives NotImplemented.
+    With ``first`` only the first of several outputs has a gradient.
     """
     forward, promote, exact, is_view, name = o.forward, o.promote, o.exact, o.view, o.name
     detour = o.wide
@@ -168,7 +169,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False):
         if out.__class__ is tuple:
             if layouts.watched and layout is not None and xp is numpy_engine:
                 out = tuple([layout(a, given) if a.shape == out[0].shape else a for a in out])
-            return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute)
+            return record_several(o, plans, args, nodes, needs, xp, out, auxiliary, static, compute, first)
         if odd and promote == "common" and compute == _BOOL and out.dtype == _INT8:  # NumPy counts
             raise _no_kernel(o, arrays, compute)
         if xp is numpy_engine:

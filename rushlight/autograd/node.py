@@ -82,6 +82,11 @@ class OpNode(Node):
         names = [name for name in self.plan.names if name not in self.plan.op.static]
         return [*super().__dir__(), *[f"_saved_{_WORDS.get(name, name)}" for name in names]]
 
+    def turns(self):
+        from . import shown
+
+        return shown.turns(self.plan.op.name, self.plan.node, len(self.edges))
+
     def hooked(self, hooks, found, outputs) -> tuple:
         from . import shown
 

@@ -158,9 +158,12 @@ def operator(call):
     return made
 
 
-def variant(call, node: str):
-    """The same op under another node name, as PyTorch names overloads: ``variant(xp.sum, "SumBackward1")``."""
-    made = caller(call.op, node)
+def variant(call, node: str, first=False):
+    """The same op under another node name, as PyTorch names overloads: ``variant(xp.sum, "SumBackward1")``.
+
+    ``first``: nobody gets to see more than the first of several outputs, so the others need no gradient.
+    """
+    made = caller(call.op, node, first=first)
     made.op, made.__name__, made.__doc__ = call.op, call.__name__, call.__doc__
     return made
 

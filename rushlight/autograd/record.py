@@ -78,8 +78,9 @@ def versions_of(saved) -> tuple:
     return tuple(versions)
 
 
-def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute):
-    """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output."""
+def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, compute, first=False):
+    """Wrap and record an op with several outputs: one node, and an Output node for each differentiable output, or for
+    the ``first`` alone."""
     if xp is numpy_engine:
         outs = tuple([a if a.__class__ is _ndarray else np.asarray(a) for a in outs])
     tensors = tuple([wrap(a) for a in outs])
@@ -92,7 +93,7 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
         node = record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
         made = []
         for i, t in enumerate(tensors):
-            if t._array.dtype.kind not in "biu":
+            if t._array.dtype.kind not in "biu" and not (first and i):
                 t._node = Output(node, i, t._array.shape, t._array.dtype)
                 made.append((weakref.ref(t._node), t._array.shape, t._array.dtype))
             else:

@@ -65,6 +65,10 @@ def _addmm(b, x, w):
     return _over("AddmmBackward0", b, x, w)
 
 
+def _repeated(p):
+    return _over("RepeatBackward0", p)
+
+
 # (op, node) -> the inputs shown, from the inputs there are.
 _TREES: dict = {
     ("linear", "AddmmBackward0"): lambda x, w, b: (b, x, _t(w)),
@@ -73,6 +77,9 @@ _TREES: dict = {
     ("linear", "UnsafeViewBackward0"): lambda x, w, b: (_mm(_over("ViewBackward0", x), _t(w)),),
     ("linear", "SqueezeBackward4"): lambda x, w, b: (_mm(_over("UnsqueezeBackward0", x), _t(w)),),
     ("native_dropped", "MulBackward0"): lambda x, *mask: (x, None),
+    ("normalized", "ViewBackward0"): lambda x, w, b: (
+        _over("NativeBatchNormBackward0", _over("ViewBackward0", x), _repeated(w), _repeated(b)),
+    ),
     ("matmul", "SqueezeBackward4"): lambda x, w: (_mm(_over("UnsqueezeBackward0", x), w),),
 }  # fmt: skip
 
@@ -86,6 +93,24 @@ def inputs(node) -> tuple:
     if tree is not None:
         return tree(*edges)
     return tuple(edges[place] for place in _places(plan, len(edges)))
+
+
+@functools.cache
+def turns(op: str, node: str, count: int) -> tuple:
+    """The places of a node's inputs in the order in which leaves among them get their gradients.
+
+    Leaves get theirs as soon as the node above them has run, in its order; PyTorch's other nodes run after that, the
+    youngest first. So a linear layer's bias comes before its weight, which is behind a node of its own.
+    """
+    tree = _TREES.get((op, node))
+    if tree is None:
+        return tuple(range(count))
+    found, waiting = [], [_kind(node)(*tree(*range(count)))]
+    while waiting:
+        edges = waiting.pop().edges
+        found += [edge for edge in edges if edge.__class__ is int]
+        waiting += [edge for edge in edges if isinstance(edge, Shown)]
+    return (*found, *(place for place in range(count) if place not in found))
 
 
 def _is_low(edge, plan) -> bool:

@@ -107,6 +107,10 @@ class Node:
         """``hook(grad_inputs, grad_outputs) -> None | grad_inputs``, after this node ran."""
         return self._hooks().add("post", hook)
 
+    def turns(self):
+        """The places of the edges in the order in which leaves among them get their gradients, for hooks to see."""
+        return range(len(self.edges))
+
     def hooked(self, hooks, found, outputs) -> tuple:
         """The gradients that this node ``found``, after its ``hooks``, which see them as PyTorch's node has them."""
         for hook in hooks:
@@ -392,7 +396,7 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
                         grads = _after(node, grads, g, graph)
                 g = None  # let go of the arrays before the next node runs
             edges = node.edges
-            for i in range(len(edges)):
+            for i in node.turns() if NodeHooks.known else range(len(edges)):  # without hooks nobody sees it
                 edge = edges[i]
                 if edge is None:
                     continue

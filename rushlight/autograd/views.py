@@ -612,11 +612,11 @@ def _settled(written: list) -> list:
         if array.__class__ is SPREAD.array:
             if t._array.__class__ is SPREAD.array:
                 array = array.namespace.kept(array, t._array)
-            elif t._array.__class__ is _ndarray:
+            elif t._array.__class__ is _ndarray and not array.namespace.is_traced(array):
                 if id(array) not in fetched:
                     fetched[id(array)] = np.asarray(array)
                 array = fetched[id(array)].copy()  # each its own, to be written
-            else:  # in a trace
+            else:  # in a trace, that may not know t yet
                 array = array.namespace.to_numpy(array)
         settled.append((t, array))
     return settled

@@ -144,6 +144,8 @@ class ZipStorages:
             )
         if self.map is not None and record.size:
             memory = np.frombuffer(self.map, np.uint8, record.size, record.offset)
+            if record.offset % kind.itemsize:  # no kernel reads elements there
+                memory = memory.copy()
         else:
             memory = _blank(record.size)
             if not settings.skip_data:

@@ -355,7 +355,7 @@ DIFFER = {
         "a[None] @ n": "next",
         'torch.einsum("ij,jk->ik", a, n)': "next",
         "F.linear(img, s4)": "self_sym_sizes",
-        "F.instance_norm(img)": "next",
+        "F.instance_norm(img)": "self_sym_sizes",
         "F.rms_norm(a, (3,))": "next",
         'F.pad(img, (1, 1, 1, 1), mode="circular")': "next",
         "F.cross_entropy(a, b.softmax(1))": "next",
@@ -464,6 +464,61 @@ def test_nodes_show_what_pytorchs_show(worlds, call):
 
 def test_every_exception_is_a_row():
     assert set(KNOWN) <= set(ROWS)
+
+
+def attending(nn, **options):
+    class Attending(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.MultiheadAttention(8, 2, batch_first=True, **options)
+
+        def forward(self, x):
+            return self.inner(x, x, x)[0]
+
+    return Attending()
+
+
+# Layers of which the gradients' order is looked at, and the shape of an input.
+LAYERS = {
+    "linear": (lambda nn: nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)), (4, 8)),
+    "linear without bias": (lambda nn: nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4)), (4, 8)),
+    "linear of many": (lambda nn: nn.Sequential(nn.Linear(8, 8), nn.PReLU(), nn.Linear(8, 4)), (2, 3, 8)),
+    "conv1d": (lambda nn: nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(), nn.Conv1d(4, 4, 3)), (2, 3, 8)),
+    "conv2d": (lambda nn: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)), (2, 3, 8, 8)),
+    "conv_transpose2d": (lambda nn: nn.Sequential(nn.ConvTranspose2d(3, 4, 3), nn.ReLU()), (2, 3, 8, 8)),
+    "layer_norm": (lambda nn: nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)), (4, 8)),
+    "rms_norm": (lambda nn: nn.Sequential(nn.Linear(8, 8), nn.RMSNorm(8), nn.Linear(8, 8)), (4, 8)),
+    "batch_norm": (lambda nn: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), (2, 3, 8, 8)),
+    "group_norm": (lambda nn: nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4)), (2, 3, 8, 8)),
+    "instance_norm": (lambda nn: nn.Sequential(nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4, affine=True)), (2, 3, 8, 8)),
+    "embedding": (lambda nn: nn.Sequential(nn.Embedding(10, 8), nn.LayerNorm(8), nn.Linear(8, 8)), None),
+    "attention": (attending, (2, 5, 8)),
+    "attention to more": (lambda nn: attending(nn, add_bias_kv=True), (2, 5, 8)),
+    "encoder": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 5, 8)),
+    "encoder, norms first": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, norm_first=True), (2, 5, 8)),
+    "decoder": (lambda nn: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True), (2, 5, 8)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+@pytest.mark.parametrize("of_input", [False, True])
+@pytest.mark.parametrize("layers", LAYERS)
+def test_gradients_come_in_pytorchs_order(layers, of_input):
+    """Which decides what a bucket of ``DistributedDataParallel`` holds."""
+    assert arrivals(rushlight, *LAYERS[layers], of_input) == arrivals(torch, *LAYERS[layers], of_input)
+
+
+def arrivals(library, make, shape, of_input) -> list[str]:
+    """The names of parameters, and of the input, as hooks after their gradients are called."""
+    model, came = make(library.nn), []
+    x = library.tensor([1, 2, 3]) if shape is None else library.ones(shape, requires_grad=of_input)
+    leaves = {"input": x, **dict(model.named_parameters())} if x.requires_grad else dict(model.named_parameters())
+    for name, leaf in leaves.items():
+        leaf.register_post_accumulate_grad_hook(lambda _, name=name: came.append(name))
+    given = (x, x) if isinstance(model, library.nn.Transformer) else (x,)
+    model(*given).square().sum().backward()
+    assert sorted(came) == sorted(leaves)
+    return came
 
 
 # Writes before backward that end otherwise than in PyTorch: of which name in the call, ``y`` its result.

@@ -11,6 +11,7 @@ meanwhile. No signal reaches that thread: an interrupt finds every array either 
 
 from __future__ import annotations
 
+import atexit
 import collections
 import gc
 import itertools
@@ -37,6 +38,7 @@ from .kinds import Kind
 _LONG = 2_000  # calls; from then on a recording ends where it seems to begin again
 _LONGEST = 20_000  # calls; here it ends in any case
 _WARM, _HOT = 8, 24  # times: interpreted so often a program is given to the compiler, and from then on it must be ready
+_PATIENCE = 60  # seconds until Python ends all the same: who waits for other processes may wait for ever
 _SHIFT = 16  # a slot is the number of the call, and in these bits which of its outputs
 _MASK = (1 << _SHIFT) - 1
 
@@ -331,10 +333,17 @@ def _start_worker() -> None:
 
 
 def _work() -> None:
-    while True:
-        flight = _queue.get()
+    while (flight := _queue.get()) is not None:
         flight.run()
         del flight
+
+
+@atexit.register
+def _close() -> None:
+    """What has taken off is waited for when Python ends: a thread inside XLA would end the process by SIGABRT."""
+    if _worker is not None and _worker.is_alive():
+        _queue.put(None)
+        _worker.join(_PATIENCE)
 
 
 def landed() -> None:
