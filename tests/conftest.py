@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,10 @@ settings.load_profile("rushlight")
 
 # Files of tests that take many seconds each: with several processes the last one to start is waited for.
 LONG = {"test_mesh", "test_types", "test_distributed", "test_distributed_compile", "test_examples", "test_programs"}
+
+
+def pytest_configure():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has those in the background ignore it
 
 
 def pytest_collection_modifyitems(items):

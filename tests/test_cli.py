@@ -503,10 +503,15 @@ def test_scale_prints_a_table_and_what_it_assumes(capsys):
     out = capsys.readouterr().out
     assert ended.value.code == 0 and "16 replicas x 256 shards x 1 tensor x 1 stages" in out
     assert "Assumed, not measured:" in out and "h100: products reach 42% of 989 TFLOP/s" in out
-    for wrong in (["--tensor", "3"], ["--shard", "5"], ["--chips", "0"], ["--overlap", "2"]):
+    for wrong in (
+        "--tensor 3", "--shard 5", "--chips 0", "--overlap 2", "--overlap nan", "--params nan", "--params inf",
+        "--tokens 0", "--layers -1", "--width 0", "--sequence -5", "--efficiency 1.5", "--bandwidth 0", "--save -1",
+        "--restart nan", "--chip-hours 0",
+    ):  # fmt: skip
         with pytest.raises(SystemExit) as ended:
-            main(["scale", *wrong])
-        assert ended.value.code == 2
+            main(["scale", *wrong.split()])
+        assert ended.value.code == 2, wrong
+        assert capsys.readouterr().err.startswith("rushlight: ")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +17,7 @@ from rushlight.distributed.rendezvous import by_scheduler
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from worlds import run_world
+from worlds import environment, run_world
 
 SECOND = datetime.timedelta(seconds=1)
 LONG = datetime.timedelta(seconds=120)
@@ -119,6 +120,13 @@ def test_outside_a_world():
         dist.init_process_group("carrier pigeon", store=dist.HashStore(), rank=0, world_size=1)
     with pytest.raises(RuntimeError, match="No rendezvous handler for http://"):
         dist.init_process_group("gloo", init_method="http://x", rank=0, world_size=1)
+
+
+def test_a_mesh_without_jax():
+    code = "import sys; sys.modules['jax'] = None; from rushlight.distributed import init_device_mesh as mesh"
+    command = [sys.executable, "-c", f"{code}; mesh('cpu', (1,))"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert "ModuleNotFoundError: a mesh needs JAX: pip install 'rushlight[xla]'" in done.stderr
 
 
 def test_a_world_of_one():
@@ -747,6 +755,65 @@ print("as it should be")
     assert world(tmp_path, 2, body) == ["as it should be\n"] * 2
 
 
+def test_attention_whose_keys_go_round(tmp_path):
+    """Values and gradients as in one process; what is sent is never more than one process's keys and values."""
+    body = """
+join()
+import rushlight.nn.functional as F
+from rushlight.distributed.device_mesh import init_device_mesh
+from rushlight.distributed.tensor.debug import CommDebugMode
+from rushlight.distributed.tensor.experimental import _attention as inner
+mesh = init_device_mesh("cpu", (size,))
+sent = []
+def permuted(block, *args, sends=inner.permuted):
+    sent.append(block.numel())
+    return sends(block, *args)
+inner.permuted = permuted
+def attend(q, k, v, **options):
+    q, k, v = (t.clone().requires_grad_() for t in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, **options)
+    out.square().sum().backward()
+    return [out.detach(), q.grad, k.grad, v.grad]
+torch.manual_seed(3)
+q, k, v = torch.randn(2, 4, 4 * size, 6), torch.randn(2, 2, 4 * size, 6), torch.randn(2, 2, 4 * size, 5)
+inner.set_rotate_method("alltoall")
+for balanced, causal in ((True, True), (False, True), (False, False)):
+    inner._cp_options.enable_load_balance = balanced
+    whole = attend(q, k, v, is_causal=causal, enable_gqa=True)
+    mine = [t.clone() for t in (q, k, v)]
+    sent.clear()
+    with inner.context_parallel(mesh, buffers=mine, buffer_seq_dims=[2] * 3):
+        held = mine[1].numel() + mine[2].numel()
+        with CommDebugMode() as mode:
+            parts = attend(*mine, is_causal=causal, enable_gqa=True)
+    counts = {str(op): n for op, n in mode.get_comm_counts().items()}
+    assert sum(counts.values()) == 2 * size - 1 and all("alltoall" in op for op in counts), counts
+    assert sent == [held] * (size - 1) + [2 * held] * size, sent
+    balancer = inner._HeadTailLoadBalancer(4 * size, size, "cpu") if balanced else None
+    expected = inner._context_parallel_shard(mesh, whole, [2] * 4, balancer)
+    for part, other in zip(parts, expected):
+        torch.testing.assert_close(part, other)
+inner._cp_options.enable_load_balance = True
+mine, ways = [t.double() for t in (q, k, v)], [torch.randn(t.shape, dtype=torch.double) for t in (q, k, v)]
+with inner.context_parallel(mesh, buffers=[*mine, *ways], buffer_seq_dims=[2] * 6):
+    def loss(step):
+        torch.manual_seed(rank)  # the same places are dropped
+        moved = [(t + step * way).requires_grad_() for t, way in zip(mine, ways)]
+        out = F.scaled_dot_product_attention(*moved, is_causal=True, enable_gqa=True, dropout_p=0.5)
+        assert (out == 0).any() or rank
+        return moved, out.square().sum()
+    moved, here = loss(0.0)
+    here.backward()
+    slope = sum((t.grad * way).sum() for t, way in zip(moved, ways))
+    sums = torch.stack([slope, (loss(1e-5)[1] - loss(-1e-5)[1]).detach() / 2e-5])
+    dist.all_reduce(sums)
+    assert sums[0].abs() > 0.1 and sums[0].isclose(sums[1]), sums
+print("as one")
+dist.destroy_process_group()
+"""
+    assert world(tmp_path, 3, body) == ["as one\n"] * 3
+
+
 def test_modules_that_compute_again():
     """A wrapped module has the numbers, the names and the files of what it wraps."""
     from rushlight import nn
@@ -796,3 +863,69 @@ def test_why_a_process_failed_is_written_down(tmp_path, monkeypatch):
     assert main(0) is None
     with pytest.raises(SystemExit):
         main(3)
+
+
+CROSSING = """
+import os
+import sys
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight.distributed.tensor import Shard, distribute_tensor
+
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=size)
+other, pair = dist.new_group(), dist.new_group([0, 1])
+mesh = dist.init_device_mesh("cpu", (size,))
+parts = distribute_tensor(torch.arange(6.0), mesh, [Shard(0)])
+for turn in range(50):
+    values = [torch.full((4,), (10.0**i) * (rank + 1)) for i in range(4)]
+    works = [dist.all_reduce(values[0], async_op=True), dist.all_reduce(values[1], group=other, async_op=True)]
+    if rank < 2:
+        works.append(dist.all_reduce(values[2], group=pair, async_op=True))
+    total = (parts * (turn + 1)).sum().item()
+    dist.all_reduce(values[3], group=other)
+    for work in works:
+        work.wait()
+    found = [int(v[0].item()) for v in values]
+    of_all, of_two = size * (size + 1) // 2, 3 if rank < 2 else rank + 1
+    assert found == [of_all, 10 * of_all, 100 * of_two, 1000 * of_all], (turn, found)
+    assert total == 15 * (turn + 1)
+in_turn = [None, other] if rank else [other, None]
+works = [dist.all_reduce(torch.ones(4), group=group, async_op=True) for group in in_turn]
+try:
+    for work in works:
+        work.wait()
+except dist.DistBackendError as error:
+    print("same order" in str(error))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_groups_of_the_same_processes_do_not_mix(tmp_path, size):
+    """Collectives of several groups and programs over a mesh, started before one is waited for; and in two orders."""
+    script = tmp_path / "crossing.py"
+    script.write_text(CROSSING)
+    assert run_world(tmp_path / "world", size, script) == ["True\n"] * size
+
+
+MANY = """
+import os
+import rushlight as torch
+import rushlight.distributed as dist
+
+dist.init_process_group("gloo", os.environ["MEETING"], rank=int(os.environ["RANK"]), world_size=2)
+values = [torch.ones(2) for _ in range(1500)]
+works = [dist.all_reduce(t, async_op=True) for t in values]
+works[-1].wait()
+print(sum(t.sum().item() for t in values))
+dist.destroy_process_group()
+"""
+
+
+def test_whoever_waits_for_the_last_has_all_before_it(tmp_path):
+    """However many: they are not finished one inside the other."""
+    script = tmp_path / "many.py"
+    script.write_text(MANY)
+    assert run_world(tmp_path / "world", 2, script) == ["6000.0\n"] * 2

@@ -84,6 +84,22 @@ def test_what_processes_are_told(tmp_path):
     assert lines(done) == [f"{r} {r} 3 3 0 default mine 1" for r in range(3)]
 
 
+def test_options_from_the_environment(tmp_path):
+    """``PET_`` and an option's name in capitals: how schedulers of containers set them."""
+    code = "import os; os.write(1, (os.environ['RANK'] + os.environ['ROLE_NAME'] + chr(10)).encode())"
+    told = {"PET_NPROC_PER_NODE": "2", "PET_ROLE": "worker", "PET_NO_PYTHON": "1", "PET_MAX_RESTARTS": "1"}
+    assert lines(launch(tmp_path, sys.executable, "-c", code, **told)) == ["0worker", "1worker"]
+    assert lines(launch(tmp_path, "--role=mine", sys.executable, "-c", code, **told)) == ["0mine", "1mine"]
+
+
+@pytest.mark.parametrize(("seen", "gpus"), [({}, "01"), ({"CUDA_VISIBLE_DEVICES": "3,5"}, "35")])
+def test_processes_that_see_one_gpu_each(tmp_path, seen, gpus):
+    names = ["RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES"]
+    code = f"import os; os.write(1, (' '.join(os.environ[n] for n in {names}) + chr(10)).encode())"
+    options = ["--nproc-per-node=2", "--virtual-local-rank", "--no-python", sys.executable, "-c", code]
+    assert lines(launch(tmp_path, *options, **seen)) == [f"{r} 0 {gpus[r]}" for r in (0, 1)]
+
+
 def test_output_into_files(tmp_path):
     code = "import os, sys; print('out', os.environ['RANK']); print('err', file=sys.stderr)"
     done = launch(

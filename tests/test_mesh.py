@@ -69,6 +69,7 @@ def test_compiled_functions_over_two_processes(tmp_path):
 
 WRAPPED = """
 import os
+import warnings
 import rushlight as torch
 import rushlight.distributed as dist
 from rushlight.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel as FSDP, StateDictType
@@ -86,7 +87,8 @@ def net():
     return torch.nn.Sequential(torch.nn.Linear(8, 63), torch.nn.ReLU(), torch.nn.Linear(63, 8))
 
 torch.manual_seed(rank)
-cut = FSDP(net(), auto_wrap_policy=ModuleWrapPolicy({torch.nn.Linear}), sync_module_states=True)
+by_layer = {"auto_wrap_policy": ModuleWrapPolicy({torch.nn.Linear}), "sync_module_states": True}
+cut = FSDP(net(), use_orig_params=True, **by_layer)
 torch.manual_seed(0)
 whole = net()
 optimizers = [torch.optim.AdamW(m.parameters(), lr=0.1) for m in (cut, whole)]
@@ -152,6 +154,63 @@ cut.load_state_dict(net().state_dict())
 with cut.no_sync():
     cut(x[rank::2]).sum().backward()
 cut(x[rank::2]).sum().backward()
+
+flat = FSDP(net(), **by_layer)  # loads what another kind has saved, and goes on as it does, compiled or not
+cut = FSDP(net(), use_orig_params=True, **by_layer)
+models = [(m, torch.optim.AdamW(m.parameters(), lr=0.2)) for m in (flat, cut)]
+for model, optimizer in models:
+    state = get(model, optimizer)
+    dcp.load(state, checkpoint_id="cut")
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])
+    assert optimizer.param_groups[0]["lr"] == 0.1
+assert [tuple(p.shape) for p in flat.parameters()] == [(284,), (256,)]
+
+def step(model, optimizer, data):
+    optimizer.zero_grad()
+    loss = (model(data) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+mine = x[rank::2].clone()
+warnings.simplefilter("error")  # that processes have different programs, say
+for run in (step, torch.compile(step)):
+    for _ in range(3):
+        losses = [run(model, optimizer, mine) for model, optimizer in models]
+        assert abs(losses[0] - losses[1]) < 1e-6
+whole, other = [get_model_state_dict(m, options=StateDictOptions(full_state_dict=True)) for m, _ in models]
+assert all(torch.allclose(value, other[name], atol=1e-6) for name, value in whole.items()) and len(whole) == 4
+moments = FSDP.optim_state_dict(flat, models[0][1])["state"].values()
+assert len({id(entry["step"]) for entry in moments}) == len(moments) == 4
+
+for keeps in (False, True):  # the first process's values, but for what another wrapper has
+    torch.manual_seed(rank)
+    inner = FSDP(torch.nn.BatchNorm1d(7), use_orig_params=keeps)
+    inner.module.running_mean.fill_(rank)
+    torch.nn.init.constant_(next(inner.parameters()), rank)
+    before = [getattr(p, "_local_tensor", p).clone() for p in inner.parameters()]
+    left = torch.nn.Linear(7, 2)
+    own = left.weight.clone()
+    outer = FSDP(
+        torch.nn.Sequential(torch.nn.Linear(3, 7), torch.nn.BatchNorm1d(7), inner, left), use_orig_params=keeps,
+        sync_module_states=True, ignored_modules=[left],
+    )
+    assert all(torch.equal(getattr(p, "_local_tensor", p), b) for p, b in zip(inner.parameters(), before))
+    assert torch.equal(left.weight, own) and inner.module.running_mean[0] == rank
+    torch.manual_seed(0)
+    firsts = [torch.nn.Linear(7, 2), torch.nn.Linear(3, 7)]
+    assert torch.equal(outer.state_dict()["0.weight"], firsts[1].weight)
+
+from rushlight.distributed.fsdp import _fully_shard
+counted, gather = [], _fully_shard.Unit.whole
+_fully_shard.Unit.whole = lambda unit, arrays: counted.append(unit) or gather(unit, arrays)
+for frozen in (False, True):  # once forward and once backward, whatever of it backward needs
+    cut = FSDP(net().requires_grad_(not frozen))
+    out = cut(x[:1].clone().requires_grad_())
+    assert len(counted) == 1
+    out.sum().backward()
+    assert len(counted) == 2 and out.grad_fn is not None
+    counted.clear()
 print("done")
 """
 
@@ -169,3 +228,67 @@ def test_the_older_face_over_two_processes(tmp_path):
         dcp.load(state, checkpoint_id=tmp_path / name, no_dist=True)
     for a, b in zip(loaded[0]["model"].values(), loaded[1]["model"].values()):
         assert a.abs().sum() > 0 and rushlight.allclose(a, b, atol=1e-6)
+
+
+AGAIN = """
+import copy
+import os
+import warnings
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from rushlight.distributed.fsdp import fully_shard
+from rushlight.nn.parallel import DistributedDataParallel
+
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=rank, world_size=size)
+warnings.simplefilter("error")
+torch.manual_seed(rank)
+batches = torch.randn(8, 4, 8)
+
+def training(wrap):
+    torch.manual_seed(0)
+    first, last = torch.nn.Linear(8, 33), torch.nn.Linear(33, 8)
+    model = wrap(torch.nn.Sequential(first, torch.nn.Dropout(0.2), torch.nn.Tanh(), last))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+
+    return model, optimizer, step
+
+def copied(value):
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return {k: copied(v) for k, v in value.items()} if isinstance(value, dict) else copy.deepcopy(value)
+
+for wrap in (DistributedDataParallel, fully_shard):
+    model, optimizer, step = training(wrap)
+    for x in batches[:4]:
+        step(x)
+    saved, random = copied(get_state_dict(model, optimizer)[0]), torch.get_rng_state()
+    moments = copied(get_state_dict(model, optimizer)[1])
+    for x in batches[4:]:
+        step(x)
+    expected = [getattr(p, "_local_tensor", p).detach().clone() for p in model.parameters()]
+    model, optimizer, step = training(wrap)
+    step(batches[0])  # eagerly: the calls that count have programs, as they had
+    set_state_dict(model, optimizer, model_state_dict=saved, optim_state_dict=moments)
+    torch.set_rng_state(random)
+    for x in batches[4:]:
+        step(x)
+    assert step.compilations == 1
+    found = [getattr(p, "_local_tensor", p).detach() for p in model.parameters()]
+    assert all(torch.equal(a, b) for a, b in zip(found, expected)), wrap
+print("done")
+"""
+
+
+def test_compiled_trainings_that_start_again_after_a_call(tmp_path):
+    """Called once before the checkpoint is loaded, as ``docs/many.md`` says, a step has all bits as before."""
+    script = tmp_path / "again.py"
+    script.write_text(AGAIN)
+    assert run_world(tmp_path, 2, script) == ["done\n"] * 2

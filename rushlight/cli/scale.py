@@ -207,8 +207,14 @@ def _layout(args) -> Layout:
     cut = args.tensor * args.pipeline
     if min(args.chips, args.tensor, args.pipeline, args.shard or 1, args.microbatches or 1) < 1:
         raise Mistake("--chips, --tensor, --pipeline, --shard and --microbatches are at least 1")
-    if args.params <= 0 or not 0 <= args.overlap <= 1:
-        raise Mistake("--params is above 0, and --overlap between 0 and 1")
+    for name in ("params", "layers", "width", "sequence", "tokens", "efficiency", "bandwidth", "chip_hours"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            raise Mistake(f"--{name.replace('_', '-')} is a number above 0")
+    if not 0 <= args.overlap <= 1 or (args.efficiency or 0) > 1:
+        raise Mistake("--overlap and --efficiency are at most 1, and --overlap is at least 0")
+    if not (0 <= args.save < math.inf and 0 <= args.restart < math.inf):
+        raise Mistake("--save and --restart are seconds, at least 0")
     if args.chips % cut:
         raise Mistake(f"{args.chips} chips cannot be divided by {args.tensor} tensor x {args.pipeline} pipeline")
     shard = args.shard or args.chips // cut

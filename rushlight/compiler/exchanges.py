@@ -1,10 +1,10 @@
 """Collectives of a compiled function: programs with the host's exchanges between them.
 
 A trace has its collectives as equations (``engine/xla/exchange.py``). For each of them, in their order, a program
-computes what it needs, and no more; the group's thread exchanges that while the next program runs. All the rest is the
-last program, the one that is given state to write: whatever goes wrong in an exchange, nothing has changed yet.
-Programs are XLA's (``program.py``) or played (``played.py``). Where two processes sum by swapping what they have, the
-program that needs the sum adds: it has to go through those numbers anyway.
+computes what it needs, and no more; the thread of collectives exchanges that while the next program runs. All the
+rest is the last program, the one that is given state to write: whatever goes wrong in an exchange, nothing has changed
+yet. Programs are XLA's (``program.py``) or played (``played.py``). Where two processes sum by swapping what they have,
+the program that needs the sum adds: it has to go through those numbers anyway.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ..engine import SPREAD
 from ..engine.xla.devices import device_at, portable
-from ..engine.xla.world import in_time, quiet, told
+from ..engine.xla.world import in_time, quiet, settle, told
 from ..tensor import Tensor, wrap
 from .guards import CompileError
 from .residence import move
@@ -58,10 +58,11 @@ def whole(array):
 
 
 def mesh_of(tensors):
-    """The mesh that tensors of a function lie on; None if all of them are ordinary ones."""
+    """The mesh that tensors of a function lie on, or are a process's part of; None if all are ordinary ones."""
     if SPREAD.array is None:
         return None
-    meshes = [t._array.mesh for t in tensors if is_spread(t._array)]
+    meshes = [t._array.mesh if is_spread(t._array) else getattr(t, "_part_of", None) for t in tensors]
+    meshes = [mesh for mesh in meshes if mesh is not None]
     return max(meshes, key=lambda mesh: (mesh.grid.devices.size, mesh.ndim)) if meshes else None
 
 
@@ -164,6 +165,7 @@ class BackwardTogether:
         entered = [self._entered(g, how) for g, how in zip(gradients, self._given)]
         ranks = processes_of(self._processes.grid)
         what = f"a compiled backward pass of rank {jax.process_index()} among ranks {ranks}"
+        settle()
         with told(what):
             first = self._run is None
             if first:

@@ -1,13 +1,14 @@
 """PyTorch's collectives: what every process of a group calls, and what each then has.
 
-Each flattens its tensors, has the group's thread run the collective (``engine/xla/collectives.py``), and writes what
-came back when it is waited for. A group of one needs no JAX.
+Each flattens its tensors, has a thread run the collective (``engine/xla/collectives.py``), and writes what came
+back when it is waited for. A group of one needs no JAX.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ from . import world
 from .errors import DistBackendError
 from .reduce_op import ReduceOp
 from .work import Work, done
-from .world import ProcessGroup, checked_root, is_outside, number_in, rank_in, refuse_in_trace, the
+from .world import ProcessGroup, checked_root, checked_timeout, is_outside, number_in, rank_in, refuse_in_trace, the
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
@@ -331,6 +332,16 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     return _exchange("all_to_all_single", group, input, parts, got, [output], _back_joined, async_op)
 
 
+def permuted(tensor: Tensor, targets: tuple[int, ...], group: ProcessGroup) -> Tensor:
+    """The tensor of the process whose target this one is: process i sends to ``targets[i]``; all are of one shape.
+
+    An ``all_to_all_single`` would have room for a tensor of each process.
+    """
+    x, out = flat(tensor), PUBLIC["empty"](tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    _start(group, "all_to_all_single", tensor, lambda ring: ring.permute(x, targets), [out], _back, False)
+    return out
+
+
 def _split(tensor: Tensor, sizes, group: ProcessGroup) -> list[int]:
     """How many elements of a tensor are for each process."""
     rows, each = (
@@ -378,7 +389,7 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
         return
     group = the(group)
     refuse_in_trace("monitored_barrier")
-    timeout = timeout or group.timeout
+    timeout = checked_timeout(timeout, None, group.timeout)
     store, name = world._world.store, f"rushlight/barrier/{group.number}"
     turn = world._world.counts[name] = world._world.counts.get(name, 0) + 1
     if group.rank() != 0:
@@ -445,6 +456,8 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     """``all_reduce`` of several tensors of one dtype as one."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     check_list(tensors, "tensor")
+    if not tensors:
+        raise NotImplementedError("all_reduce_coalesced: there are no tensors to reduce")
     _check_same_dtype(tensors, tensors[0])
     if is_outside(group, "all_reduce_coalesced"):
         return None
@@ -478,7 +491,7 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 def _start(
     group: ProcessGroup, what: str, like: Tensor | None, run, outputs: list, write, async_op: bool, timeout=None
 ):
-    """Have the group's thread call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
+    """Have the thread of collectives call ``run(ring)``; ``write(outputs, found)`` when it is waited for."""
     commit = functools.partial(write, outputs)
     if counting.WATCHERS and not mode_state.rings:
         counting.tell(what)
@@ -488,7 +501,8 @@ def _start(
     platform = "cpu" if like is None else _platform(like)
     label = f"{what} of rank {group.rank()} among ranks {group.ranks}"
     seconds = timeout.total_seconds() if timeout else group.seconds()
-    work = group.lane.start(label, functools.partial(_run, group, platform, run, label), commit, outputs, seconds)
+    carried = functools.partial(_run, group, platform, run, label, group.is_one_of_several)
+    work = group.lane.start(label, carried, commit, outputs, seconds)
     if async_op:
         return work
     try:
@@ -499,14 +513,27 @@ def _start(
     return None
 
 
-def _run(group: ProcessGroup, platform: str, run, label: str):
+def _run(group: ProcessGroup, platform: str, run, label: str, is_one_of_several: bool):
     try:
-        return run(group.ring(platform))
+        ring = group.ring(platform)
+        if is_one_of_several:
+            _check_turn(ring, group)
+        return run(ring)
     except Exception as error:
         world._world.failed = True
         from ..engine.xla.world import cause
 
         raise DistBackendError(f"{label} failed: {cause(error)}") from None
+
+
+def _check_turn(ring, group: ProcessGroup) -> None:
+    """Raise unless it is this group's turn for all: XLA would not tell it from others of the same processes."""
+    mine = np.array([zlib.crc32(group.group_name.encode())], np.uint32)
+    if (ring.all_gather(mine) != mine).any():
+        raise RuntimeError(
+            "the others are in a collective of another group of the same processes; start those of all groups in the "
+            "same order everywhere"
+        )
 
 
 class _Alone:
@@ -528,6 +555,9 @@ class _Alone:
 
     def all_to_all(self, rows):
         return rows
+
+    def permute(self, x, targets):
+        return x
 
 
 _ALONE = _Alone()
@@ -618,7 +648,9 @@ def _back_joined(outputs, found) -> None:
 
 
 def _back_in_turn(outputs, found) -> None:
-    at = 0
+    at, like = 0, outputs[0]._array
+    if like.__class__ is np.ndarray and found.dtype != like.dtype:  # complex numbers went as pairs
+        found = np.asarray(found).view(like.dtype)
     for tensor in outputs:
         store(tensor, found[at : at + tensor.numel()])
         at += tensor.numel()
@@ -650,7 +682,10 @@ def _check_op(tensor: Tensor, op, what: str) -> None:
         raise TypeError(f"{what}: op must be a torch.distributed.ReduceOp such as ReduceOp.SUM, but got {op!r}")
     dtype = tensor.dtype
     if dtype.is_complex and name not in ("SUM", "AVG", "PREMUL_SUM"):
-        raise ValueError(f"{what} does not support RedOpType.{name} on complex tensors")
+        kind = ValueError if what == "all_reduce" else RuntimeError
+        raise kind(f"{what} does not support RedOpType.{name} on complex tensors")
+    if name == "PREMUL_SUM" and getattr(op, "factor", None) is None:
+        raise TypeError(f"{what}: PREMUL_SUM needs a factor, as _make_nccl_premul_sum(factor) gives it one")
     if name in ("BAND", "BOR", "BXOR") and (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"Cannot use ReduceOp.{name} with non-integral dtype")
     if name == "AVG" and not dtype.is_floating_point and not dtype.is_complex:
@@ -683,10 +718,11 @@ def check_list(given: Any, name: str) -> None:
         )
 
 
-def _check_same_dtype(tensors, like: Tensor) -> None:
-    for t in tensors:
-        if t.dtype is not like.dtype:
-            raise ValueError(f"Invalid usage of tensors with different dtypesFound {t.dtype} and  {like.dtype}")
+def _check_same_dtype(tensors, last: Tensor) -> None:
+    first = (tensors or [last])[0]
+    for t in [*tensors, last]:
+        if t.dtype is not first.dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {first.dtype} and  {t.dtype}")
 
 
 def _check_lengths(what: str, tensors, expected) -> None:

@@ -349,8 +349,14 @@ def _override(value) -> tuple:
 
 
 def _grid(kind: str, ranks: np.ndarray, names: tuple):
-    from ..engine.spread import pieces
-
+    try:
+        from ..engine.spread import pieces
+    except ModuleNotFoundError as error:
+        if error.name != "jax":
+            raise
+        raise ModuleNotFoundError(
+            "a mesh needs JAX: pip install 'rushlight[xla]', or 'rushlight[cuda]' for NVIDIA GPUs", name="jax"
+        ) from None
     size, count = _world.get_world_size(), pieces.device_count(kind)
     if ranks.size > max(size, count) or (ranks.size and ranks.max() >= max(size, count)):
         raise RuntimeError(

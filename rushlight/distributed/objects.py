@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor import wrap
 from .collectives import _start
 from .point_to_point import recv, send
-from .world import checked_root, is_outside, number_in, rank_in, the
+from .world import checked_root, is_outside, number_in, rank_in, refuse_outside, the
 
 __all__ = [
     "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
@@ -105,6 +105,7 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
 
 
 def recv_objects(object_list, src, group, tag: int, group_src) -> int:
+    refuse_outside(group)
     size = wrap(np.zeros(1, np.int64))
     sender = recv(size, src, group, tag, group_src)
     data = wrap(np.zeros(int(size.item()), np.uint8))

@@ -13,7 +13,7 @@ from . import world
 from .collectives import check_tensor, flat, store
 from .errors import DistBackendError
 from .work import Work, apart, done
-from .world import get_global_rank, is_outside, rank_in, the
+from .world import GroupMember, get_global_rank, is_outside, rank_in, refuse_outside, the
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
@@ -58,6 +58,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None) -> None:
     """Send to one process."""
+    refuse_outside(group)
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -82,7 +83,11 @@ class P2POp:
                 "``torch.distributed.irecv``."
             )
         check_tensor(tensor, "tensor")
-        self.op, self.tensor, self.group, self.tag = op, tensor, the(group), tag
+        self.op, self.tensor, self.tag = op, tensor, tag
+        if group == GroupMember.NON_GROUP_MEMBER:
+            self.group, self.peer, self.group_peer = group, peer, -1
+            return
+        self.group = the(group)
         self.group_peer = rank_in(self.group, peer, group_peer, op.__name__[1:])
         self.peer = get_global_rank(self.group, self.group_peer)
 
@@ -94,7 +99,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list[Work]:
-    """Start several sends and receives; a ``Work`` for each."""
+    """Start several sends and receives; a ``Work`` for each, but those of groups that this process is not in."""
     if not p2p_op_list[0:1]:
         raise IndexError("list index out of range")
     for op in p2p_op_list:
@@ -102,7 +107,8 @@ def batch_isend_irecv(p2p_op_list) -> list[Work]:
             raise ValueError(
                 "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."
             )
-    return [op.op(op.tensor, group=op.group, tag=op.tag, **_peer(op)) for op in p2p_op_list]
+    works = [op.op(op.tensor, group=op.group, tag=op.tag, **_peer(op)) for op in p2p_op_list]
+    return [work for work in works if work is not None]
 
 
 def _peer(op: P2POp) -> dict:

@@ -42,11 +42,14 @@ def main(args: list[str] | None = None) -> None:
 
 
 def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
-    """torchrun's options, each with ``-`` or ``_``."""
+    """torchrun's options, each with ``-`` or ``_``; ``PET_NNODES`` and its like in the environment are defaults."""
     parser = parser or argparse.ArgumentParser(description="Start a script in several processes.")
 
-    def option(name: str, **how) -> None:
-        spelled = dict.fromkeys([f"--{name}", f"--{name.replace('-', '_')}"])
+    def option(name: str, *short: str, **how) -> None:
+        spelled = dict.fromkeys([*short, f"--{name}", f"--{name.replace('-', '_')}"])
+        told = os.environ.get(f"PET_{name.replace('-', '_').upper()}")
+        if told is not None:
+            how["default"] = told == "1" if how.get("action") == "store_true" else told
         parser.add_argument(*spelled, **how)
 
     option("nnodes", default="1", help="how many machines take part, or least:most; each runs this command")
@@ -67,10 +70,8 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
     option("monitor-interval", type=float, default=0.1, help="seconds between looks at the processes")
     option("role", default="default", help="what the processes are called in prefixes of their output")
     option("log-dir", default=None, help="where output goes that is redirected")
-    parser.add_argument(
-        "-r", "--redirects", default="0", help="to files: 0 nothing, 1 stdout, 2 stderr, 3 both; or 0:3,1:1"
-    )
-    parser.add_argument("-t", "--tee", default="0", help="to files and the console, as --redirects")
+    option("redirects", "-r", default="0", help="to files: 0 nothing, 1 stdout, 2 stderr, 3 both; or 0:3,1:1")
+    option("tee", "-t", default="0", help="to files and the console, as --redirects")
     option("local-ranks-filter", default="", help="show only these processes' output: 0,2")
     option("local-addr", default=None, help="this machine's address for the others")
     option(
@@ -83,10 +84,14 @@ def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.A
     option("signals-to-handle", default="SIGTERM,SIGINT,SIGHUP,SIGQUIT", help=argparse.SUPPRESS)
     option("duplicate-stdout-filters", default="", help=argparse.SUPPRESS)
     option("duplicate-stderr-filters", default="", help=argparse.SUPPRESS)
-    option("virtual-local-rank", action="store_true", help=argparse.SUPPRESS)
+    option(
+        "virtual-local-rank",
+        action="store_true",
+        help="each process sees one GPU only: LOCAL_RANK is 0, CUDA_VISIBLE_DEVICES its number",
+    )
     option("run-path", action="store_true", help=argparse.SUPPRESS)
     option("no-python", action="store_true", help="the script is a command of its own, not Python's")
-    parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name, as in python -m")
+    option("module", "-m", action="store_true", help="the script is a module's name, as in python -m")
     parser.add_argument("training_script")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
     parser.set_defaults(use_env=True)
@@ -129,6 +134,19 @@ def _processes(text: str) -> int:
         return int(text)
     except ValueError:
         raise SystemExit(f"--nproc-per-node {text}: expected a number, auto, cpu or gpu") from None
+
+
+def _own_gpu(local_rank: int) -> str:
+    """The GPU of that process, by its number among those that this launcher is allowed to see."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if not seen:
+        return str(local_rank)
+    gpus = seen.split(",")
+    if local_rank >= len(gpus):
+        raise SystemExit(
+            f"--virtual-local-rank: process {local_rank} has no GPU of its own in CUDA_VISIBLE_DEVICES={seen}"
+        )
+    return gpus[local_rank]
 
 
 class _Launcher:
@@ -228,6 +246,8 @@ class _Launcher:
             "TORCHELASTIC_ERROR_FILE": self.error_file(now, local_rank),
             "RUSHLIGHT_STORE": f"{self.host}:{self.port}/{now.number}",
         }  # fmt: skip
+        if self.args.virtual_local_rank:
+            told.update(LOCAL_RANK=0, CUDA_VISIBLE_DEVICES=_own_gpu(local_rank))
         env = {**os.environ, **{name: str(value) for name, value in told.items()}}
         if self.processes > 1:
             env.setdefault("OMP_NUM_THREADS", "1")  # as torchrun: the processes share the cores

@@ -10,6 +10,7 @@ import collections
 import contextlib
 import copy
 import datetime
+import operator
 import os
 import socket
 import struct
@@ -33,7 +34,7 @@ class Store:
     """Keys and values that several processes see. ``get`` waits until a key is there, or the timeout has passed.
 
     A kind of store writes five things: ``_set``, ``_get`` (waits), ``_change`` (read and write in one go), ``_delete``
-    and ``_keys``; one that has queues also ``_push``, ``_pop`` (waits), ``_length``, ``_wait`` and ``check``.
+    and ``_keys``; one that has queues also ``_push``, ``_pop`` (waits), ``_length``, ``_wait`` and ``_check``.
     """
 
     def __init__(self, timeout: datetime.timedelta = _FIVE_MINUTES):
@@ -43,38 +44,40 @@ class Store:
         self.timeout = timeout
 
     def set(self, key: str, value) -> None:
-        self._set(key, _bytes(value))
+        self._set(_name(key), _bytes(value))
 
     def get(self, key: str) -> bytes:
-        return self._get([key], self._seconds())[0]
+        return self._get([_name(key)], self._seconds())[0]
 
     def wait(self, keys: list[str], timeout: datetime.timedelta | None = None) -> None:
         """Until all ``keys`` are there, as values or as queues with something in them."""
-        self._wait(list(keys), self._seconds(timeout))
+        self._wait(_names(keys), self._seconds(timeout))
 
     def check(self, keys: list[str]) -> bool:
-        return set(keys) <= set(self._keys())
+        return self._check(_names(keys))
 
     def add(self, key: str, amount: int) -> int:
         """Add to a counter, which begins at 0; what it is then."""
-        return int(self._change("add", key, str(amount).encode(), b""))
+        return int(self._change("add", _name(key), b"%d" % operator.index(amount), b""))
 
     def append(self, key: str, value) -> None:
-        self._change("append", key, _bytes(value), b"")
+        self._change("append", _name(key), _bytes(value), b"")
 
     def compare_set(self, key: str, expected_value, desired_value) -> bytes:
         """Write ``desired_value`` if the key has ``expected_value`` (empty: if it is not there); what it has then."""
-        return self._change("compare", key, _bytes(expected_value), _bytes(desired_value))
+        return self._change("compare", _name(key), _bytes(expected_value), _bytes(desired_value))
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        return self._get(list(keys), self._seconds())
+        return self._get(_names(keys), self._seconds())
 
     def multi_set(self, keys: list[str], values: list) -> None:
-        for key, value in zip(keys, values, strict=True):
+        if len(keys) != len(values):
+            raise DistStoreError(f"multi_set: {len(keys)} keys, but {len(values)} values")
+        for key, value in zip(keys, values):
             self.set(key, value)
 
     def delete_key(self, key: str) -> bool:
-        return self._delete(key)
+        return self._delete(_name(key))
 
     def num_keys(self) -> int:
         return len(self._keys())
@@ -87,15 +90,15 @@ class Store:
 
     def queue_push(self, key: str, value) -> None:
         """Put a value at the end of a queue."""
-        self._push(key, _bytes(value))
+        self._push(_name(key), _bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue; of an empty one, wait for it, or raise ``QueueEmptyError``."""
-        return self._pop(key, self._seconds() if block else None)
+        return self._pop(_name(key), self._seconds() if block else None)
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has."""
-        return self._length(key)
+        return self._length(_name(key))
 
     def barrier(self, key: str, world_size: int, timeout: datetime.timedelta | None = None) -> None:
         """Until ``world_size`` processes have called this with the same key."""
@@ -111,6 +114,8 @@ class Store:
         """Wait for an answer to any question only so long."""
 
     def _seconds(self, timeout=None) -> float:
+        if not isinstance(timeout, (datetime.timedelta, type(None))):
+            raise TypeError(f"a store's timeout must be a datetime.timedelta, got {timeout!r}")
         return (self.timeout if timeout is None else timeout).total_seconds()
 
     def _set(self, key: str, value: bytes) -> None:
@@ -121,6 +126,9 @@ class Store:
 
     def _wait(self, keys: list[str], seconds: float) -> None:
         self._get(keys, seconds)
+
+    def _check(self, keys: list[str]) -> bool:
+        return set(keys) <= set(self._keys())
 
     def _change(self, how: str, key: str, first: bytes, second: bytes) -> bytes:
         raise NotImplementedError
@@ -150,13 +158,13 @@ class HashStore(Store):
         self._queues: dict[str, collections.deque[bytes]] = {}  # none is empty
         self._changed = threading.Condition()
 
-    def check(self, keys):
+    def _check(self, keys):
         with self._changed:
             return all(k in self._values or k in self._queues for k in keys)
 
     def _wait(self, keys, seconds):
         with self._changed:
-            if not self._changed.wait_for(lambda: self.check(keys), seconds):
+            if not self._changed.wait_for(lambda: self._check(keys), seconds):
                 raise DistStoreError("Wait timeout")
 
     def _push(self, key, value):
@@ -228,8 +236,11 @@ class PrefixStore(Store):
         made.timeout = self.timeout
         return made
 
-    def check(self, keys):
-        return self._store.check([self._full(k) for k in keys])
+    def has_extended_api(self):
+        return self._store.has_extended_api()
+
+    def _check(self, keys):
+        return self._store._check([self._full(k) for k in keys])
 
     def _wait(self, keys, seconds):
         self._store._wait([self._full(k) for k in keys], seconds)
@@ -271,14 +282,18 @@ class PrefixStore(Store):
 # -- over a socket ---------------------------------------------------------------------------------------------------
 
 _HELLO = b"rushlight-store-2"
+_CLIENTS = "init/"  # a counter of who is connected
 _WAITS = (b"get", b"wait", b"pop")  # questions with a timeout before the keys
 
 
 class TCPStore(Store):
     """A store that one process serves at a port (0: one that is free) and the others connect to.
 
-    ``token`` is ours: a server turns away whoever says another one, so that two worlds cannot mix.
+    ``token`` is ours: a server turns away whoever says another one, so that two worlds cannot mix. ``use_libuv``
+    changes nothing.
     """
+
+    libuvBackend = True
 
     def __init__(
         self,
@@ -324,7 +339,7 @@ class TCPStore(Store):
         return f"TCPStore(client=TCPClient({self.host}:{self.port}), server={served})"
 
     def _wait_for(self, world_size: int, is_master: bool) -> None:
-        here = self.add("init/", 1)
+        here = self.add(_CLIENTS, 1)
         end = time.monotonic() + self._seconds()
         while is_master and here < world_size:
             if time.monotonic() > end:
@@ -333,7 +348,7 @@ class TCPStore(Store):
                     "joined."
                 )
             time.sleep(0.01)
-            here = self.add("init/", 0)
+            here = self.add(_CLIENTS, 0)
 
     def _set(self, key, value):
         self._ask(b"set", key.encode(), value)
@@ -360,7 +375,7 @@ class TCPStore(Store):
             raise DistStoreError(f"wait timeout after {waited.decode()}ms, keys: {', '.join('/' + k for k in keys)}")
         return answer[1:]
 
-    def check(self, keys):
+    def _check(self, keys):
         return self._ask(b"check", *[k.encode() for k in keys])[1] == b"1"
 
     def clone(self):
@@ -382,6 +397,9 @@ class TCPStore(Store):
 
     def _keys(self):
         return [k.decode() for k in self._ask(b"keys")[1:]]
+
+    def list_keys(self):
+        return [k for k in self._keys() if k != _CLIENTS]
 
     def _hurry(self, seconds):
         self._patience = seconds
@@ -478,7 +496,7 @@ class Server:
         elif what == b"length":
             return [b"%d" % store._length(rest[0].decode())]
         elif what == b"check":
-            return [b"1" if store.check([word.decode() for word in rest]) else b"0"]
+            return [b"1" if store._check([word.decode() for word in rest]) else b"0"]
         elif what == b"change":
             return [store._change(rest[0].decode(), rest[1].decode(), rest[2], rest[3])]
         elif what == b"delete":
@@ -553,6 +571,9 @@ class FileStore(Store):
         super().__init__()
         self.path, self._size = file_name, world_size
         open(file_name, "ab").close()
+
+    def has_extended_api(self):
+        return False
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -639,6 +660,18 @@ def _changed(how: str, now: bytes | None, first: bytes, second: bytes) -> tuple[
     if now is None:
         return (second, second) if first == b"" else (first, None)
     return (second, second) if now == first else (now, None)
+
+
+def _names(keys) -> list[str]:
+    if not isinstance(keys, (list, tuple)):
+        raise TypeError(f"a store's keys must be a list of str, not {type(keys).__name__}")
+    return [_name(key) for key in keys]
+
+
+def _name(key) -> str:
+    if not isinstance(key, (str, bytes)):
+        raise TypeError(f"a store's key must be str, not {type(key).__name__}")
+    return key if isinstance(key, str) else key.decode()
 
 
 def _bytes(value) -> bytes:

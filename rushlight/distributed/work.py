@@ -35,6 +35,8 @@ class Work:
 
     def wait(self, timeout: datetime.timedelta | None = None) -> bool:
         """Until it is done; an error of it is raised here."""
+        if timeout is not None and not isinstance(timeout, datetime.timedelta):
+            raise TypeError(f"wait(): timeout must be a datetime.timedelta, got {timeout!r}")
         if self._commit is not None or self._error is not None:
             self._finish(self._timeout if not timeout else timeout.total_seconds())
         return True
@@ -97,9 +99,13 @@ class Work:
             self._open.release()
 
     def _finish(self, seconds: float) -> None:
-        if self._before is not None:  # results appear in the order in which things were started
-            self._before._finish_quietly(seconds)
-            self._before = None
+        earlier, work = [], self._before  # results appear in the order in which things were started
+        while work is not None and work._commit is not None:
+            earlier.append(work)
+            work = work._before
+        for work in reversed(earlier):
+            work._finish_quietly(seconds)
+        self._before = None
         left = self._started + seconds - time.monotonic()
         if not self._open.acquire(timeout=max(left, 0.001)):
             self._error = DistBackendError(
@@ -149,10 +155,13 @@ class _Several(Work):
 
 
 class Lane:
-    """A thread that runs one group's collectives, in order."""
+    """A thread that runs the collectives of all groups, in the order in which they were started.
 
-    def __init__(self, name: str):
-        self._name = name
+    XLA tells collectives apart by their processes only: two that are under way at once would get each other's numbers,
+    or wait for each other.
+    """
+
+    def __init__(self):
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: Work | None = None
@@ -163,7 +172,7 @@ class Lane:
         before = self._last if self._last is not None and self._last._commit is not None else None
         work = self._last = Work(what, run, commit, outputs, timeout, before)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._carry, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._carry, name="collectives", daemon=True)
             self._thread.start()
         self._queue.put(work)
         return work
@@ -171,6 +180,11 @@ class Lane:
     @property
     def thread(self) -> int:
         return self._thread.ident or 0 if self._thread is not None else 0
+
+    def settle(self) -> None:
+        """Wait for all that was started, before a program of another kind goes over processes."""
+        if self._last is not None and threading.get_ident() != self.thread:
+            self._last._finish_quietly(self._last._timeout)
 
     def close(self) -> None:
         self._queue.put(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import datetime
+import enum
 import os
 import socket
 import sys
@@ -39,10 +40,14 @@ class Backend(str):
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
     default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo", "hpu": "fake"}
+    backend_capability = {
+        "gloo": ["cpu", "cuda"], "nccl": ["cuda"], "xccl": ["xpu"], "ucc": ["cpu", "cuda"], "mpi": ["cpu", "cuda"],
+        "fake": ["cpu", "cuda", "hpu", "xpu"],
+    }  # fmt: skip
 
     def __new__(cls, name: str):
         if not isinstance(name, str):
-            raise ValueError(f"Backend name must be a string, but got: {name}")
+            raise ValueError("Backend constructor parameter must be string-ish")
         return str.__new__(cls, name.lower())
 
 
@@ -63,10 +68,20 @@ class BackendConfig:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
 
 
+class _BackendType(enum.Enum):
+    """The backends by PyTorch's numbers."""
+
+    UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, CUSTOM = 0, 1, 2, 5, 3, 4, 6
+
+    def __repr__(self):
+        return f"<BackendType.{self.name}: {self.value}>"
+
+
 class ProcessGroup:
-    """Some of the world's processes, in order. Its collectives run in a thread of its own, one after the other."""
+    """Some of the world's processes, in order. Collectives of all groups run in one thread, one after the other."""
 
     unguarded = True  # by compile: what changes in it is what is under way
+    BackendType = _BackendType
 
     def __init__(self, ranks: list[int], me: int, backend: str, timeout: datetime.timedelta, number, description):
         self.ranks, self.number, self.timeout = ranks, number, timeout  # the number may be a name
@@ -76,7 +91,9 @@ class ProcessGroup:
         self._rank = ranks.index(me) if me in ranks else -1
         self._rings: dict = {}
         self.group_desc = description
-        self.lane = Lane(f"group {number}")
+        self.was_left = False
+        self._members = frozenset(ranks)
+        _world.of_members[self._members] = _world.of_members.get(self._members, 0) + 1
 
     def rank(self) -> int:
         return self._rank
@@ -90,6 +107,16 @@ class ProcessGroup:
     @property
     def group_name(self) -> str:
         return str(self.number)
+
+    @property
+    def lane(self) -> Lane:
+        """The thread that runs its collectives, and those of all others."""
+        return _world.lane
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Were there ever other groups of the same processes?"""
+        return _world.of_members[self._members] > 1
 
     def ring(self, platform: str = "cpu"):
         """One device of each member, for arrays of that platform."""
@@ -132,6 +159,8 @@ class _World:
         self.failed = False
         self.connected = False
         self.counts: dict = {}  # messages so far, by who to whom
+        self.of_members: dict = {}  # {processes: how many groups of them were made}
+        self.lane = Lane()
 
 
 _world = _World()
@@ -181,7 +210,7 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    timeout = _checked_timeout(timeout, pg_options, default_pg_timeout)
+    timeout = checked_timeout(timeout, pg_options, default_pg_timeout)
     device_id = _checked_device(device_id)
     if backend is None:
         backend = "undefined" if device_id is None else get_default_backend_for_device(device_id)
@@ -199,6 +228,7 @@ def init_process_group(
     if world_size > 1:
         _connect(store, rank, world_size, timeout)
     _world.store, _world.made, _world.counts, _world.failed = store, 1, {}, False
+    _world.of_members, _world.lane = {}, Lane()
     _world.default = ProcessGroup(list(range(world_size)), rank, backend, timeout, 0, "default_pg")
     _world.default.bound_device_id = device_id
     _world.groups = [_world.default]
@@ -216,7 +246,8 @@ def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) ->
     if rank == 0:
         store.set("rushlight/coordinator", world.serve(size, _world.host))
     _wait_for_all(store, rank, size, timeout)
-    world.wait_at_most(lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds())
+    seconds = lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds()
+    world.wait_at_most(seconds, lambda: _world.lane.settle())
     world.join(store.get("rushlight/coordinator").decode(), size, rank, timeout.total_seconds())
     _world.connected = True
     atexit.register(_leave)
@@ -258,10 +289,10 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         _leave(asked=True)
         _world.default, _world.groups, _world.store = None, [], None
     elif group in _world.groups:
-        group.lane.close()
+        group.was_left = True
         _world.groups.remove(group)
     else:
-        raise RuntimeError("Invalid process group specified")
+        raise ValueError("Invalid process group specified")
 
 
 def _leave(asked: bool = False) -> None:
@@ -275,7 +306,8 @@ def _leave(asked: bool = False) -> None:
     if default is None or store is None:
         return
     for one in _world.groups:
-        one.lane.close()
+        one.was_left = True
+    _world.lane.close()
     failed = _world.failed or getattr(sys, "last_value", None) is not None
     if _world.connected:
         from ..engine.xla import world
@@ -286,7 +318,7 @@ def _leave(asked: bool = False) -> None:
         if _world.mail is not None:
             _world.mail.close()
         world.wait_at_most(None)
-        busy = {one.lane.thread for one in _world.groups if one.lane.busy}
+        busy = {_world.lane.thread} if _world.lane.busy else set()
         if failed and (world.is_hung() or busy):
             world.abandon(busy)
         else:
@@ -338,7 +370,7 @@ def new_group(
     """
     world = the(None)
     refuse_in_trace("new_group")
-    timeout = _checked_timeout(timeout, pg_options, default_pg_timeout)
+    timeout = checked_timeout(timeout, pg_options, default_pg_timeout)
     device_id = _checked_device(device_id)
     ranks = list(world.ranks) if ranks is None else [int(r) for r in ranks]
     if sort_ranks:
@@ -387,7 +419,7 @@ def split_group(
                 f"split_group: backend {backend} has {name} for {kind}, but the parent's is {parent._config}; a part "
                 "of a group has its backends, or some of them"
             )
-    timeout = _checked_timeout(timeout, pg_options, parent.timeout)
+    timeout = checked_timeout(timeout, pg_options, parent.timeout)
     turn = _turn(f"{parent.group_name}:split")  # processes that are not in the parent do not count this one
     mine = next((ranks for ranks in lists if parent.rank() in ranks), None)
     if mine is None:
@@ -433,7 +465,7 @@ def _checked_split(split_ranks, parent: ProcessGroup) -> list[list[int]]:
     return lists
 
 
-def _checked_timeout(timeout, pg_options, otherwise: datetime.timedelta) -> datetime.timedelta:
+def checked_timeout(timeout, pg_options, otherwise: datetime.timedelta) -> datetime.timedelta:
     """The time that collectives may take. As in PyTorch, that of ``pg_options`` does not count."""
     if timeout is not None and not isinstance(timeout, datetime.timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
@@ -493,6 +525,8 @@ def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=
 def the(given) -> ProcessGroup:
     """The group that is meant: the world, where none is given."""
     if isinstance(given, ProcessGroup):
+        if given.was_left:
+            raise ValueError(f"Group {given} is not registered: it was left, by destroy_process_group")
         return given
     if given is not None and given is not _Groups:
         raise ValueError(
@@ -516,6 +550,12 @@ def is_outside(given, what: str) -> bool:
     where = -1 if _world.default is None else _world.default.rank()
     warn_user(f"Running {what} on global rank {where} which does not belong to the given group.")
     return True
+
+
+def refuse_outside(given) -> None:
+    """Raise if this process is not in that group: of these calls PyTorch wants a member."""
+    if given == GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified")
 
 
 def rank_in(given: ProcessGroup, global_rank, group_rank, what: str = "broadcast") -> int:
@@ -616,8 +656,8 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
-    return len(_world.groups)
+    """How many groups were made in this world, by whomever."""
+    return 0 if _world.default is None else _world.made
 
 
 def supports_complex(reduceOp) -> bool:

@@ -9,6 +9,7 @@ from ...nn.module import Module
 from ...nn.parallel import DataParallel, DistributedDataParallel
 from ...tensor import Tensor
 from .. import collectives, objects, world
+from ..fsdp._flat_param import FLAT, FlatParameter
 from ..fsdp.api import StateDictType
 from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..tensor.dtensor import DTensor, distribute_tensor
@@ -72,7 +73,7 @@ def get_model_state_dict(model: Module, *, submodules=None, options: StateDictOp
     with _in_parts(model):
         found = {_plain(model, name): value for name, value in model.state_dict().items()}
     if options.ignore_frozen_params:
-        frozen = {_plain(model, name) for name, p in model.named_parameters() if not p.requires_grad}
+        frozen = {name for p, names in _names(model).items() if not p.requires_grad for name in names}
         found = {name: value for name, value in found.items() if name not in frozen}
     if submodules:
         found = _of_submodules(model, found, submodules, options.keep_submodule_prefixes)
@@ -105,15 +106,16 @@ def get_optimizer_state_dict(
         _make_state(optimizer)
         for group in optimizer.param_groups:
             kept = [p for p in group["params"] if p.requires_grad or not options.ignore_frozen_params]
-            inside = [names[p] for p in kept]
-            for p, name in zip(kept, inside):
+            inside = [name for p in kept for name in names[p]]
+            for p in kept:
                 if p in optimizer.state:
-                    found["state"][name] = dict(optimizer.state[p])
+                    found["state"].update(zip(names[p], _entries(p, optimizer.state[p])))
             found["param_groups"].append(
                 {**{key: value for key, value in group.items() if key != "params"}, "params": inside}
             )
     if submodules:
-        kept_names = set(_of_submodules(model, dict.fromkeys(names.values()), submodules, True))
+        every = dict.fromkeys(name for own in names.values() for name in own)
+        kept_names = set(_of_submodules(model, every, submodules, True))
         found["state"] = {name: value for name, value in found["state"].items() if name in kept_names}
         for group in found["param_groups"]:
             group["params"] = [name for name in group["params"] if name in kept_names]
@@ -143,7 +145,7 @@ def _own_state_dict(optimizer, names: dict, given: dict, strict: bool) -> dict:
     by_first = {tuple(sorted(g["params"])): g for g in given["param_groups"]}
     groups, states = [], {}
     for group, own in zip(optimizer.param_groups, mine["param_groups"]):
-        inside = [names[p] for p in group["params"]]
+        inside = [name for p in group["params"] for name in names[p]]
         found = by_first.get(tuple(sorted(inside)))
         if found is None:
             found = next((g for g in given["param_groups"] if set(g["params"]) & set(inside)), None)
@@ -152,13 +154,14 @@ def _own_state_dict(optimizer, names: dict, given: dict, strict: bool) -> dict:
                 raise ValueError("loaded state dict has a different number of parameter groups")
             found = own
         groups.append({**own, **{k: v for k, v in found.items() if k != "params"}, "params": own["params"]})
-        for p, name, number in zip(group["params"], inside, own["params"]):
-            if name in given["state"]:
-                like = optimizer.state.get(p, {})
-                states[number] = {k: _laid_as(v, like.get(k, p)) for k, v in given["state"][name].items()}
+        for p, number in zip(group["params"], own["params"]):
+            lacking = [name for name in names[p] if name not in given["state"]]
+            if not lacking:
+                entry, like = _entry(p, [given["state"][name] for name in names[p]]), optimizer.state.get(p, {})
+                states[number] = {k: _laid_as(v, like.get(k, p)) for k, v in entry.items()}
             elif number in mine["state"]:
                 if strict and p.requires_grad:
-                    raise RuntimeError(f"Missing optimizer state of parameter {name}")
+                    raise RuntimeError(f"Missing optimizer state of parameter {lacking[0]}")
                 states[number] = mine["state"][number]
     return {"state": states, "param_groups": groups}
 
@@ -216,8 +219,23 @@ def _child(module, name: str):
 
 
 def _names(model: Module) -> dict:
-    """The plain name of each parameter."""
-    return {p: _plain(model, name) for name, p in model.named_parameters()}
+    """The plain name of each parameter; of a flat one, those of all that are in it."""
+    found = {}
+    for name, p in model.named_parameters():
+        plain = _plain(model, name)
+        prefix = plain.removesuffix(FLAT)
+        found[p] = [_plain(model, prefix + inner) for inner in p._fqns] if isinstance(p, FlatParameter) else [plain]
+    return found
+
+
+def _entries(p, entry: dict) -> list[dict]:
+    """What an optimizer keeps for a parameter, for each of its names."""
+    return p._unit.entries(entry) if isinstance(p, FlatParameter) else [dict(entry)]
+
+
+def _entry(p, entries: list[dict]) -> dict:
+    """What ``_entries`` made, back."""
+    return p._unit.entry(entries) if isinstance(p, FlatParameter) else entries[0]
 
 
 def _of_submodules(model: Module, found: dict, submodules, prefixed: bool) -> dict:
@@ -323,13 +341,13 @@ def _flat(found: dict) -> dict:
 def _unflat(optimizer, names: dict, flat: dict) -> dict:
     state, groups = {}, []
     for group in optimizer.param_groups:
-        inside = [names[p] for p in group["params"]]
-        for p, name in zip(group["params"], inside):
-            entry = {
-                key: flat[f"state.{name}.{key}"] for key in optimizer.state.get(p, {}) if f"state.{name}.{key}" in flat
-            }
-            if entry:
-                state[name] = entry
+        inside = [name for p in group["params"] for name in names[p]]
+        for p in group["params"]:
+            keys = list(optimizer.state.get(p, {}))
+            for name in names[p]:
+                entry = {key: flat[f"state.{name}.{key}"] for key in keys if f"state.{name}.{key}" in flat}
+                if entry:
+                    state[name] = entry
         options = {
             key: flat[f"param_groups.{name}.{key}"]
             for name in inside

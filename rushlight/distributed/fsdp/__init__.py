@@ -1,6 +1,7 @@
 """``torch.distributed.fsdp``: models of which every rank keeps a part, and gathers a layer when it is needed."""
 
 from ...compat import missing as _missing
+from ._flat_param import FlatParameter
 from ._fully_shard import (
     CPUOffloadPolicy,
     FSDPModule,

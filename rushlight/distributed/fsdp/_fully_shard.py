@@ -14,6 +14,8 @@ import numpy as np
 
 from ...autograd.function import Function
 from ...autograd.graph import saved_tensors_hooks, surroundings
+from ...autograd.mode import no_grad, state
+from ...autograd.variable import Variable
 from ...autograd.views import put
 from ...dtypes import dtype as Dtype
 from ...errors import warn_user
@@ -93,7 +95,8 @@ def fully_shard(
             f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}"
         )
     policy = mp_policy or MixedPrecisionPolicy()
-    unit = _Unit(modules, mesh, reshard_after_forward, shard_placement_fn, policy, set(ignored_params or ()))
+    unit = Unit(modules, mesh, reshard_after_forward, shard_placement_fn, policy, set(ignored_params or ()))
+    unit.kind = _parameter_class()
     for one in modules:
         one.__class__ = _class_of(type(one))
         one.__dict__["_fsdp_unit"] = unit
@@ -106,7 +109,7 @@ def fully_shard(
 class FSDPModule:
     """What ``fully_shard`` adds to a module's class."""
 
-    _fsdp_unit: _Unit
+    _fsdp_unit: Unit
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gather this module's parameters, until ``reshard()``."""
@@ -239,38 +242,55 @@ def _class_of(kind: type) -> type:
     return _classes[kind]
 
 
-class _Unit:
+@dataclass
+class Place:
+    """A parameter of a unit, and how it lies."""
+
+    sites: list  # (module, name) where it stands
+    parameter: Tensor
+    how: tuple
+    open_how: tuple  # how it lies gathered
+    mesh: DeviceMesh
+    inner: DeviceMesh | None  # the mesh that it still lies on when it is gathered
+    shape: tuple
+
+
+class Unit:
     """Parameters that are gathered and reduced together."""
 
     def __init__(self, modules, mesh, frees, place, policy, ignored):
-        self.mesh, self.policy = mesh, policy
+        self.modules, self.mesh, self.policy = modules, mesh, policy
         self.frees = frees is not False  # gathered again for backward, where they are only saved for it
         self.syncs = self.all_reduces = True
         self.factor, self.hook, self.unused_too = None, None, False
+        self.sends = None  # what reduces gradients in XLA's place: see FullyShardedDataParallel.register_comm_hook
+        self.kind: type = Tensor  # the class of gathered tensors
         self.waiting: dict[int, Tensor] = {}  # gradients not yet reduced, by the number of their parameter
-        # Of each parameter: (where it stands, itself, how it lies, how it lies gathered, the mesh of that or None)
-        self.places: list[tuple] = []
         self.gathered: list[Tensor] | None = None
+        self.again: _Again | None = None
         self.hooks = None
         self.root_of_inputs = _is_local(mesh) and mesh.size() > 1
-        for p, sites in _parameters(modules, ignored):
-            self.places.append((sites, *self._cut(p, place)))
-            put_at(sites, self.places[-1][1])
+        found = parameters_of(modules, ignored)
+        self.sites = [sites for _, sites in found]  # where gathered tensors stand
+        self.places = self.laid(found, place)
+        for one in self.places:
+            put_at(one.sites, one.parameter)
 
-    def _cut(self, p, place):
-        """Parameter ``p`` laid out: see ``places``."""
-        from ...nn.parameter import Parameter
+    def laid(self, found: list, place) -> list[Place]:
+        """What parameters become that were ``found``, each with its sites."""
+        return [self._cut(p, sites, place) for p, sites in found]
 
+    def _cut(self, p, sites, place) -> Place:
         dim = place(p) if place is not None else None
         shard = dim if dim is not None else Shard(0)
         if isinstance(p, DTensor):
             laid, how, open_how, inner = _cut_again(p, self.mesh, shard.dim)
         else:
-            placements = [Replicate()] * (self.mesh.ndim - 1) + [shard if p.ndim else Replicate()]
-            laid = distribute_tensor(p.detach(), self.mesh, placements, src_data_rank=None)
+            laid = cut_rows(p, self.mesh, shard)
             how, inner = laid._array.how, None
             open_how = tuple(None for _ in how)
-        return Parameter(laid, p.requires_grad), how, open_how, inner
+        made = _parameter_class()(laid, p.requires_grad)
+        return Place(sites, made, how, open_how, laid._array.mesh, inner, laid._array.shape)
 
     # -- around forward --------------------------------------------------------------------------------------------
 
@@ -283,6 +303,8 @@ class _Unit:
         return args, kwargs
 
     def leave(self, module, inputs, output):
+        if self.again is not None:
+            _map(output, self.again.before)
         self.put_back()
         if self.policy.output_dtype is not None:
             output = _map(output, lambda t: _cast(t, self.policy.output_dtype))
@@ -303,53 +325,107 @@ class _Unit:
         if self.gathered is not None or not self.places:
             return
         self._adopt()
-        made = _Gather.apply(self, *[place[1] for place in self.places])
+        again = _Again(self)
+        made = _Gather.apply(self, again, *[place.parameter for place in self.places])
+        for t in made:
+            t.__class__ = self.kind
         self.gathered = list(made)
         _open.append(self)
-        for (sites, *_), t in zip(self.places, made):
-            put_at(sites, t)
+        self.show(made)
         if self.frees and not _is_traced(made[0]):  # in a program XLA decides what is kept, and what is gathered again
-            numbers = {id(t._array): i for i, t in enumerate(made)}
-            pack = lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
-            self.hooks = saved_tensors_hooks(pack, _unpack)
+            self.again, self.hooks = again, saved_tensors_hooks(again.packed(made), _unpack)
             self.hooks.__enter__()
+
+    def show(self, gathered) -> None:
+        """Have these stand where the module looks for its parameters."""
+        for sites, t in zip(self.sites, gathered):
+            put_at(sites, t)
+
+    def hide(self) -> None:
+        """Have the parts stand there again."""
+        for place in self.places:
+            put_at(place.sites, place.parameter)
+
+    def open(self, wholes: list[Tensor]) -> None:
+        """Have whole parameters stand in the place of the parts, to be looked at and changed."""
+        self.show(wholes)
+
+    def close(self) -> list[Tensor]:
+        """Have the parts stand there again; returns what stood there."""
+        found = [module._parameters[name] for ((module, name), *_) in self.sites]
+        self.hide()
+        return found
 
     def _adopt(self) -> None:
         """Parameters that were put in the place of ours since, as ``load_state_dict(assign=True)`` does."""
-        for i, (sites, p, *rest) in enumerate(self.places):
-            module, name = sites[0]
+        for place in self.places:
+            module, name = place.sites[0]
             now = module._parameters[name]
-            if now is p:
+            if now is place.parameter:
                 continue
-            if not isinstance(now, DTensor) or now._array.how != rest[0] or now._array.grid != p._array.grid:
+            if not self.fits(now, place):
+                p = place.parameter
+                how = f"{p.placements} of {p.device_mesh}" if isinstance(p, DTensor) else tuple(p.shape)
                 raise ValueError(
                     f"{name} of {type(module).__name__} was replaced after fully_shard by a tensor that does not lie "
-                    f"as the parameter did ({p.placements} of {p.device_mesh})"
+                    f"as the parameter did ({how})"
                 )
-            self.places[i] = (sites, now, *rest)
-            put_at(sites, now)
+            self.take(now, place)
+
+    def take(self, t: Tensor, place: Place) -> None:
+        """Have ``t`` be the parameter."""
+        place.parameter = t
+        put_at(place.sites, t)
+
+    def fits(self, t: Tensor, place: Place) -> bool:
+        """Does ``t`` lie as the parameter that it replaces?"""
+        return isinstance(t, DTensor) and t._array.how == place.how and t._array.grid == place.mesh.grid
 
     def put_back(self) -> None:
         if self.hooks is not None:
-            hooks, self.hooks = self.hooks, None
+            hooks, self.hooks, self.again = self.hooks, None, None
             hooks.__exit__(None, None, None)
         if self.gathered is not None:
             self.gathered = None
             _open.remove(self)
-            for sites, p, *_ in self.places:
-                put_at(sites, p)
+            self.hide()
 
     # -- parts and wholes ------------------------------------------------------------------------------------------
+
+    def spread(self, parts) -> list:
+        """The arrays over the mesh that parameters are."""
+        for p in parts:
+            p._sync()
+        return [p._array for p in parts]
+
+    def wholes(self) -> list[Tensor]:
+        """Whole parameters, copies, made by all processes together."""
+        return [place.parameter.detach().full_tensor().clone() for place in self.places]  # type: ignore[attr-defined]
+
+    def trained(self) -> list[bool]:
+        return [place.parameter.requires_grad for place in self.places]
+
+    def whole_gradients(self) -> list[Tensor | None]:
+        grads = [place.parameter.grad for place in self.places]
+        return [None if g is None else g.full_tensor() for g in grads]  # type: ignore[attr-defined]
+
+    def write(self, wholes: list[Tensor]) -> None:
+        """Have parameters the values of whole ones, of which every process takes its part."""
+        with no_grad():
+            for place, t in zip(self.places, wholes):
+                p = place.parameter
+                p.copy_(distribute_tensor(t.detach(), p.device_mesh, p.placements, src_data_rank=None))  # type: ignore[attr-defined]
 
     def whole(self, arrays: list) -> list[Tensor]:
         """The gathered tensors of the parts."""
         from ...engine.spread import namespace, pieces
 
         dtype = None if self.policy.param_dtype is None else self.policy.param_dtype.numpy
-        laid = namespace.lay_all(arrays, [place[3] for place in self.places], dtype)
+        laid = namespace.lay_all(arrays, [place.open_how for place in self.places], dtype)
         found = []
-        for array, (*_, how, inner) in zip(laid, self.places):
-            found.append(wrap(pieces.local(array) if inner is None else pieces.onto(array, how, inner)))
+        for array, place in zip(laid, self.places):
+            inner = place.inner
+            found.append(wrap(pieces.local(array) if inner is None else pieces.onto(array, place.open_how, inner)))
         return found
 
     def reduced(self, grads: list[Tensor | None]) -> list[Tensor | None]:
@@ -366,27 +442,32 @@ class _Unit:
         if self.waiting:
             self.waiting = {}
         if self.unused_too:
-            for i, (_, p, *_) in enumerate(self.places):
-                if i not in waiting and p.requires_grad:
+            for i, place in enumerate(self.places):
+                if i not in waiting and place.parameter.requires_grad:
                     waiting[i] = self._nothing(i)
         numbers = sorted(waiting)
         if not numbers:
             return [None] * len(grads)
+        found: list[Tensor | None] = [None] * len(grads)
+        if self.sends is not None:
+            for i, t in zip(numbers, self._sent([waiting[i] for i in numbers], [self.places[i] for i in numbers])):
+                found[i] = t
+            return found
         reduced_over, joined = {a for axes in self.mesh._axes for a in axes}, []
         for i in numbers:
-            p, _, open_how, inner = self.places[i][1:]
-            mesh = p._array.mesh
+            place = self.places[i]
+            mesh, open_how, inner = place.mesh, place.open_how, place.inner
             parts = tuple("avg" if h is None and a in reduced_over else h for a, h in enumerate(open_how))
             g = waiting[i] if self.policy.reduce_dtype is None else waiting[i].to(self.policy.reduce_dtype)
             g._sync()
             if inner is None:
-                joined.append(pieces.joined(g._array, parts, mesh, p._array.shape))
+                joined.append(pieces.joined(g._array, parts, mesh, place.shape))
             elif mesh.grid == inner.grid:
                 joined.append(g._array)
             else:
                 joined.append(pieces.onto(namespace.lay(g._array, open_how), parts, mesh))
-        laid = namespace.lay_all(joined, [self.places[i][2] for i in numbers], self.places[0][1]._array.dtype)
-        found: list[Tensor | None] = [None] * len(grads)
+        dtype = self.places[0].parameter._array.dtype
+        laid = namespace.lay_all(joined, [self.places[i].how for i in numbers], dtype)
         for i, array in zip(numbers, laid):
             found[i] = wrap(array) if self.factor is None else wrap(array) * (self._processes() / self.factor)
         if self.hook is not None:
@@ -397,10 +478,9 @@ class _Unit:
         """Zeros, as a gradient of gathered tensor ``i``."""
         from ...engine.spread import namespace
 
-        p, _, how, inner = self.places[i][1:]
-        dtype = p._array.dtype if self.policy.param_dtype is None else self.policy.param_dtype.numpy
-        zeros = np.zeros(p._array.shape, dtype)
-        return wrap(zeros if inner is None else namespace.laid_out(zeros, how, inner))
+        place, given = self.places[i], self.policy.param_dtype
+        zeros = np.zeros(place.shape, place.parameter._array.dtype if given is None else given.numpy)
+        return wrap(zeros if place.inner is None else namespace.laid_out(zeros, place.open_how, place.inner))
 
     def _change_by_hook(self, gradients: list[Tensor]) -> None:
         """Give this process's parts to the hook, in one row, and take them back."""
@@ -412,11 +492,33 @@ class _Unit:
             at += part.numel()
             put(g, DTensor.from_local(values, g.device_mesh, g.placements, shape=g.shape, stride=g.stride())._array)
 
+    def _sent(self, gradients: list[Tensor], places: list[Place]) -> list[Tensor]:
+        """The parts' gradients, as a communication hook makes them of all gradients in one row.
+
+        The row is what processes get of it, one after the other, each with zeros to the same length.
+        """
+        cat, count = PUBLIC["cat"], self.mesh.size(self.mesh.ndim - 1)
+        dtype = self.policy.reduce_dtype or gradients[0].dtype
+        cuts = [_equal_parts(g.to(dtype), place, count) for g, place in zip(gradients, places)]
+        row = cat([part.reshape(-1) for parts in zip(*cuts) for part in parts])
+        if count == 1:  # nothing is cut
+            self.sends(row)  # type: ignore[misc]
+            mine = row
+        else:
+            mine = PUBLIC["zeros"](row.numel() // count, dtype=dtype)
+            self.sends(row, mine)  # type: ignore[misc]
+        found, at = [], 0
+        for (part, *_), place in zip(cuts, places):
+            values = mine[at : at + part.numel()].reshape(part.shape)
+            at += part.numel()
+            found.append(_own_part(values.to(place.parameter.dtype), place))
+        return found
+
     def _processes(self) -> int:
         return self.mesh.size() // self.mesh.part().size()
 
 
-_open: list[_Unit] = []  # units that are gathered now
+_open: list[Unit] = []  # units that are gathered now
 
 
 def _gathered_again(function):
@@ -424,7 +526,7 @@ def _gathered_again(function):
     units = list(_open)
     if isinstance(function, Module):
         inside = set(function.modules())
-        units = [unit for unit in units if any(m in inside for sites, *_ in unit.places for m, _ in sites)]
+        units = [unit for unit in units if any(m in inside for sites in unit.sites for m, _ in sites)]
 
     @contextlib.contextmanager
     def around():
@@ -447,31 +549,62 @@ class _Gather(Function):
     """The parts of a unit -> its gathered tensors; gradients come back reduced."""
 
     @staticmethod
-    def forward(ctx, unit, *parts):
-        ctx.unit = unit
+    def forward(ctx, unit, again, *parts):
+        ctx.unit, ctx.again = unit, again
         ctx.set_materialize_grads(False)  # a parameter that was not used has no gradient, as in PyTorch
-        return tuple(unit.whole([p._array for p in parts]))
+        return tuple(unit.whole(unit.spread(parts)))
 
     @staticmethod
     def backward(ctx, *grads):
-        return (None, *ctx.unit.reduced(list(grads)))
+        ctx.again.forget()
+        return (None, None, *ctx.unit.reduced(list(grads)))
+
+
+class _Again:
+    """The gathered tensors of a unit in backward, in the place of those that one forward saved.
+
+    They are gathered when the first gradient of an output arrives, needed or not: what is needed depends on the way
+    that forward went, which may be another one in each process, and gathering takes all of them.
+    """
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self.wholes: list[Tensor] | None = None
+
+    def packed(self, made):
+        """What saves (self, number) for each of the gathered tensors, and others as they are."""
+        numbers = {id(t._array): i for i, t in enumerate(made)}
+        return lambda t: (self, numbers[id(t._array)]) if id(t._array) in numbers else t
+
+    def before(self, output: Tensor) -> Tensor:
+        """Gather before backward goes on from this output."""
+        if output.requires_grad:
+            output.register_hook(lambda g: self.gather())
+        return output
+
+    def gather(self) -> None:
+        if self.wholes is None and self.unit.gathered is None:
+            self.wholes = self.unit.whole(self.unit.spread([place.parameter for place in self.unit.places]))
+            if state.running is not None:
+                Variable._execution_engine.queue_callback(self.forget)  # of a unit that is not trained, say
+
+    def forget(self) -> None:
+        self.wholes = None
 
 
 def _unpack(saved):
     if not isinstance(saved, tuple):
         return saved
-    unit, number = saved
-    if unit.gathered is not None:
-        return unit.gathered[number]
-    for place in unit.places:
-        place[1]._sync()
-    return unit.whole([place[1]._array for place in unit.places])[number]
+    again, number = saved
+    again.gather()
+    found = again.unit.gathered if again.wholes is None else again.wholes
+    return found[number]
 
 
 # -- which parameters, and how they lie --------------------------------------------------------------------------------
 
 
-def _parameters(modules, ignored) -> list:
+def parameters_of(modules, ignored) -> list:
     """(parameter, [(module, name) where it stands]) of what no inner unit has."""
     found: dict = {}
     stack = list(modules)
@@ -486,7 +619,7 @@ def _parameters(modules, ignored) -> list:
     return list(found.values())
 
 
-def units_of(modules) -> list[_Unit]:
+def units_of(modules) -> list[Unit]:
     """The units of these modules, each once."""
     found = [m.__dict__["_fsdp_unit"] for m in modules if "_fsdp_unit" in m.__dict__]
     return list(dict.fromkeys(found))
@@ -495,6 +628,39 @@ def units_of(modules) -> list[_Unit]:
 def put_at(sites: list, t: Tensor) -> None:
     for module, name in sites:
         module._parameters[name] = t
+
+
+def cut_rows(t: Tensor, mesh: DeviceMesh, shard: Shard | None = None) -> Tensor:
+    """A tensor that all processes have, cut over the mesh's last dimension: along its rows, or as ``shard`` says."""
+    placements = [Replicate()] * (mesh.ndim - 1) + [(shard or Shard(0)) if t.ndim else Replicate()]
+    return distribute_tensor(t.detach(), mesh, placements, src_data_rank=None)
+
+
+def _parameter_class() -> type:
+    from ...nn.parameter import Parameter
+
+    return Parameter
+
+
+def _equal_parts(g: Tensor, place: Place, count: int) -> list[Tensor]:
+    """A gradient cut as its parameter is, with zeros where the last parts are shorter or none."""
+    if place.inner is not None:
+        raise NotImplementedError("register_comm_hook: not with parameters that tensor parallelism has cut")
+    dim = next((h for h in place.how if h is not None), None)
+    if dim is None:
+        return [g] * count
+    size = -(-g.shape[dim] // count)
+    lacking = list(g.shape)
+    lacking[dim] = size * count - g.shape[dim]
+    return list(PUBLIC["cat"]([g, g.new_zeros(lacking)], dim).split(size, dim))
+
+
+def _own_part(values: Tensor, place: Place) -> Tensor:
+    """What a process got of a gradient, with padding -> the DTensor."""
+    from ...engine.spread import pieces
+
+    shape, _ = pieces.shape_and_offset(place.shape, place.how, place.mesh)
+    return wrap(pieces.joined(values[tuple(map(slice, shape))].numpy(), place.how, place.mesh, place.shape))
 
 
 def _cut_again(p: Tensor, mesh: DeviceMesh, dim: int):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
-from ...autograd.mode import no_grad
 from ...compat import missing as _missing
 from ...dtypes import float32
 from ...errors import warn_user
@@ -18,7 +19,8 @@ from .. import world
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor.dtensor import DTensor, distribute_tensor
 from ..utils import same_values
-from ._fully_shard import MixedPrecisionPolicy, _cast, _map, _Unit, put_at, units_of
+from ._flat_param import FLAT, FlatParameter, FlatUnit
+from ._fully_shard import MixedPrecisionPolicy, Unit, _cast, _is_local, _map, cut_rows, parameters_of, units_of
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -35,22 +37,26 @@ from .api import (
 from .wrap import chosen
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
-    "MixedPrecision", "OptimStateKeyType", "ShardedStateDictConfig", "ShardingStrategy", "StateDictType",
+    "BackwardPrefetch", "CPUOffload", "FlatParameter", "FullOptimStateDictConfig", "FullStateDictConfig",
+    "FullyShardedDataParallel", "MixedPrecision", "OptimStateKeyType", "ShardedStateDictConfig", "ShardingStrategy",
+    "StateDictType",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__)
 _INNER = "_fsdp_wrapped_module"
+_HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
 
 class FullyShardedDataParallel(Module):
     """Wraps ``module``; its parameters, gradients and optimizer state are cut over the processes.
 
     A wrapper is a unit: its parameters, but those of wrappers inside, are gathered and reduced together.
-    Differs from PyTorch: parameters keep their own names and shapes, as with ``use_orig_params=True``.
+    They are one flat parameter, of which every process has an equal part; with ``use_orig_params`` each is itself, and
+    a DTensor.
+    Differs from PyTorch: in a mesh of one process's devices it is as with ``use_orig_params``.
     """
 
-    _fsdp_unit: _Unit
+    _fsdp_unit: Unit
 
     def __init__(
         self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
@@ -65,8 +71,6 @@ class FullyShardedDataParallel(Module):
         self.sharding_strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         if self.sharding_strategy is ShardingStrategy.NO_SHARD:
             mesh = _replicas(mesh)
-        if sync_module_states:
-            _broadcast(module, mesh)
         self.mixed_precision = mixed_precision or MixedPrecision()
         self.__dict__["_mesh"] = mesh
         self._settings = settings(StateDictType.FULL_STATE_DICT)
@@ -75,19 +79,27 @@ class FullyShardedDataParallel(Module):
             options = {
                 "sharding_strategy": sharding_strategy, "mixed_precision": mixed_precision, "device_mesh": mesh,
                 "ignored_modules": ignored_modules, "ignored_states": ignored_states,
+                "use_orig_params": use_orig_params, "param_init_fn": param_init_fn,
+                "sync_module_states": sync_module_states,
             }  # fmt: skip
             _wrap_inside(module, auto_wrap_policy, options)
         self.add_module(_INNER, module)
-        self.register_load_state_dict_post_hook(_say_plainly)
+        self.register_load_state_dict_post_hook(_loaded)
         for inner in self.fsdp_modules(module):
             inner._follow()
+        _fill(module, param_init_fn, ignored_modules)
         ignored = {p for m in ignored_modules or () for p in m.parameters()} | set(ignored_states or ())
+        if sync_module_states:
+            _broadcast(module, mesh, ignored)
         frees = "SHARD_GRAD_OP" not in self.sharding_strategy.name and "ZERO2" not in self.sharding_strategy.name
         given = self.mixed_precision
         policy = MixedPrecisionPolicy(
             given.param_dtype, given.reduce_dtype, cast_forward_inputs=given.cast_root_forward_inputs
         )
-        self.__dict__["_fsdp_unit"] = _Unit([module], mesh, frees, None, policy, ignored)
+        keeps = use_orig_params or (_is_local(mesh) and mesh.size() > 1)
+        unit = (Unit if keeps else FlatUnit)([module], mesh, frees, None, policy, ignored)
+        unit.unused_too = True  # its parameters are in one row, in PyTorch also with use_orig_params
+        self.__dict__["_fsdp_unit"] = unit
 
     def _follow(self) -> None:
         """There is a wrapper around this one now."""
@@ -140,18 +152,32 @@ class FullyShardedDataParallel(Module):
         if args:
             destination, prefix, keep_vars = positional(args, destination, prefix, keep_vars)
         before = set(destination or ())
-        found = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
-        if self._settings.state_dict_type is StateDictType.FULL_STATE_DICT:
-            rank0_only = getattr(self._settings.state_dict_config, "rank0_only", False)
-            for name in [name for name in found if name not in before]:
-                if isinstance(found[name], DTensor):
-                    found[name] = found[name].full_tensor()
-                if rank0_only and world.get_rank():
-                    del found[name]
+        kind, config, flat = self._settings.state_dict_type, self._settings.state_dict_config, self._flat_unit()
+        with contextlib.nullcontext() if flat is None else _by_names(flat, kind):
+            found = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        if flat is not None and prefix + FLAT in found:
+            found[prefix + FLAT] = flat.local(found[prefix + FLAT])
+        for name in [name for name in found if name not in before]:
+            if kind is StateDictType.FULL_STATE_DICT and isinstance(found[name], DTensor):
+                found[name] = found[name].full_tensor()
+            if config.offload_to_cpu and not isinstance(found[name], DTensor):
+                found[name] = found[name].cpu()
+            if getattr(config, "rank0_only", False) and world.get_rank():
+                del found[name]
         return found
 
+    def _flat_unit(self) -> FlatUnit | None:
+        """The unit, if its parameters are one now."""
+        unit = self._fsdp_unit
+        return unit if isinstance(unit, FlatUnit) and unit.places and not unit.is_open else None
+
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
-        """Names as ``state_dict`` gives them become those of the modules inside; whole tensors are cut."""
+        """Names as ``state_dict`` gives them become those of the modules inside; tensors are made whole, or cut."""
+        flat = self._flat_unit()
+        if flat is not None and prefix + FLAT in state_dict:
+            state_dict[prefix + FLAT] = flat.padded(state_dict[prefix + FLAT])
+        elif flat is not None:  # until _loaded
+            flat.open(_wholes(flat))
         mine = {_plain(name): p for name, p in self.module.named_parameters(remove_duplicate=False)}
         for key in [key for key in state_dict if key.startswith(prefix)]:
             name = key[len(prefix) :]
@@ -160,12 +186,22 @@ class FullyShardedDataParallel(Module):
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0):
         """Scale gradients so that their norm over all processes is at most ``max_norm``; returns that norm."""
-        from ...nn.utils import clip_grad_norm_
+        from ...nn.utils import clip_grads_with_norm_, get_total_norm
 
         if not self._is_root:
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
-        norm = clip_grad_norm_(self.parameters(), max_norm, norm_type)
-        return norm.full_tensor() if isinstance(norm, DTensor) else norm
+        parameters = list(self.parameters())
+        grads = [
+            p._unit.local(p.grad) if isinstance(p, FlatParameter) else p.grad for p in parameters if p.grad is not None
+        ]
+        cut = [g for g in grads if isinstance(g, DTensor)]
+        norm = get_total_norm(cut, norm_type)
+        if isinstance(norm, DTensor):
+            norm = norm.full_tensor()
+        if whole := [g for g in grads if not isinstance(g, DTensor)]:  # of parameters that are ignored
+            norm = get_total_norm([norm, *whole], norm_type)
+        clip_grads_with_norm_(parameters, max_norm, norm)
+        return norm
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -185,8 +221,23 @@ class FullyShardedDataParallel(Module):
                 unit.syncs = syncs
 
     def register_comm_hook(self, state: object, hook) -> None:
-        """Not here: an error."""
-        raise NotImplementedError("register_comm_hook: XLA reduces gradients; see FSDPModule.set_all_reduce_hook")
+        """Have ``hook(state, gradients, part)`` reduce the row of each unit's gradients into this process's part of it.
+
+        With ``NO_SHARD`` it is ``hook(state, gradients)``, which changes them. Nothing is divided before or after.
+        Differs from PyTorch: with ``use_orig_params`` the row is what the first process has of each parameter, then
+        what the next has.
+        """
+        if not self._is_root:
+            raise AssertionError("register_comm_hook can only be called on a root instance.")
+        for wrapper in self.fsdp_modules(self):
+            if wrapper.sharding_strategy in _HYBRID:
+                raise AssertionError(f"Communication hook is not supported for hybrid strategies: {wrapper}")
+            if wrapper._fsdp_unit.sends is not None:
+                raise AssertionError("A communication hook is already registered")
+        if not callable(hook):
+            raise ValueError(f"The communication hook must be callable but got {hook}")
+        for unit in units_of(self.modules()):
+            unit.sends = functools.partial(hook, state)
 
     @staticmethod
     def fsdp_modules(module, root_only: bool = False) -> list:
@@ -229,12 +280,12 @@ class FullyShardedDataParallel(Module):
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         if not recurse:
             wrappers = [m for m in wrappers if m is module]
-        parts = [(sites, p) for unit in units_of(wrappers) for sites, p, *_ in unit.places]
-        wholes = [_whole(p, offload_to_cpu, with_grads) for _, p in parts]  # by all processes
+        units = [unit for unit in units_of(wrappers) if not getattr(unit, "is_open", False)]
+        wholes = [_wholes(unit, offload_to_cpu, with_grads) for unit in units]  # by all processes
         if rank0_only and world.get_rank():
-            parts, wholes = [], []
-        for (sites, _), whole in zip(parts, wholes):
-            put_at(sites, whole)
+            units, wholes = [], []
+        for unit, whole in zip(units, wholes):
+            unit.open(whole)
         outside = [m for m in wrappers if not m._is_summoned]
         for m in outside:
             m._is_summoned = True
@@ -243,10 +294,10 @@ class FullyShardedDataParallel(Module):
         finally:
             for m in outside:
                 m._is_summoned = False
-            for (sites, p), whole in zip(parts, wholes):
-                put_at(sites, p)
+            for unit in units:
+                whole = unit.close()
                 if writeback:
-                    _write(p, whole)
+                    unit.write(whole)
 
     @staticmethod
     def optim_state_dict(model, optim, optim_state_dict=None, group=None) -> dict:
@@ -282,7 +333,7 @@ class FullyShardedDataParallel(Module):
 
         names = _names(model)
         listed = model.parameters() if optim is None else [p for group in optim.param_groups for p in group["params"]]
-        pairs = [(names[p], number) for number, p in enumerate(listed)]
+        pairs = [(name, number) for number, name in enumerate(name for p in listed for name in names[p])]
         to_name = optim_state_key_type is OptimStateKeyType.PARAM_NAME
         keys = {number: name for name, number in pairs} if to_name else dict(pairs)
         groups = [{**g, "params": [keys.get(k, k) for k in g["params"]]} for g in optim_state_dict["param_groups"]]
@@ -338,16 +389,30 @@ def _replicas(mesh: DeviceMesh) -> DeviceMesh:
     return DeviceMesh(mesh.device_type, mesh._ranks.reshape(-1, 1), mesh_dim_names=("replicate", "shard"))
 
 
-def _whole(p, offload_to_cpu: bool, with_grads: bool) -> Parameter:
-    made = Parameter(p.detach().full_tensor().clone(), p.requires_grad)
-    if with_grads and p.grad is not None:
-        made.grad = p.grad.full_tensor()
-    return made.cpu() if offload_to_cpu else made  # type: ignore[return-value]  # a Parameter on the CPU is itself
+def _wholes(unit: Unit, offload_to_cpu: bool = False, with_grads: bool = False) -> list:
+    """A unit's parameters, whole."""
+    grads = unit.whole_gradients() if with_grads else itertools.repeat(None)
+    found = []
+    for t, is_trained, grad in zip(unit.wholes(), unit.trained(), grads):
+        found.append(Parameter(t.cpu() if offload_to_cpu else t, is_trained))
+        found[-1].grad = grad
+    return found
 
 
-def _write(p, whole) -> None:
-    with no_grad():
-        p.copy_(distribute_tensor(whole.detach(), p.device_mesh, p.placements, src_data_rank=None))
+@contextlib.contextmanager
+def _by_names(unit: FlatUnit, kind: StateDictType):
+    """Inside, a flat parameter's values stand under the parameters' names, whole or cut along their rows."""
+    if kind is StateDictType.LOCAL_STATE_DICT:
+        yield
+        return
+    wholes = _wholes(unit)
+    if kind is StateDictType.SHARDED_STATE_DICT:
+        wholes = [Parameter(cut_rows(t, unit.mesh), t.requires_grad) for t in wholes]
+    unit.open(wholes)
+    try:
+        yield
+    finally:
+        unit.close()
 
 
 def _wrap_inside(module, policy, options: dict) -> None:
@@ -390,10 +455,38 @@ def _keep_precision(module) -> None:
     module.register_forward_hook(leave, always_call=True)
 
 
-def _broadcast(module, mesh) -> None:
+def _own_modules(module, left=()) -> list:
+    """``module`` and what is inside, breadth first; but not what other wrappers have, and what is ``left`` alone."""
+    found = [module]
+    for part in found:
+        inside = [m for m in part.children() if not isinstance(m, FullyShardedDataParallel) and m not in left]
+        found += [m for m in dict.fromkeys(inside) if m not in found]
+    return found
+
+
+def _fill(module, init, ignored_modules) -> None:
+    """Give values to what is on ``meta``: by ``init(module)``, or by ``reset_parameters()`` where there is anything."""
+    modules = _own_modules(module, {part for m in ignored_modules or () for part in m.modules()})
+    if not any(t.is_meta for part in modules for t in _own_tensors(part)):
+        return
+    for part in modules:
+        if init is not None:
+            init(part)
+        elif _own_tensors(part):
+            part.to_empty(device="cpu", recurse=False)
+            part.reset_parameters()
+
+
+def _own_tensors(module) -> list[Tensor]:
+    return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+
+
+def _broadcast(module, mesh, ignored: set) -> None:
     """The first process's values for all."""
+    parameters = [p for p, _ in parameters_of([module], ignored)]
+    buffers = [b for part in _own_modules(module) for b in part.buffers(recurse=False)]
     for group in mesh.get_all_groups():
-        same_values([*module.parameters(), *module.buffers()], group, 0)
+        same_values([*parameters, *buffers], group, 0)
 
 
 def _plain(name: str) -> str:
@@ -401,14 +494,21 @@ def _plain(name: str) -> str:
     return name.replace(f"{_INNER}.", "")
 
 
-def _say_plainly(module, report) -> None:
-    """Keys that are missing or not expected, under the names that states have."""
+def _loaded(module, report) -> None:
+    """Keep what was loaded; say keys that are missing or not expected under the names that states have."""
+    unit = module._fsdp_unit
+    if isinstance(unit, FlatUnit) and unit.is_open and not module._is_summoned:
+        unit.write(unit.close())
     for keys in report:
         keys[:] = [_plain(key) for key in keys]
 
 
 def _laid_as(value, mine):
-    """A whole tensor cut as a parameter is."""
+    """A tensor whole or cut, as a parameter is."""
+    if isinstance(mine, FlatParameter):
+        return value
+    if isinstance(value, DTensor) and mine is not None and not isinstance(mine, DTensor):
+        return value.full_tensor()
     if isinstance(mine, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor):
         return distribute_tensor(value.detach(), mine.device_mesh, mine.placements, src_data_rank=None)
     return value

@@ -27,7 +27,7 @@ from ..numpy import namespace as numpy_engine
 from ..xla import devices
 from ..xla import namespace as xla
 from ..xla.options import compiler_options
-from ..xla.world import in_time, quiet, told
+from ..xla.world import in_time, quiet, settle, told
 from .array import (
     Spread,
     fetched,
@@ -161,6 +161,8 @@ def _ran(grid, program, *args):
     wait = first or (grid.devices.flat[0].platform == "cpu" and not is_local(grid))
     what = f"{program.__name__} of DTensors of rank {jax.process_index()} among ranks {processes_of(grid)}"
     run = lambda: jax.block_until_ready(program(*args)) if wait else program(*args)
+    if not is_local(grid):
+        settle()
     with told(what), quiet() if first else contextlib.nullcontext():
         if is_local(grid):
             made = run()

@@ -98,6 +98,11 @@ class Ring:
         words, back = _words(rows)
         return back(self._pieces("all_to_all", words, _padded, lambda y, n: y.reshape(self.size, n), self.size))
 
+    def permute(self, x, targets: tuple[int, ...]):
+        """The ``x`` of the member whose target this one is: member i sends to member ``targets[i]``."""
+        words, back = _words(x)
+        return back(self._pieces("permute", words[None], _padded, lambda y, n: y[None], targets=targets)[0])
+
     def _pieces(self, name: str, rows, length, shaped, times: int = 1, **static):
         """Run ``name`` over the columns of ``rows``, so many at a time that a piece is not too large."""
         step = max(PIECE // (rows.dtype.itemsize * times), 1)
@@ -247,9 +252,13 @@ def _all_to_all(x):
     return lax.all_to_all(x, AXIS, 0, 0, tiled=True)
 
 
+def _permute(x, targets):
+    return lax.ppermute(x, AXIS, list(enumerate(targets)))
+
+
 BODIES: dict[str, Callable] = {
     "all_reduce": _all_reduce, "broadcast": _broadcast, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
-    "all_to_all": _all_to_all, "swap": _swap,
+    "all_to_all": _all_to_all, "permute": _permute, "swap": _swap,
 }  # fmt: skip
 
 

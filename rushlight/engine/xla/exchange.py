@@ -48,6 +48,9 @@ class RecordedRing:
     def all_to_all(self, rows):
         return self._record("all_to_all", rows, rows.shape)
 
+    def permute(self, x, targets: tuple[int, ...]):
+        return self._record("permute", x, x.shape, targets=targets)
+
     def _record(self, what: str, x, shape, **static):
         self._recorder.count += 1
         return exchange_p.bind(x, shape=shape, group=self._group, what=what, static=tuple(sorted(static.items())))

@@ -213,6 +213,7 @@ class _Waiting:
     """How long a program may wait for other processes, and what came of it."""
 
     seconds: Callable[[], float] | None = None  # the world's timeout; None: for ever
+    before: Callable[[], None] | None = None  # waits for what others have under way between the same processes
     given_up: str | None = None  # what was waited for in vain: from then on nobody waits again
     alone: float | None = None  # since when the service is gone: who has not connected by then never will
     inside: set[int] = set()  # threads whose calls XLA is at
@@ -222,9 +223,15 @@ class _Waiting:
 _waiting = _Waiting()
 
 
-def wait_at_most(seconds: Callable[[], float] | None) -> None:
-    """From now on ``in_time`` waits so long."""
-    _waiting.seconds = seconds
+def wait_at_most(seconds: Callable[[], float] | None, before: Callable[[], None] | None = None) -> None:
+    """From now on ``in_time`` waits so long, and ``settle`` calls ``before``."""
+    _waiting.seconds, _waiting.before = seconds, before
+
+
+def settle() -> None:
+    """Wait for what groups have under way, before a program over processes: XLA would not tell them apart."""
+    if _waiting.before is not None:
+        _waiting.before()
 
 
 def is_hung() -> bool:

@@ -9,6 +9,7 @@ import inspect
 from ... import distributed as dist
 from ... import dtypes
 from ...autograd.mode import is_grad_enabled
+from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
 from ...distributed.utils import _verify_param_shape_across_processes, same_values
 from ...engine import SPREAD
@@ -21,7 +22,7 @@ from ..layers.embedding import Embedding, EmbeddingBag
 from ..module import Module
 from ..parameter import is_lazy
 from .delayed import Delayed
-from .reducer import FIRST, Reducer
+from .reducer import FIRST, BuiltinCommHookType, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
@@ -119,7 +120,7 @@ class DistributedDataParallel(Module, Joinable):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         caps = _caps(bucket_cap_mb, bucket_cap_mb_list)
-        self.bucket_bytes_cap = caps[-1]
+        self.bucket_bytes_cap, self.mixed_precision = caps[-1], mixed_precision
         self.skip_all_reduce_unused_params, self.batched_grad_copy = skip_all_reduce_unused_params, batched_grad_copy
         delayed = list(delay_all_reduce_named_params or ())
         ignored = {*getattr(module, "_ddp_params_and_buffers_to_ignore", ()), *[name for name, _ in delayed]}
@@ -188,6 +189,11 @@ class DistributedDataParallel(Module, Joinable):
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook = (state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        """``register_comm_hook`` of a hook that PyTorch has in C++."""
+        fp16 = comm_hook_type is BuiltinCommHookType.FP16_COMPRESS
+        self.register_comm_hook(None, fp16_compress_hook if fp16 else allreduce_hook)
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination=False):
         """A context for a loop in which processes have unevenly many batches; see ``Join``."""

@@ -10,6 +10,7 @@ hook, which can look at buckets, is given PyTorch's.
 
 from __future__ import annotations
 
+import enum
 import sys
 from typing import Any
 
@@ -26,9 +27,18 @@ from ...errors import ValuesNeeded
 from ...ops.public import PUBLIC
 from ...tensor import Tensor, wrap
 
-__all__ = ["GradBucket", "Reducer"]
+__all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 
 FIRST = 1 << 20  # bytes of the first bucket: small, so that the exchange begins early
+
+
+class BuiltinCommHookType(enum.Enum):
+    """The communication hooks that PyTorch has in C++, by its numbers."""
+
+    ALLREDUCE, FP16_COMPRESS = 1, 2
+
+    def __repr__(self):
+        return f"<BuiltinCommHookType.{self.name}: {self.value}>"
 
 
 class GradBucket:

@@ -94,20 +94,26 @@ def attention(q, k, v, weight, **options):
 
 
 torch.manual_seed(0)
-for label, heads, width, balanced, options in [
-    ("causal", 3, 4, True, {"is_causal": True}),
-    ("in a row", 3, 4, False, {"is_causal": True}),
-    ("all", 3, 4, False, {}),
-    ("scaled", 1, 8, True, {"is_causal": True, "scale": 0.3}),
-    ("grouped", 1, 4, True, {"is_causal": True, "enable_gqa": True}),
-]:
+cases = [
+    (method, *case)
+    for method in ("allgather", "alltoall")
+    for case in [
+        ("causal", 3, 4, True, {"is_causal": True}),
+        ("in a row", 3, 4, False, {"is_causal": True}),
+        ("all", 3, 4, False, {}),
+        ("scaled", 1, 8, True, {"is_causal": True, "scale": 0.3}),
+        ("grouped", 1, 4, True, {"is_causal": True, "enable_gqa": True}),
+    ]
+]
+for method, label, heads, width, balanced, options in cases:
+    set_rotate_method(method)
     inner._cp_options.enable_load_balance = balanced
     q, weight = torch.randn(2, 3, 6 * SIZE, width), torch.randn(2, 3, 6 * SIZE, width)
     k, v = torch.randn(2, heads, 6 * SIZE, width), torch.randn(2, heads, 6 * SIZE, width)
     if heads == 1 and "enable_gqa" not in options:
         q, weight = q[:, :1], weight[:, :1]
     for name, t in zip(("out", "dq", "dk", "dv"), attention(q, k, v, weight, **options)):
-        shown(f"{label} {name}", t)
+        shown(f"{method} {label} {name}", t)
 inner._cp_options.enable_load_balance = True
 
 
@@ -179,6 +185,8 @@ def train(way):
         print(way, step, f"{loss.item():.5f}", f"{model.blocks[0].qkv.weight.grad.norm():.5f}")
 
 
-train("context")
-train("style")
+for method in ("allgather", "alltoall"):
+    set_rotate_method(method)
+    train("context")
+    train("style")
 dist.destroy_process_group()

@@ -101,8 +101,8 @@ def train(ddp, steps=2):
     return [*losses, *sums, *[p.grad is None for p in model.parameters()]]
 
 
-def buckets(steps=1, **options):
-    """What is exchanged in the first pass: later ones depend on the order in which gradients come."""
+def buckets(steps=3, **options):
+    """What is exchanged, in the first pass and in later ones, which depend on the order in which gradients come."""
     ddp, found = DDP(made(options.pop("kind", Used)), **options), []
 
     def hook(state, bucket):
@@ -135,7 +135,7 @@ attempt("one size", buckets, bucket_cap_mb=64 / MIB)
 attempt("both sizes", buckets, bucket_cap_mb=64 / MIB, bucket_cap_mb_list=[100 / MIB])
 for alike in (False, True):
     options = {"kind": Net, "find_unused_parameters": True, "skip_all_reduce_unused_params": alike}
-    attempt(f"unused in buckets, {alike}", buckets, 3, bucket_cap_mb=16 / MIB, **options)
+    attempt(f"unused in buckets, {alike}", buckets, bucket_cap_mb=16 / MIB, **options)
 
 
 def delayed(names, last, **options):

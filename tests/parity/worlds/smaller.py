@@ -35,14 +35,13 @@ def digest(tensors):
 
 
 class Net(nn.Module):
-    """Matrices of two shapes that take turns, without biases: their gradients come in one order in both libraries."""
+    """Matrices of two shapes that take turns, of which the first two have biases."""
 
     def __init__(self):
         super().__init__()
         self.body = nn.ModuleList(
-            [nn.Linear(6, 12, bias=False), nn.Linear(12, 6, bias=False), nn.Linear(6, 12, bias=False),
-             nn.Linear(12, 6, bias=False)]
-        )  # fmt: skip
+            [nn.Linear(6, 12), nn.Linear(12, 6), nn.Linear(6, 12, bias=False), nn.Linear(12, 6, bias=False)]
+        )
 
     def forward(self, x):
         for layer in self.body:
@@ -65,6 +64,8 @@ print([kind.name for kind in DDPCommHookType])
 for kind in DDPCommHookType:
     if "QUANTIZE" not in kind.name and kind.name != "BF16_COMPRESS":  # not on CPUs in PyTorch
         gradients(kind.name, lambda ddp, kind=kind: register_ddp_comm_hook(kind, ddp, None), steps=2)
+for kind in (dist.BuiltinCommHookType.ALLREDUCE, dist.BuiltinCommHookType.FP16_COMPRESS):
+    gradients(repr(kind), lambda ddp, kind=kind: ddp._register_builtin_comm_hook(kind), steps=2)
 for given in (
     {"matrix_approximation_rank": 1},
     {"matrix_approximation_rank": 2},

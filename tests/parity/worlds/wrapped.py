@@ -14,12 +14,13 @@ RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 dist.init_process_group("gloo", init_method=os.environ["MEETING"], rank=RANK, world_size=SIZE)
 
 
-def train(label, group=None, **options):
+def train(label, group=None, use_orig_params=True, **options):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Sequential(nn.Linear(8, 8), nn.Tanh()), nn.Linear(8, 3))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        model = FSDP(model, process_group=group, use_orig_params=True, device_id=torch.device("cpu"), **options)
+        options = {"use_orig_params": use_orig_params, "device_id": torch.device("cpu"), **options}
+        model = FSDP(model, process_group=group, **options)
     print(label, sorted({str(w.message) for w in told if w.category is FutureWarning}))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
     torch.manual_seed(10 + RANK)
@@ -43,6 +44,7 @@ def train(label, group=None, **options):
 
 
 train("full", sharding_strategy=ShardingStrategy.FULL_SHARD)
+train("flat", use_orig_params=False)
 train("none", sharding_strategy=ShardingStrategy.NO_SHARD)
 torch.manual_seed(0)
 model = FSDP(nn.Linear(6, 3), use_orig_params=True, device_id=torch.device("cpu"))

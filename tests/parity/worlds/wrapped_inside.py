@@ -7,13 +7,16 @@ import warnings
 import torch
 import torch.distributed as dist
 import torch.nn as nn
+from torch.distributed.algorithms._comm_hooks import default_hooks
 from torch.distributed.fsdp import (
+    FlatParameter,
     FullOptimStateDictConfig,
     FullStateDictConfig,
     MixedPrecision,
     ShardedStateDictConfig,
     ShardingStrategy,
     StateDictType,
+    fully_shard,
 )
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp.fully_sharded_data_parallel import OptimStateKeyType
@@ -27,6 +30,7 @@ from torch.distributed.fsdp.wrap import (
     transformer_auto_wrap_policy,
     wrap,
 )
+from torch.distributed.tensor import DTensor
 
 warnings.simplefilter("ignore")
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -239,4 +243,119 @@ def applied(module):
 model.apply(applied)
 with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT):
     show("applied", *digest(model.state_dict().items()))
+
+
+def part(value):
+    """What a process has of a part of a state: PyTorch's is a ShardedTensor."""
+    if hasattr(value, "local_shards"):
+        return value.local_shards()[0].tensor
+    return value.to_local() if hasattr(value, "to_local") else value
+
+
+def shapes(state):
+    return [(k, tuple(v.shape), f"{part(v).double().norm():.5f}") for k, v in state.items() if hasattr(v, "shape")]
+
+
+model = made(auto_wrap_policy=ModuleWrapPolicy({Block}), use_orig_params=False)
+show("flat", model)
+show("flat", [(n, tuple(p.shape), p.is_leaf, isinstance(p, FlatParameter)) for n, p in model.named_parameters()])
+show("flat", sum(p.numel() for p in model.parameters()), model._flat_param._fqns, tuple(model.head.weight.shape))
+inside = []
+model.head.register_forward_pre_hook(
+    lambda m, args: inside.append((isinstance(m.weight, nn.Parameter), tuple(m.weight.shape), list(m._parameters)))
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+for i in range(3):
+    if i == 1:
+        with model.no_sync():
+            nn.functional.cross_entropy(model(batches[3][0]), batches[3][1]).backward()
+    step(i)
+show("flat", inside[0])
+x, y = batches[5]
+nn.functional.cross_entropy(model(x), y).backward()
+show("flat gradients", *digest((n, p.grad) for n, p in model.named_parameters()))
+show("flat norms", f"{model.clip_grad_norm_(0.1, norm_type=float('inf')).item():.5f}")
+show("flat optimizer", optimizer.state_dict()["param_groups"][0]["params"])
+show("flat optimizer", [shapes(v) for v in optimizer.state_dict()["state"].values()])
+optimizer.zero_grad()
+for kind in StateDictType:
+    FSDP.set_state_dict_type(model, kind)
+    state, moments = model.state_dict(), FSDP.optim_state_dict(model, optimizer)
+    show(kind, *shapes(state))
+    show(kind, *shapes(model.blocks[0].state_dict()))
+    show(kind, moments["param_groups"][0]["params"], *[(k, shapes(v)) for k, v in moments["state"].items()])
+    other = made(auto_wrap_policy=ModuleWrapPolicy({Block}), use_orig_params=False)
+    FSDP.set_state_dict_type(other, kind)
+    with torch.no_grad():
+        for p in other.parameters():
+            p.zero_()
+    show(kind, other.load_state_dict(state), *digest(other.named_parameters()))
+    again = torch.optim.SGD(other.parameters(), lr=0.05, momentum=0.9)
+    own = FSDP.optim_state_dict_to_load(other, again, moments)
+    show(kind, [(k, shapes(v)) for k, v in own["state"].items()], own["param_groups"][0]["params"])
+    again.load_state_dict(own)
+model, optimizer = other, again
+step(4)
+with FSDP.summon_full_params(model):
+    show("flat summoned", *digest(model.named_parameters()))
+    with torch.no_grad():
+        model.head.bias.fill_(0.25)
+with FSDP.summon_full_params(model, recurse=False, writeback=False):
+    show("flat only outer", *digest(model.named_parameters()))
+with FSDP.summon_full_params(model.blocks[0]):
+    show("flat one unit", *digest(model.named_parameters()))
+step(5)
+model.apply(lambda m: nn.init.constant_(m.weight, 0.5) if isinstance(m, nn.Linear) else None)
+show("flat applied", *digest(model.named_parameters()))
+FSDP.set_state_dict_type(model, StateDictType.FULL_STATE_DICT)
+state = model.state_dict()
+told("flat too few", lambda: model.load_state_dict({k: v for k, v in state.items() if k != "head.bias"}))
+told("flat dtypes", lambda: FSDP(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), device_id=CPU))
+told("flat frozen", lambda: FSDP(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False)), device_id=CPU))
+tied = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+tied[2].weight = tied[0].weight
+tied = FSDP(tied, device_id=CPU, ignored_states=[tied[2].bias])
+tied(torch.ones(2, 3) + RANK).square().sum().backward()
+show("flat tied", [(n, tuple(p.shape)) for n, p in tied.named_parameters()], sorted(tied.state_dict()))
+with FSDP.summon_full_params(tied):
+    show("flat tied", [n for n, _ in tied.named_parameters()], tied[0].weight is tied[2].weight)
+show("flat nothing", FSDP(nn.Sequential(nn.Tanh()), device_id=CPU)(torch.ones(1)).tolist())
+
+
+def reduce(state, gradients, mine=None):
+    show("hook", state, tuple(gradients.shape), gradients.dtype, f"{gradients.double().sum():.5f}")
+    dist.all_reduce(gradients) if mine is None else dist.reduce_scatter_tensor(mine, gradients)
+
+
+for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.NO_SHARD):
+    model = made(auto_wrap_policy=ModuleWrapPolicy({Block}), use_orig_params=False, sharding_strategy=strategy)
+    model.register_comm_hook("state", reduce)
+    told("inner hook", functools.partial(model.blocks[0].register_comm_hook, "state", reduce))
+    told("second hook", functools.partial(model.register_comm_hook, "state", reduce))
+    nn.functional.cross_entropy(model(batches[0][0]), batches[0][1]).backward()
+    show("hook", *digest((n, p.grad) for n, p in model.named_parameters()))
+    with FSDP.summon_full_params(model, writeback=False):
+        show("hook", len(list(model.named_parameters())))
+    model = made(use_orig_params=False, sharding_strategy=strategy)
+    state = default_hooks.DefaultState(dist.group.WORLD)
+    whole = strategy is ShardingStrategy.NO_SHARD
+    model.register_comm_hook(state, default_hooks.allreduce_hook if whole else default_hooks.reduce_scatter_hook)
+    show("default hook", state.gradient_predivide_factor, state.gradient_postdivide_factor)
+    nn.functional.cross_entropy(model(batches[0][0]), batches[0][1]).backward()
+    show(
+        "default hook",
+        f"{model.clip_grad_norm_(1e9).item():.5f}",
+        *digest((n, p.grad) for n, p in model.named_parameters()),
+    )
+
+model = Net()
+fully_shard(model.blocks[0])
+fully_shard(model)
+model.unshard()
+show(
+    "unshard",
+    [(n, isinstance(p, nn.Parameter), tuple(p.shape), isinstance(p, DTensor)) for n, p in model.named_parameters()],
+)
+model.reshard()
+show("reshard", {isinstance(p, DTensor) for p in model.parameters()})
 dist.destroy_process_group()

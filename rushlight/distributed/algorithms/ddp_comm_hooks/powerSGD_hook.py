@@ -121,10 +121,10 @@ class _Exchange:
         self.matrices = [pair for pairs in of_shape.values() for pair in pairs]
 
     def _sort(self, gradient: Tensor) -> None:
-        """Is it worth it?"""
+        """Is it worth it? A vector is a matrix of one column, which only a rate below 1 asks to have compressed."""
         state, count = self.state, gradient.numel()
         state.total_numel_before_compression += count
-        if gradient.ndim > 1:
+        if gradient.ndim:
             matrix = gradient.view(gradient.shape[0], -1)
             rows, columns = matrix.shape
             rank = min(rows, columns, state.matrix_approximation_rank)

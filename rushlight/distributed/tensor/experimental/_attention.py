@@ -1,8 +1,9 @@
 """``context_parallel``: sequences that are cut over the processes of a mesh, and attention that still sees all of them.
 
-A process has the queries, keys and values of its part. Keys and values of all parts are gathered, and each query looks
-at those it may. Causal attention leaves the first part little to do and the last one much, so by default the sequence
-is cut in twice as many chunks as there are processes, and process r has chunk r and, from the end, chunk r.
+A process has the queries, keys and values of its part. Keys and values of all parts are gathered, or go round
+from each process to the next one, and each query looks at those it may. Causal attention leaves the first part little
+to do and the last one much, so by default the sequence is cut in twice as many chunks as there are processes, and
+process r has chunk r and, from the end, chunk r.
 """
 
 from __future__ import annotations
@@ -10,17 +11,23 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ....autograd.function import Function, once_differentiable
 from ....autograd.mode import no_grad
 from ....compat import missing as _missing
+from ....dtypes import bool_
 from ....nn.attention.bias import causal_lower_right
 from ....nn.functional.attention import SUBSTITUTES, scaled_dot_product_attention
 from ....ops.public import PUBLIC
+from ....random import Generator
 from ....tensor import Tensor
 from ... import _functional_collectives as collectives
+from ...collectives import permuted
 from ...device_mesh import DeviceMesh
+from ...world import ProcessGroup
 from ..dtensor import DTensor, _is_local, distribute_tensor
 from ..parallel.style import ParallelStyle
 from ..placement_types import Shard
@@ -81,10 +88,7 @@ def context_parallel_unshard(mesh: DeviceMesh, buffers, seq_dims, load_balancer=
 
 
 def set_rotate_method(rotate_method: str) -> None:
-    """How parts of keys and values get to the others: "allgather" or "alltoall".
-
-    Differs from PyTorch: they are gathered in both cases.
-    """
+    """How parts of keys and values get to the others: "allgather", all at once, or "alltoall", one after the other."""
     methods = {"allgather": _RotateMethod.ALL_GATHER, "alltoall": _RotateMethod.ALL_TO_ALL}
     if rotate_method not in methods:
         raise NotImplementedError(f"Context Parallel does not support using {rotate_method} for kv shards rotation")
@@ -226,6 +230,8 @@ def _attend(mesh, balanced, query, key, value, attn_mask, dropout_p, is_causal, 
     if balanced and not is_causal:
         raise RuntimeError("Load balancing requires `is_causal=True`.")
     query, key, value = (t.to_local() if isinstance(t, DTensor) else t for t in (query, key, value))
+    if _cp_options.rotate_method is _RotateMethod.ALL_TO_ALL and mesh.size() > 1:
+        return _attend_around(mesh, balanced, query, key, value, dropout_p, is_causal, scale, enable_gqa)
     key, value = _gathered(key, mesh, balanced), _gathered(value, mesh, balanced)
     options = {"dropout_p": dropout_p, "scale": scale, "enable_gqa": enable_gqa}
     if not is_causal:
@@ -258,3 +264,131 @@ def _gathered(t: Tensor, mesh: DeviceMesh, balanced: bool) -> Tensor:
         return PUBLIC["cat"](list(parts), -2)
     halves = [part.chunk(2, -2) for part in parts]
     return PUBLIC["cat"]([head for head, _ in halves] + [tail for _, tail in reversed(halves)], -2)
+
+
+# -- keys and values that go round -------------------------------------------------------------------------------------
+
+
+def _attend_around(mesh, balanced, query, key, value, dropout_p, is_causal, scale, enable_gqa):
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    seed = int(PUBLIC["randint"](2**40, ())) if dropout_p else 0
+    around = _Around(mesh.get_group(), balanced, is_causal, scale, dropout_p, seed)
+    if not enable_gqa:
+        return _Attention.apply(around, query, key, value)
+    query = query.unflatten(-3, (key.shape[-3], -1))  # the queries' heads that share one of the keys' are a dimension
+    return _Attention.apply(around, query, key.unsqueeze(-3), value.unsqueeze(-3)).flatten(-4, -3)
+
+
+@dataclass
+class _Around:
+    """One attention over a ring of processes. Each process's keys and values visit all others, one at a time."""
+
+    group: ProcessGroup
+    balanced: bool
+    causal: bool
+    scale: float
+    dropout_p: float
+    seed: int
+
+    def sources(self) -> list[int]:
+        """Whose keys are here, step by step; first are this process's own."""
+        size = self.group.size()
+        return [(self.group.rank() - step) % size for step in range(size)]
+
+    def passed_on(self, block: Tensor) -> Tensor:
+        """What the process before this one had, which now goes to the next one."""
+        size = self.group.size()
+        return permuted(block, tuple((i + 1) % size for i in range(size)), self.group)
+
+    def pairs(self, source: int, length: int, other: int) -> list[_Pair]:
+        """The chunks of ``length`` queries and ``source``'s ``other`` keys of which the first may see the second."""
+        mine, theirs = (_chunks_of(r, self.group.size(), self.balanced) for r in (self.group.rank(), source))
+        rows, columns = length // len(mine), other // len(theirs)
+        return [
+            _Pair(slice(i * rows, (i + 1) * rows), slice(j * columns, (j + 1) * columns), (a, b), self)
+            for i, a in enumerate(mine)
+            for j, b in enumerate(theirs)
+            if b <= a or not self.causal
+        ]
+
+
+@dataclass
+class _Pair:
+    rows: slice  # among this process's queries
+    columns: slice  # among the keys that are here
+    numbers: tuple[int, int]  # of both chunks, in the whole sequence
+    around: _Around
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        scores = q @ k.mT * self.around.scale
+        if self.around.causal and self.numbers[0] == self.numbers[1]:
+            later = PUBLIC["ones"](scores.shape[-2:], dtype=bool_, device=scores.device).triu(1)
+            scores = scores.masked_fill(later, -math.inf)
+        return scores
+
+    def dropped(self, weights: Tensor) -> Tensor:
+        """Dropout, of the same places in forward and backward."""
+        p = self.around.dropout_p
+        if not p:
+            return weights
+        a, b = self.numbers
+        random = Generator().manual_seed(self.around.seed + a * 2 * self.around.group.size() + b)
+        stays = PUBLIC["rand"](weights.shape, generator=random).to(weights.device) >= p
+        return weights * stays / (1 - p)
+
+
+class _Attention(Function):
+    """softmax(q kᵀ scale) v, to which each block of keys gives its own times exp(its logsumexp - that of all)."""
+
+    @staticmethod
+    def forward(ctx, around, query, key, value):
+        q = _wide(query)
+        block, found, sums = PUBLIC["cat"]([key, value], -1), {}, {}
+        for step, source in enumerate(around.sources()):
+            if step:
+                block = around.passed_on(block)
+            k, v = (_wide(t) for t in block.split([key.shape[-1], value.shape[-1]], -1))
+            for pair in around.pairs(source, q.shape[-2], k.shape[-2]):
+                at, columns = pair.rows.start, pair.columns
+                scores = pair.scores(q[..., pair.rows, :], k[..., columns, :])
+                total = scores.logsumexp(-1, keepdim=True)
+                out = pair.dropped((scores - total).exp()) @ v[..., columns, :]
+                if at in sums:
+                    both = PUBLIC["logaddexp"](sums[at], total)
+                    out = found[at] * (sums[at] - both).exp() + out * (total - both).exp()
+                    total = both
+                found[at], sums[at] = out, total
+        out, total = (PUBLIC["cat"]([parts[at] for at in sorted(parts)], -2) for parts in (found, sums))
+        out = out.to(query.dtype)
+        ctx.around = around
+        ctx.save_for_backward(query, key, value, out, total)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        around = ctx.around
+        query, key, value, out, total = ctx.saved_tensors
+        q, g = _wide(query), _wide(g)
+        mean = (g * out).sum(-1, keepdim=True)  # of the weights' gradients, weighted
+        dq, dk, dv = (PUBLIC["zeros_like"](_wide(t)) for t in (query, key, value))
+        block = PUBLIC["cat"]([_wide(key), _wide(value), dk, dv], -1)
+        for source in around.sources():
+            k, v, dk, dv = block.split([key.shape[-1], value.shape[-1]] * 2, -1)
+            for pair in around.pairs(source, q.shape[-2], k.shape[-2]):
+                rows, columns = pair.rows, pair.columns
+                qs, gs, ks, vs = q[..., rows, :], g[..., rows, :], k[..., columns, :], v[..., columns, :]
+                weights = (pair.scores(qs, ks) - total[..., rows, :]).exp()
+                dv[..., columns, :] += (pair.dropped(weights).mT @ gs).sum_to_size(vs.shape)
+                ds = weights * (pair.dropped(gs @ vs.mT) - mean[..., rows, :]) * around.scale
+                dq[..., rows, :] += (ds @ ks).sum_to_size(qs.shape)
+                dk[..., columns, :] += (ds.mT @ qs).sum_to_size(ks.shape)
+            block = around.passed_on(block)  # after the last step everybody has its own again
+        _, _, dk, dv = block.split([key.shape[-1], value.shape[-1]] * 2, -1)
+        return None, dq.to(query.dtype), dk.to(key.dtype), dv.to(value.dtype)
+
+
+def _wide(t: Tensor) -> Tensor:
+    """Sums over blocks are made in float32 at least."""
+    return t.float() if t.dtype.itemsize < 4 else t
