@@ -2,6 +2,8 @@
 
 Whatever else comes, bad arguments among them, is handed to the general caller. The three repeat lines of it and of each
 other because nearly each of those lines may end in that hand-over, which a shared function could not do for its caller.
+
+The library in C does the same for calls where nothing at all is special (``_in_c``); what it leaves comes here.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engine.native import library
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
-from ..tensor import Tensor, wrap
+from ..tensor import Storage, Tensor, View, wrap
 from . import mode
 from .mode import state
+from .node import OpNode
 from .overriding import PLAIN
-from .plan import Plans
+from .plan import Plan, Plans
 from .record import link_view, make_node, note_layouts, versions_of
+from .tape import Node, _sequence
 
 if TYPE_CHECKING:
     from .op import Op
@@ -32,10 +37,15 @@ _new = object.__new__
 
 def _numpy_function(o: Op):
     """What computes the op on NumPy arrays: its body; the function of its name, where forward only calls that."""
+    function, *first = _function_and_engine(o)
+    return functools.partial(function, *first) if first else function
+
+
+def _function_and_engine(o: Op):
     body = numpy_engine.BODIES.get(o.name)
     if body is None and _only_calls(o):
-        return getattr(numpy_engine, o.name)
-    return functools.partial(body or o.forward, numpy_engine)
+        return (getattr(numpy_engine, o.name),)
+    return body or o.forward, numpy_engine
 
 
 def _only_calls(o: Op) -> bool:
@@ -57,11 +67,29 @@ class _Probe:
         return lambda *args: self.called.append((name, *args)) or self
 
 
+# Results of these lie in plain order where all operands do.
+_PLAIN_IN_PLAIN_OUT = (None, layouts.each, layouts.each_alone, layouts.plain)
+
+
+def _in_c(o: Op, plans: Plans, layout, some=False):
+    """``short(static, *arrays)``: the Tensor, or None if a call is not so common; None where there is no library.
+
+    ``some``: arrays but the first may be truths and None, beside Python's numbers.
+    """
+    if library is None:
+        return None
+    function, *engine = _function_and_engine(o)
+    first, link = engine[0] if engine else None, link_view if o.view else None
+    plain = layout in _PLAIN_IN_PLAIN_OUT
+    return library.short_call(o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns)
+
+
 def pair(o: Op, plans: Plans, general):
     """For ops of two arrays, or one and a Python number."""
     compute, recorded, known = _numpy_function(o), bool(o.rules), [None] * 4
     as_they_are = o.promote == "common" and o.check is None
     layout = layouts.rule_of(o, general.node)
+    short = _in_c(o, plans, layout)
 
     def whole(x, w, a, dtype):
         """For integers or truth values on both sides: there is nothing to convert, and nothing is recorded."""
@@ -85,6 +113,10 @@ def pair(o: Op, plans: Plans, general):
         return wrap(layout(out, (a, b)) if layouts.watched and layout is not None and out.ndim > 1 else out)
 
     def call(x, w):
+        if short is not None:
+            t = short(None, x, w)
+            if t is not None:
+                return t
         if mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, w)
         if x._view is not None and x._view.seen != x._storage.version:
@@ -143,9 +175,14 @@ def single(o: Op, plans: Plans, general):
     compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
     layout = layouts.rule_of(o, general.node)
     several = False  # outputs: such an op is the general caller's from its second call on, not computed twice
+    short = _in_c(o, plans, layout)
 
     def call(x, **static):
         nonlocal several
+        if short is not None:
+            t = short(static, x)
+            if t is not None:
+                return t
         if several or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
@@ -189,9 +226,14 @@ def trio(o: Op, plans: Plans, general):
     compute, recorded = _numpy_function(o), bool(o.rules)
     layout = layouts.rule_of(o, general.node)
     several = False  # as in ``single``
+    short = _in_c(o, plans, layout, some=True)
 
     def call(x, w, b=None, **static):
         nonlocal several
+        if short is not None:
+            t = short(static, x, w, b)
+            if t is not None:
+                return t
         if several or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, w, b, **static)
         if x._view is not None and x._view.seen != x._storage.version:
@@ -246,3 +288,10 @@ def trio(o: Op, plans: Plans, general):
         return t
 
     return call
+
+
+if library is not None:
+    library.calls_use(
+        Tensor, OpNode, View, PLAIN, numpy_engine, _F32, _F64, state, vars(mode), vars(layouts), _sequence, np.asarray,
+        (Plan, Node, OpNode, Tensor, Storage, View),
+    )  # fmt: skip

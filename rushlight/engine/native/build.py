@@ -21,7 +21,9 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "_kernels.abi3.so"
 # What is no family of kernels.
-ALONE = ("arrays", "binding", "ffi", "guards", "memory", "player", "pool", "reader", "recorder", "tape")
+ALONE = (
+    "arrays", "binding", "calls", "ffi", "guards", "memory", "player", "pool", "reader", "recorder", "slots", "tape",
+)  # fmt: skip
 
 # No -ffast-math: NaN, infinities and signed zeros come out as the plain rules have them.
 FLAGS = [

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "arrays.h"
+#include "calls.h"
 #include "guards.h"
 #include "kernels.h"
 #include "memory.h"
@@ -308,7 +309,7 @@ static int fill(PyObject *module)
             if (families[f][0][i].name[0] != '.' && add_kernel(module, &families[f][0][i], &families[f][1][i]))
                 return -1;
     if (rl_learn_arrays() || add_handler(module) || rl_add_recorder(module) || rl_add_player(module) ||
-        rl_add_guards(module) || rl_add_tape(module) || rl_add_reader(module) ||
+        rl_add_guards(module) || rl_add_calls(module) || rl_add_tape(module) || rl_add_reader(module) ||
         rl_add_memory(module))
         return -1;
     return PyModule_AddStringConstant(module, "instructions", name);

@@ -7,52 +7,47 @@
 #include <string.h>
 
 #include "arrays.h"
+#include "slots.h"
 #include "tape.h"
 
 /* What `tape_uses` was given, in this order. */
 static PyObject *op_node, *output_node, *leaf, *tensor, *engine, *backwards, *deliver, *push, *pop, *acquire, *release;
-/* Names of attributes. */
-static PyObject *array, *asked, *aux, *compute, *details, *dtype, *edges, *frees, *grad, *guard, *hooks, *incoming, *index_;
-static PyObject *inputs, *is_leaf, *name, *names;
-static PyObject *node, *op, *outputs, *packed, *plan, *quick, *residuals, *rules, *saved, *sequence, *shape, *fixed;
-static PyObject *storage, *take, *unasked, *variable, *version, *versions, *view, *xp;
+/* Their attributes; `quick`, `dtype` and others are of several classes, or are no slots: those are asked for. */
+static rl_slot array = {.text = "_array"}, asked = {.text = "asked"}, compute = {.text = "compute"}, details = {.text = "details"}, dtype = {.text = "dtype"};
+static rl_slot edges = {.text = "edges"}, fixed = {.text = "static"}, frees = {.text = "frees"}, grad = {.text = "_grad"}, guard = {.text = "guard"};
+static rl_slot hooks = {.text = "hooks"}, index_ = {.text = "index"}, inputs = {.text = "inputs"}, is_leaf = {.text = "is_leaf"}, name = {.text = "name"};
+static rl_slot names = {.text = "names"}, node = {.text = "_node"}, op = {.text = "op"}, outputs = {.text = "outputs"}, packed = {.text = "packed"};
+static rl_slot plan = {.text = "plan"}, quick = {.text = "quick"}, residuals = {.text = "residuals"}, rules = {.text = "rules"}, saved = {.text = "saved"};
+static rl_slot sequence = {.text = "sequence"}, shape = {.text = "shape"}, storage = {.text = "_storage"}, unasked = {.text = "unasked"};
+static rl_slot variable = {.text = "_variable"}, version = {.text = "version"}, versions = {.text = "versions"}, view = {.text = "_view"}, xp = {.text = "xp"};
+static PyObject *aux, *incoming, *take; /* names of what is no attribute, or is called */
 
 static PyObject *uses(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&op_node, &output_node, &leaf, &tensor, &engine, &backwards,
                                       &deliver, &push,        &pop,  &acquire, &release};
-    static const struct { PyObject **name; const char *text; } texts[] = {
-        {&array, "_array"}, {&asked, "asked"}, {&aux, "aux"}, {&compute, "compute"}, {&details, "details"}, {&dtype, "dtype"}, {&edges, "edges"},
-        {&frees, "frees"}, {&grad, "_grad"}, {&guard, "guard"}, {&hooks, "hooks"},
-        {&incoming, "_incoming"}, {&index_, "index"}, {&inputs, "inputs"},
-        {&is_leaf, "is_leaf"}, {&name, "name"}, {&names, "names"}, {&node, "_node"}, {&op, "op"},
-        {&outputs, "outputs"}, {&packed, "packed"}, {&plan, "plan"}, {&quick, "quick"}, {&residuals, "residuals"},
-        {&rules, "rules"}, {&saved, "saved"}, {&sequence, "sequence"}, {&shape, "shape"},
-        {&fixed, "static"}, {&storage, "_storage"}, {&take, "take"}, {&unasked, "unasked"},
-        {&variable, "_variable"}, {&version, "version"}, {&versions, "versions"}, {&view, "_view"}, {&xp, "xp"}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!(*texts[i].name = PyUnicode_InternFromString(texts[i].text)))
-            return NULL;
+    static rl_slot *const slots[] = {
+        &array,   &asked, &compute, &details, &dtype,  &edges,  &fixed, &frees,     &grad,  &guard,   &hooks, &index_,
+        &inputs,  &is_leaf, &name,  &names,   &node,   &op,     &outputs, &packed,  &plan,  &quick,   &residuals,
+        &rules,   &saved, &sequence, &shape,  &storage, &unasked, &variable, &version, &versions, &view, &xp};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!(*kept[i] = PySequence_GetItem(args, (Py_ssize_t)i)))
             return NULL;
+    PyObject *classes = PySequence_GetItem(args, sizeof kept / sizeof *kept);
+    int failed = !classes || rl_find_slots(slots, sizeof slots / sizeof *slots, classes);
+    Py_XDECREF(classes);
+    if (failed || !(aux = PyUnicode_InternFromString("aux")) || !(incoming = PyUnicode_InternFromString("_incoming")) ||
+        !(take = PyUnicode_InternFromString("take")))
+        return NULL;
     Py_RETURN_NONE;
 }
 
 /* Is an attribute this object? Not, too, if it cannot be read; the exception stays. */
-static int has(PyObject *object, PyObject *attribute, PyObject *expected)
+static int has(PyObject *object, const rl_slot *attribute, const void *expected)
 {
-    PyObject *found = PyObject_GetAttr(object, attribute);
+    PyObject *found = rl_get(object, attribute);
     Py_XDECREF(found);
     return found && found == expected;
-}
-
-/* What an object has in a slot, for as long as it is there; after an exception None. */
-static PyObject *peek(PyObject *object, PyObject *attribute)
-{
-    PyObject *found = PyObject_GetAttr(object, attribute);
-    Py_XDECREF(found);
-    return found ? found : Py_None;
 }
 
 static int is_tensor(PyObject *value) { return PyObject_TypeCheck(value, (PyTypeObject *)tensor); }
@@ -81,7 +76,7 @@ static PyObject *count_waiting(PyObject *module, PyObject *roots)
     }
     failed = failed || !(stack = PyDict_Keys(waiting));
     for (Py_ssize_t i = 0; !failed && i < PyList_Size(stack); i++) {
-        PyObject *found = PyObject_GetAttr(PyList_GetItem(stack, i), edges);
+        PyObject *found = rl_get(PyList_GetItem(stack, i), &edges);
         PyObject *each = found ? PySequence_Tuple(found) : NULL;
         failed = !each;
         for (Py_ssize_t k = 0; !failed && k < PyTuple_Size(each); k++)
@@ -107,21 +102,21 @@ typedef struct {
 /* Is the storage of this version? None was never written. */
 static int is_at(PyObject *counted, long expected)
 {
-    return counted == Py_None ? 1 : PyLong_AsLong(peek(counted, version)) == expected;
+    return counted == Py_None ? 1 : PyLong_AsLong(rl_peek(counted, &version)) == expected;
 }
 
 /* Was an input that was saved neither written nor detached since? ``noted``: (storage, version), or None. */
 static int is_as_it_was(PyObject *value, PyObject *noted, PyObject *edge)
 {
-    if (noted == Py_None ? !is_at(peek(value, storage), 0)
+    if (noted == Py_None ? !is_at(rl_peek(value, &storage), 0)
                          : !is_at(PyTuple_GetItem(noted, 0), PyLong_AsLong(PyTuple_GetItem(noted, 1))))
         return 0;
-    return edge == Py_None || !has(value, node, Py_None) || has(edge, is_leaf, Py_True);
+    return edge == Py_None || !has(value, &node, Py_None) || has(edge, &is_leaf, Py_True);
 }
 
 static int inputs_are_as_they_were(const call *c)
 {
-    PyObject *places = peek(c->plan, inputs), *notes = peek(c->node, versions);
+    PyObject *places = rl_peek(c->plan, &inputs), *notes = rl_peek(c->node, &versions);
     Py_ssize_t noted = PyTuple_Size(notes), width = PyTuple_Size(c->edges);
     int same = 1;
     for (Py_ssize_t i = 0, n = PyTuple_Size(places); same && i < n; i++) {
@@ -138,7 +133,7 @@ static int edges_have_no_hooks(const call *c)
 {
     int none = PyTuple_Check(c->edges);
     for (Py_ssize_t i = 0; none && i < PyTuple_Size(c->edges); i++)
-        none = PyTuple_GetItem(c->edges, i) == Py_None || has(PyTuple_GetItem(c->edges, i), hooks, Py_None);
+        none = PyTuple_GetItem(c->edges, i) == Py_None || has(PyTuple_GetItem(c->edges, i), &hooks, Py_None);
     return none;
 }
 
@@ -156,21 +151,21 @@ static int details_are_common(const call *c)
 {
     if (!c->details || c->details == Py_None)
         return c->details && rl_array_of(c->g);
-    int several = !has(c->details, outputs, Py_None);
-    return has(c->details, packed, Py_False) && has(c->details, compute, Py_None) &&
+    int several = !has(c->details, &outputs, Py_None);
+    return has(c->details, &packed, Py_False) && has(c->details, &compute, Py_None) &&
            (several ? are_arrays(c->g) : rl_array_of(c->g) != NULL);
 }
 
 static int is_common(call *c)
 {
-    if ((PyObject *)Py_TYPE(c->node) != op_node || !has(c->node, hooks, Py_None) || !has(c->node, guard, Py_None) ||
-        !has(c->node, xp, engine) || !(c->plan = PyObject_GetAttr(c->node, plan)) || !has(c->plan, quick, Py_True))
+    if ((PyObject *)Py_TYPE(c->node) != op_node || !has(c->node, &hooks, Py_None) || !has(c->node, &guard, Py_None) ||
+        !has(c->node, &xp, engine) || !(c->plan = rl_get(c->node, &plan)) || !has(c->plan, &quick, Py_True))
         return 0;
-    c->details = PyObject_GetAttr(c->node, details);
+    c->details = rl_get(c->node, &details);
     if (!details_are_common(c))
         return 0;
-    c->edges = PyObject_GetAttr(c->node, edges), c->op = PyObject_GetAttr(c->plan, op);
-    c->fixed = PyObject_GetAttr(c->node, fixed), c->saved = PyObject_GetAttr(c->node, saved);
+    c->edges = rl_get(c->node, &edges), c->op = rl_get(c->plan, &op);
+    c->fixed = rl_get(c->node, &fixed), c->saved = rl_get(c->node, &saved);
     return c->edges && c->op && c->fixed && c->saved && PyTuple_Check(c->saved) && edges_have_no_hooks(c) &&
            inputs_are_as_they_were(c);
 }
@@ -197,7 +192,7 @@ static PyObject *argument(const call *c, PyObject *which)
     PyObject *found = c->fixed == Py_None ? NULL : PyDict_GetItemWithError(c->fixed, which);
     if (found || PyErr_Occurred())
         return Py_XNewRef(found);
-    PyObject *defaults = PyObject_GetAttr(c->op, fixed), *value = defaults ? PyObject_GetItem(defaults, which) : NULL;
+    PyObject *defaults = rl_get(c->op, &fixed), *value = defaults ? PyObject_GetItem(defaults, which) : NULL;
     Py_XDECREF(defaults);
     return value;
 }
@@ -205,11 +200,11 @@ static PyObject *argument(const call *c, PyObject *which)
 /* A list of what the plan names. */
 static PyObject *values_of(const call *c)
 {
-    PyObject *values = PyList_New(0), *others = PyObject_GetAttr(c->plan, asked);
+    PyObject *values = PyList_New(0), *others = rl_get(c->plan, &asked);
     int failed = !values || !others;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(c->saved); i++) {
         PyObject *value = PyTuple_GetItem(c->saved, i);
-        failed = put(values, is_tensor(value) ? PyObject_GetAttr(value, array) : Py_NewRef(value));
+        failed = put(values, is_tensor(value) ? rl_get(value, &array) : Py_NewRef(value));
     }
     for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(others); i++)
         failed = put(values, argument(c, PyTuple_GetItem(others, i)));
@@ -237,8 +232,8 @@ static PyObject *by_engine(const call *c, PyObject *function, PyObject *values, 
 {
     if (kept && (kept == Py_None || has_empty(values)))
         return Py_NewRef(Py_None);
-    PyObject *known = PyDict_New(), *words = PyObject_GetAttr(c->plan, names), *grads = NULL;
-    PyObject *others = PyObject_GetAttr(c->plan, unasked);
+    PyObject *known = PyDict_New(), *words = rl_get(c->plan, &names), *grads = NULL;
+    PyObject *others = rl_get(c->plan, &unasked);
     int failed = !known || !words || !others;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(words); i++)
         failed = PyDict_SetItem(known, PyTuple_GetItem(words, i), PyList_GetItem(values, i));
@@ -273,7 +268,7 @@ static PyObject *by_rule(const call *c, PyObject *rule, PyObject *places, PyObje
 
 static PyObject *by_rules(const call *c, PyObject *values)
 {
-    PyObject *all = PyObject_GetAttr(c->plan, rules), *grads = PyList_New(0);
+    PyObject *all = rl_get(c->plan, &rules), *grads = PyList_New(0);
     int failed = !all || !grads;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(c->edges); i++)
         failed = PyList_Append(grads, Py_None);
@@ -294,7 +289,7 @@ static PyObject *by_rules(const call *c, PyObject *values)
 static PyObject *gradients(call *c, int keep)
 {
     PyObject *values = values_of(c), *grads = NULL, *title = NULL, *kept = NULL;
-    if (!values || !(title = PyObject_GetAttr(c->op, name)))
+    if (!values || !(title = rl_get(c->op, &name)))
         goto end;
     if (PyList_Check(c->g)) { /* zeros where there is nothing */
         PyObject *all = PyObject_CallMethodObjArgs(c->node, incoming, engine, c->g, Py_False, NULL);
@@ -303,10 +298,10 @@ static PyObject *gradients(call *c, int keep)
         Py_DECREF(c->g);
         c->g = all;
     }
-    if (has(c->op, residuals, Py_True) && !(kept = PyObject_GetAttr(c->details, residuals)))
+    if (has(c->op, &residuals, Py_True) && !(kept = rl_get(c->details, &residuals)))
         goto end;
-    if (!keep && has(c->plan, frees, Py_True) &&
-        (PyObject_SetAttr(c->node, saved, Py_None) || (kept && PyObject_SetAttr(c->details, residuals, Py_None))))
+    if (!keep && has(c->plan, &frees, Py_True) &&
+        (rl_put(c->node, &saved, Py_None) || (kept && rl_put(c->details, &residuals, Py_None))))
         goto end;
     Py_CLEAR(c->saved);
     PyObject *function = PyDict_GetItemWithError(backwards, title);
@@ -335,11 +330,9 @@ static int may_be_taken(const rl_array *g, const rl_array *like)
 
 static PyObject *wrapped(PyObject *g)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)tensor, Py_tp_alloc);
-    PyObject *made = allocate((PyTypeObject *)tensor, 0);
-    if (made && (PyObject_SetAttr(made, array, g) || PyObject_SetAttr(made, node, Py_None) ||
-                 PyObject_SetAttr(made, grad, Py_None) || PyObject_SetAttr(made, storage, Py_None) ||
-                 PyObject_SetAttr(made, view, Py_None)))
+    PyObject *made = rl_make(tensor);
+    if (made && (rl_put(made, &array, g) || rl_put(made, &node, Py_None) || rl_put(made, &grad, Py_None) ||
+                 rl_put(made, &storage, Py_None) || rl_put(made, &view, Py_None)))
         Py_CLEAR(made);
     return made;
 }
@@ -347,14 +340,14 @@ static PyObject *wrapped(PyObject *g)
 /* A leaf's first gradient; 0: it is not so simple. */
 static int taken(PyObject *edge, PyObject *g)
 {
-    PyObject *held = PyObject_GetAttr(edge, variable), *owner = held ? PyObject_CallNoArgs(held) : NULL;
+    PyObject *held = rl_get(edge, &variable), *owner = held ? PyObject_CallNoArgs(held) : NULL;
     Py_XDECREF(held);
     int done = 0;
-    if (owner && owner != Py_None && !has(owner, node, Py_None) && has(owner, grad, Py_None) &&
-        may_be_taken(rl_array_of(g), rl_array_of(peek(owner, array)))) {
+    if (owner && owner != Py_None && !has(owner, &node, Py_None) && has(owner, &grad, Py_None) &&
+        may_be_taken(rl_array_of(g), rl_array_of(rl_peek(owner, &array)))) {
         PyObject *made = wrapped(g), *locked = made ? PyObject_CallNoArgs(acquire) : NULL;
         if (locked) { /* another thread may have been quicker */
-            done = has(owner, grad, Py_None) && !PyObject_SetAttr(owner, grad, made);
+            done = has(owner, &grad, Py_None) && !rl_put(owner, &grad, made);
             Py_XDECREF(PyObject_CallNoArgs(release));
         }
         Py_XDECREF(locked);
@@ -368,8 +361,8 @@ static int taken(PyObject *edge, PyObject *g)
 static int delivered(PyObject *edge, PyObject *g, PyObject *pending)
 {
     const rl_array *a = rl_array_of(g);
-    PyObject *sizes = PyObject_GetAttr(edge, shape); /* a leaf makes it now */
-    int fits = a && sizes && PyTuple_Check(sizes) && PyTuple_Size(sizes) == a->ndim && has(edge, dtype, a->dtype);
+    PyObject *sizes = rl_get(edge, &shape); /* a leaf makes it now */
+    int fits = a && sizes && PyTuple_Check(sizes) && PyTuple_Size(sizes) == a->ndim && has(edge, &dtype, a->dtype);
     for (int i = 0; fits && i < a->ndim; i++)
         fits = PyLong_AsSsize_t(PyTuple_GetItem(sizes, i)) == a->shape[i];
     Py_XDECREF(sizes);
@@ -390,7 +383,7 @@ static int called(PyObject *result)
 
 static int make_ready(pass *p, PyObject *edge)
 {
-    PyObject *age = PyObject_GetAttr(edge, sequence), *first = age ? PyNumber_Negative(age) : NULL;
+    PyObject *age = rl_get(edge, &sequence), *first = age ? PyNumber_Negative(age) : NULL;
     PyObject *turn = PyLong_FromLong(++p->turn);
     PyObject *entry = first && turn ? PyTuple_Pack(3, first, turn, edge) : NULL;
     int failed = !entry || called(PyObject_CallFunctionObjArgs(push, p->ready, entry, NULL));
@@ -455,11 +448,11 @@ static int hand_on(pass *p, const call *c, PyObject *grads)
    it is not so simple, -1: failed. */
 static int placed(pass *p, PyObject *one, PyObject *g)
 {
-    PyObject *whole = peek(one, edges), *parent = PyTuple_Check(whole) ? PyTuple_GetItem(whole, 0) : NULL;
-    if (!parent || (PyObject *)Py_TYPE(parent) != op_node || !rl_array_of(g) || !has(one, hooks, Py_None))
+    PyObject *whole = rl_peek(one, &edges), *parent = PyTuple_Check(whole) ? PyTuple_GetItem(whole, 0) : NULL;
+    if (!parent || (PyObject *)Py_TYPE(parent) != op_node || !rl_array_of(g) || !has(one, &hooks, Py_None))
         return 0;
-    PyObject *all = peek(peek(parent, details), outputs), *slots = PyDict_GetItemWithError(p->pending, parent);
-    Py_ssize_t at = PyLong_AsSsize_t(peek(one, index_));
+    PyObject *all = rl_peek(rl_peek(parent, &details), &outputs), *slots = PyDict_GetItemWithError(p->pending, parent);
+    Py_ssize_t at = PyLong_AsSsize_t(rl_peek(one, &index_));
     if (PyErr_Occurred() || !PyTuple_Check(all) || at >= PyTuple_Size(all) ||
         (slots && PyList_GetItem(slots, at) != Py_None))
         return 0;

@@ -1,0 +1,364 @@
+/* Calls of operators where everything is common: float32 or float64 on NumPy, no mode but the grad switch, versions that
+   are as they were. `single`, `pair` and `trio` in autograd/shortcuts.py are the definition, and do all the rest. */
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "arrays.h"
+#include "calls.h"
+#include "slots.h"
+
+enum { MOST = 3 }; /* arrays of a call */
+
+/* What `calls_use` was given, in this order. */
+static PyObject *tensor, *op_node, *view_class, *plain, *engine, *single_precision, *double_precision, *switches;
+static PyObject *modes, *layouts, *counter, *as_array;
+
+static rl_slot array = {.text = "_array"}, count = {.text = "count"}, details = {.text = "details"}, dtype = {.text = "dtype"}, edges = {.text = "edges"};
+static rl_slot grad = {.text = "_grad"}, guard = {.text = "guard"}, hooks = {.text = "hooks"}, inference = {.text = "inference"}, inputs = {.text = "inputs"};
+static rl_slot node = {.text = "_node"}, output = {.text = "output"}, plan_of = {.text = "plan"}, saved = {.text = "saved"};
+static rl_slot saves_more = {.text = "saves_more"}, seen = {.text = "seen"}, sequence = {.text = "sequence"}, shape = {.text = "shape"};
+static rl_slot fixed = {.text = "static"}, storage = {.text = "_storage"}, version = {.text = "version"}, versions = {.text = "versions"};
+static rl_slot view = {.text = "_view"}, xp = {.text = "xp"};
+static PyObject *active, *keep, *kind, *recording, *watched; /* names */
+
+static PyObject *use(PyObject *module, PyObject *args)
+{
+    static PyObject **const kept[] = {&tensor, &op_node, &view_class, &plain, &engine, &single_precision,
+                                      &double_precision, &switches, &modes, &layouts, &counter, &as_array};
+    static rl_slot *const slots[] = {&array, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference, &inputs,
+                                     &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape, &fixed,
+                                     &storage, &version, &versions, &view, &xp};
+    static const struct { PyObject **name; const char *text; } names[] = {
+        {&active, "active"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"}, {&watched, "watched"}};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!(*kept[i] = PySequence_GetItem(args, (Py_ssize_t)i)))
+            return NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!(*names[i].name = PyUnicode_InternFromString(names[i].text)))
+            return NULL;
+    PyObject *classes = PySequence_GetItem(args, sizeof kept / sizeof *kept);
+    int failed = !classes || rl_find_slots(slots, sizeof slots / sizeof *slots, classes);
+    Py_XDECREF(classes);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* What an operator's calls have in common. */
+typedef struct {
+    PyObject *function, *first; /* what computes, and what it is given before the arrays, or NULL */
+    PyObject *plans, *link;     /* link: of an op that makes views, (what links them, the op) in two */
+    PyObject *op;
+    int arrays, recorded, several;
+    int some;  /* may arrays but the first be truths and None, or only numbers? */
+    int plain; /* do results lie in plain order if the arrays do? */
+    int turns; /* does it make the first view whose dimensions are turned around? */
+} operator_;
+
+/* One call. All objects are borrowed from its arguments but what ``given`` has of arrays, and ``out``. */
+typedef struct {
+    const operator_ *o;
+    PyObject *const *args;
+    PyObject *fixed, *given[MOST + 2], *nodes[MOST], *dtype, *out;
+    int needs, written, ordered; /* ordered: all must lie in plain order */
+} call;
+
+static int is_on(PyObject *table, PyObject *name)
+{
+    PyObject *value = PyDict_GetItemWithError(table, name);
+    return !value || PyObject_IsTrue(value) != 0;
+}
+
+static int is_tensor(PyObject *object)
+{
+    PyObject *class = (PyObject *)Py_TYPE(object);
+    return class == tensor || PySet_Contains(plain, class) == 1;
+}
+
+static int is_number(const operator_ *o, PyObject *object)
+{
+    PyTypeObject *class = Py_TYPE(object);
+    return class == &PyFloat_Type || class == &PyLong_Type || (o->some && (class == &PyBool_Type || object == Py_None));
+}
+
+/* Has a view seen the last version of what it is a view of? */
+static int is_fresh(PyObject *x)
+{
+    PyObject *way = rl_peek(x, &view);
+    if (way == Py_None)
+        return 1;
+    if ((PyObject *)Py_TYPE(way) != view_class)
+        return 0;
+    return PyObject_RichCompareBool(rl_peek(way, &seen), rl_peek(rl_peek(x, &storage), &version), Py_EQ) == 1;
+}
+
+/* Does it lie as PyTorch lays out what is new? */
+static int is_plain(const rl_array *a)
+{
+    Py_ssize_t step = a->dtype == single_precision ? 4 : 8;
+    for (int i = a->ndim; i-- > 0; step *= a->shape[i] ? a->shape[i] : 1)
+        if (a->strides[i] != step)
+            return 0;
+    return 1;
+}
+
+static int take_tensor(call *c, int i, PyObject *x)
+{
+    const rl_array *a = is_fresh(x) ? rl_array_of(rl_peek(x, &array)) : NULL;
+    if (!a || (a->dtype != single_precision && a->dtype != double_precision) || (c->dtype && a->dtype != c->dtype) ||
+        (c->ordered && !is_plain(a)))
+        return 0;
+    PyObject *counted = rl_peek(x, &storage);
+    if (counted != Py_None) {
+        if (rl_peek(counted, &inference) != Py_False)
+            return 0;
+        c->written |= PyLong_AsLong(rl_peek(counted, &version)) != 0;
+    }
+    c->dtype = a->dtype;
+    c->given[i] = Py_NewRef((PyObject *)a), c->nodes[i] = rl_peek(x, &node);
+    c->needs |= (c->nodes[i] != Py_None) << i;
+    return 1;
+}
+
+static int take_all(call *c)
+{
+    for (int i = 0; i < c->o->arrays; i++) {
+        PyObject *x = c->args[i];
+        if (is_tensor(x)) {
+            if (!take_tensor(c, i, x))
+                return 0;
+        } else if (i && is_number(c->o, x))
+            c->given[i] = Py_NewRef(x), c->nodes[i] = Py_None;
+        else
+            return 0;
+    }
+    return !PyErr_Occurred();
+}
+
+/* -- the result -------------------------------------------------------------------------------------------------- */
+
+static PyObject *computed(const call *c)
+{
+    PyObject *p[MOST + 2] = {c->o->first}, *found = NULL;
+    int first = c->o->first != NULL, n = first + c->o->arrays;
+    for (int i = 0; i < c->o->arrays; i++)
+        p[first + i] = c->given[i];
+    if (c->fixed == Py_None || !PyDict_Size(c->fixed))
+        return PyObject_CallFunctionObjArgs(c->o->function, p[0], p[1], p[2], p[3], NULL);
+    PyObject *all = PyTuple_New(n);
+    for (int i = 0; all && i < n; i++)
+        PyTuple_SetItem(all, i, Py_NewRef(p[i]));
+    if (all)
+        found = PyObject_Call(c->o->function, all, c->fixed);
+    Py_XDECREF(all);
+    return found;
+}
+
+/* Is it an error that Python's own call will meet again, and explain? */
+static int is_explained(void)
+{
+    return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+           PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_NotImplementedError);
+}
+
+/* Compute ``out``; 0: let Python see, -1: failed. */
+static int compute(call *c, operator_ *o)
+{
+    PyObject *out = computed(c);
+    if (!out) {
+        if (!is_explained())
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    if (PyTuple_Check(out)) {
+        o->several = 1;
+        Py_DECREF(out);
+        return 0;
+    }
+    c->out = rl_array_of(out) ? Py_NewRef(out) : PyObject_CallFunctionObjArgs(as_array, out, NULL);
+    Py_DECREF(out);
+    const rl_array *a = c->out ? rl_array_of(c->out) : NULL;
+    if (!a)
+        return -1;
+    return !c->ordered || o->link || a->ndim < 2 || (a->dtype == c->dtype && is_plain(a));
+}
+
+static PyObject *wrapped(PyObject *out)
+{
+    PyObject *made = rl_make(tensor);
+    if (made && (rl_put(made, &array, out) || rl_put(made, &node, Py_None) || rl_put(made, &grad, Py_None) ||
+                 rl_put(made, &storage, Py_None) || rl_put(made, &view, Py_None)))
+        Py_CLEAR(made);
+    return made;
+}
+
+/* -- the node ---------------------------------------------------------------------------------------------------- */
+
+static int has_gradient(const call *c)
+{
+    const rl_array *a = rl_array_of(c->out);
+    if (!a || a->dtype == c->dtype)
+        return a != NULL;
+    PyObject *letter = PyObject_GetAttr(a->dtype, kind);
+    int whole = letter && (!PyUnicode_CompareWithASCIIString(letter, "b") ||
+                           !PyUnicode_CompareWithASCIIString(letter, "i") ||
+                           !PyUnicode_CompareWithASCIIString(letter, "u"));
+    Py_XDECREF(letter);
+    return letter && !whole;
+}
+
+static PyObject *shape_of(const rl_array *a)
+{
+    PyObject *sizes = PyTuple_New(a->ndim);
+    for (int i = 0; sizes && i < a->ndim; i++)
+        PyTuple_SetItem(sizes, i, PyLong_FromSsize_t(a->shape[i]));
+    return sizes;
+}
+
+static PyObject *tuple_of(PyObject *const *items, int n)
+{
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made && i < n; i++)
+        PyTuple_SetItem(made, i, Py_NewRef(items[i]));
+    return made;
+}
+
+/* What the plan keeps of the call. */
+static PyObject *kept(const call *c, PyObject *plan)
+{
+    if (rl_peek(plan, &saves_more) == Py_True) {
+        PyObject *all = tuple_of(c->args, c->o->arrays), *found = NULL;
+        if (all)
+            found = PyObject_CallMethodObjArgs(plan, keep, all, c->out, NULL);
+        Py_XDECREF(all);
+        return found;
+    }
+    PyObject *places = rl_peek(plan, &inputs), *values[MOST + 1];
+    int n = (int)PyTuple_Size(places);
+    for (int i = 0; i < n; i++)
+        values[i] = c->args[PyLong_AsLong(PyTuple_GetItem(places, i))];
+    if (rl_peek(plan, &output) == Py_True)
+        values[n++] = c->out;
+    return tuple_of(values, n);
+}
+
+/* (storage, version) of each input that was kept, None for what was never written; () if nothing ever was. */
+static PyObject *versions_of(const call *c, PyObject *plan, PyObject *values)
+{
+    Py_ssize_t n = c->written ? PyLong_AsSsize_t(rl_peek(plan, &count)) : 0;
+    PyObject *made = PyTuple_New(n);
+    for (Py_ssize_t i = 0; made && i < n; i++) {
+        PyObject *value = PyTuple_GetItem(values, i), *one = Py_None;
+        PyObject *counted = is_tensor(value) ? rl_peek(value, &storage) : Py_None;
+        PyTuple_SetItem(made, i, counted == Py_None ? Py_NewRef(one) : PyTuple_Pack(2, counted, rl_peek(counted, &version)));
+    }
+    return made;
+}
+
+static PyObject *noted(const call *c, PyObject *plan)
+{
+    PyObject *made = rl_make(op_node), *values = kept(c, plan), *old = values ? versions_of(c, plan, values) : NULL;
+    PyObject *to = tuple_of(c->nodes, c->o->arrays), *sizes = shape_of(rl_array_of(c->out)), *age = PyIter_Next(counter);
+    int failed = !made || !values || !old || !to || !sizes || !age || rl_put(made, &plan_of, plan) ||
+                 rl_put(made, &edges, to) || rl_put(made, &xp, engine) || rl_put(made, &saved, values) ||
+                 rl_put(made, &fixed, c->fixed) || rl_put(made, &versions, old) || rl_put(made, &shape, sizes) ||
+                 rl_put(made, &dtype, rl_array_of(c->out)->dtype) || rl_put(made, &sequence, age) ||
+                 rl_put(made, &hooks, Py_None) || rl_put(made, &guard, Py_None) || rl_put(made, &details, Py_None);
+    Py_XDECREF(values);
+    Py_XDECREF(old);
+    Py_XDECREF(to);
+    Py_XDECREF(sizes);
+    Py_XDECREF(age);
+    if (failed || PyErr_Occurred())
+        Py_CLEAR(made);
+    return made;
+}
+
+static int is_recording(void)
+{
+    PyObject *found = PyObject_GetAttr(switches, recording);
+    int is = found && PyObject_IsTrue(found);
+    Py_XDECREF(found);
+    return is;
+}
+
+static int record(const call *c, PyObject *made)
+{
+    PyObject *needs = PyLong_FromLong(c->needs), *plan = NULL, *one = NULL;
+    if (needs && (plan = PyDict_GetItemWithError(c->o->plans, needs)))
+        Py_INCREF(plan);
+    else if (needs && !PyErr_Occurred())
+        plan = PyObject_GetItem(c->o->plans, needs); /* which makes it */
+    int failed = !plan || !(one = noted(c, plan)) || rl_put(made, &node, one);
+    Py_XDECREF(needs);
+    Py_XDECREF(plan);
+    Py_XDECREF(one);
+    return failed;
+}
+
+static PyObject *result(const call *c)
+{
+    PyObject *made = wrapped(c->out);
+    if (made && c->o->link) {
+        PyObject *linked = PyObject_CallFunctionObjArgs(c->o->link, c->o->op, c->args[0], made, c->fixed, NULL);
+        Py_XDECREF(linked);
+        if (!linked)
+            Py_CLEAR(made);
+    }
+    if (made && c->needs && c->o->recorded && is_recording() && has_gradient(c) && record(c, made))
+        Py_CLEAR(made);
+    if (made && PyErr_Occurred())
+        Py_CLEAR(made);
+    return made;
+}
+
+/* call(static, *arrays): the Tensor, or None: let Python see. */
+static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    operator_ *o = PyCapsule_GetPointer(self, NULL);
+    if (n != o->arrays + 1)
+        return PyErr_Format(PyExc_TypeError, "a short call of %d arrays got %zd", o->arrays, n - 1);
+    int laid_out = is_on(layouts, watched);
+    if (o->several || is_on(modes, active) || (laid_out && !o->plain))
+        Py_RETURN_NONE;
+    call c = {.o = o, .args = args + 1, .fixed = args[0], .ordered = laid_out || o->turns};
+    int done = take_all(&c);
+    PyErr_Clear(); /* Python will say what is wrong */
+    if (done)
+        done = compute(&c, o);
+    PyObject *made = done > 0 ? result(&c) : NULL;
+    for (int i = 0; i < MOST; i++)
+        Py_XDECREF(c.given[i]);
+    Py_XDECREF(c.out);
+    if (!made && !done)
+        Py_RETURN_NONE;
+    return made;
+}
+
+/* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns) */
+static PyObject *short_call(PyObject *module, PyObject *args)
+{
+    static PyMethodDef method = {"short", (PyCFunction)(void *)call_operator, METH_FASTCALL, "See autograd/shortcuts.py."};
+    operator_ *o = PyMem_Calloc(1, sizeof *o); /* for as long as the process lives, as operators do */
+    if (!o || !PyArg_ParseTuple(args, "OiOOOpOppp", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
+                                &o->recorded, &o->link, &o->some, &o->plain, &o->turns)) {
+        PyMem_Free(o);
+        return o ? NULL : PyErr_NoMemory();
+    }
+    Py_INCREF(o->op), Py_INCREF(o->function), Py_INCREF(o->plans);
+    o->first = o->first == Py_None ? NULL : Py_NewRef(o->first);
+    o->link = o->link == Py_None ? NULL : Py_NewRef(o->link);
+    PyObject *self = PyCapsule_New(o, NULL, NULL), *made = self ? PyCFunction_NewEx(&method, self, NULL) : NULL;
+    Py_XDECREF(self);
+    return made;
+}
+
+static PyMethodDef METHODS[] = {
+    {"calls_use", use, METH_VARARGS, "Classes, tables and functions of autograd."},
+    {"short_call", short_call, METH_VARARGS, "See autograd/shortcuts.py."},
+    {NULL, NULL, 0, NULL},
+};
+
+int rl_add_calls(PyObject *module) { return PyModule_AddFunctions(module, METHODS); }

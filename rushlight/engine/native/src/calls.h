@@ -1,0 +1,1 @@
+int rl_add_calls(PyObject *module);
