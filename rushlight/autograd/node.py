@@ -455,5 +455,6 @@ if library is not None:
     _lock = AccumulateGrad._lock
     library.tape_uses(
         OpNode, Output, AccumulateGrad, Tensor, numpy_engine, numpy_engine.BACKWARD, _deliver, heapq.heappush,
-        heapq.heappop, _lock.acquire, _lock.release, (Plan, Node, OpNode, Output, AccumulateGrad, Tensor, Details, Storage),
+        heapq.heappop, _lock.acquire, _lock.release,
+        (Plan, Node, OpNode, Output, AccumulateGrad, Tensor, Details, Storage),
     )  # fmt: skip

@@ -1,5 +1,5 @@
-/* Calls of operators where everything is common: float32 or float64 on NumPy, no mode but the grad switch, versions that
-   are as they were. `single`, `pair` and `trio` in autograd/shortcuts.py are the definition, and do all the rest. */
+/* Calls of operators where everything is common: float32 or float64 on NumPy, no mode but the grad switch, views that
+   have seen the last write. `single`, `pair` and `trio` in autograd/shortcuts.py are the definition and do the rest. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -14,21 +14,21 @@ enum { MOST = 3 }; /* arrays of a call */
 static PyObject *tensor, *op_node, *view_class, *plain, *engine, *single_precision, *double_precision, *switches;
 static PyObject *modes, *layouts, *counter, *as_array;
 
-static rl_slot array = {.text = "_array"}, count = {.text = "count"}, details = {.text = "details"}, dtype = {.text = "dtype"}, edges = {.text = "edges"};
-static rl_slot grad = {.text = "_grad"}, guard = {.text = "guard"}, hooks = {.text = "hooks"}, inference = {.text = "inference"}, inputs = {.text = "inputs"};
-static rl_slot node = {.text = "_node"}, output = {.text = "output"}, plan_of = {.text = "plan"}, saved = {.text = "saved"};
-static rl_slot saves_more = {.text = "saves_more"}, seen = {.text = "seen"}, sequence = {.text = "sequence"}, shape = {.text = "shape"};
-static rl_slot fixed = {.text = "static"}, storage = {.text = "_storage"}, version = {.text = "version"}, versions = {.text = "versions"};
-static rl_slot view = {.text = "_view"}, xp = {.text = "xp"};
+static rl_slot array = SLOT("_array"), count = SLOT("count"), details = SLOT("details"), dtype = SLOT("dtype");
+static rl_slot edges = SLOT("edges"), fixed = SLOT("static"), grad = SLOT("_grad"), guard = SLOT("guard");
+static rl_slot hooks = SLOT("hooks"), inference = SLOT("inference"), inputs = SLOT("inputs"), node = SLOT("_node");
+static rl_slot output = SLOT("output"), plan_of = SLOT("plan"), saved = SLOT("saved"), saves_more = SLOT("saves_more");
+static rl_slot seen = SLOT("seen"), sequence = SLOT("sequence"), shape = SLOT("shape"), storage = SLOT("_storage");
+static rl_slot version = SLOT("version"), versions = SLOT("versions"), view = SLOT("_view"), xp = SLOT("xp");
 static PyObject *active, *keep, *kind, *recording, *watched; /* names */
 
 static PyObject *use(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&tensor, &op_node, &view_class, &plain, &engine, &single_precision,
                                       &double_precision, &switches, &modes, &layouts, &counter, &as_array};
-    static rl_slot *const slots[] = {&array, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference, &inputs,
-                                     &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape, &fixed,
-                                     &storage, &version, &versions, &view, &xp};
+    static rl_slot *const slots[] = {&array, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference,
+                                     &inputs, &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape,
+                                     &fixed, &storage, &version, &versions, &view, &xp};
     static const struct { PyObject **name; const char *text; } names[] = {
         {&active, "active"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"}, {&watched, "watched"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -47,9 +47,8 @@ static PyObject *use(PyObject *module, PyObject *args)
 
 /* What an operator's calls have in common. */
 typedef struct {
-    PyObject *function, *first; /* what computes, and what it is given before the arrays, or NULL */
-    PyObject *plans, *link;     /* link: of an op that makes views, (what links them, the op) in two */
-    PyObject *op;
+    PyObject *function, *first;  /* what computes, and what it is given before the arrays, or NULL */
+    PyObject *op, *plans, *link; /* link: what links a view with its base; NULL if the op makes none */
     int arrays, recorded, several;
     int some;  /* may arrays but the first be truths and None, or only numbers? */
     int plain; /* do results lie in plain order if the arrays do? */
@@ -185,7 +184,7 @@ static int compute(call *c, operator_ *o)
     return !c->ordered || o->link || a->ndim < 2 || (a->dtype == c->dtype && is_plain(a));
 }
 
-static PyObject *wrapped(PyObject *out)
+PyObject *rl_wrapped(PyObject *out)
 {
     PyObject *made = rl_make(tensor);
     if (made && (rl_put(made, &array, out) || rl_put(made, &node, Py_None) || rl_put(made, &grad, Py_None) ||
@@ -252,7 +251,9 @@ static PyObject *versions_of(const call *c, PyObject *plan, PyObject *values)
     for (Py_ssize_t i = 0; made && i < n; i++) {
         PyObject *value = PyTuple_GetItem(values, i), *one = Py_None;
         PyObject *counted = is_tensor(value) ? rl_peek(value, &storage) : Py_None;
-        PyTuple_SetItem(made, i, counted == Py_None ? Py_NewRef(one) : PyTuple_Pack(2, counted, rl_peek(counted, &version)));
+        if (counted != Py_None)
+            one = PyTuple_Pack(2, counted, rl_peek(counted, &version));
+        PyTuple_SetItem(made, i, counted == Py_None ? Py_NewRef(one) : one);
     }
     return made;
 }
@@ -260,7 +261,8 @@ static PyObject *versions_of(const call *c, PyObject *plan, PyObject *values)
 static PyObject *noted(const call *c, PyObject *plan)
 {
     PyObject *made = rl_make(op_node), *values = kept(c, plan), *old = values ? versions_of(c, plan, values) : NULL;
-    PyObject *to = tuple_of(c->nodes, c->o->arrays), *sizes = shape_of(rl_array_of(c->out)), *age = PyIter_Next(counter);
+    PyObject *to = tuple_of(c->nodes, c->o->arrays), *sizes = shape_of(rl_array_of(c->out));
+    PyObject *age = PyIter_Next(counter);
     int failed = !made || !values || !old || !to || !sizes || !age || rl_put(made, &plan_of, plan) ||
                  rl_put(made, &edges, to) || rl_put(made, &xp, engine) || rl_put(made, &saved, values) ||
                  rl_put(made, &fixed, c->fixed) || rl_put(made, &versions, old) || rl_put(made, &shape, sizes) ||
@@ -300,7 +302,7 @@ static int record(const call *c, PyObject *made)
 
 static PyObject *result(const call *c)
 {
-    PyObject *made = wrapped(c->out);
+    PyObject *made = rl_wrapped(c->out);
     if (made && c->o->link) {
         PyObject *linked = PyObject_CallFunctionObjArgs(c->o->link, c->o->op, c->args[0], made, c->fixed, NULL);
         Py_XDECREF(linked);
@@ -340,7 +342,8 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
 /* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns) */
 static PyObject *short_call(PyObject *module, PyObject *args)
 {
-    static PyMethodDef method = {"short", (PyCFunction)(void *)call_operator, METH_FASTCALL, "See autograd/shortcuts.py."};
+    static PyMethodDef method = {"short", (PyCFunction)(void *)call_operator, METH_FASTCALL,
+                                 "See autograd/shortcuts.py."};
     operator_ *o = PyMem_Calloc(1, sizeof *o); /* for as long as the process lives, as operators do */
     if (!o || !PyArg_ParseTuple(args, "OiOOOpOppp", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
                                 &o->recorded, &o->link, &o->some, &o->plain, &o->turns)) {

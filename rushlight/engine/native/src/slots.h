@@ -6,6 +6,8 @@ typedef struct {
     Py_ssize_t place;
 } rl_slot;
 
+#define SLOT(name) {.text = name}
+
 /* Finds the places of many: each in the first of the classes, a tuple, that has a slot of this name. */
 int rl_find_slots(rl_slot *const *slots, size_t count, PyObject *classes);
 

@@ -7,19 +7,22 @@
 #include <string.h>
 
 #include "arrays.h"
+#include "calls.h"
 #include "slots.h"
 #include "tape.h"
 
 /* What `tape_uses` was given, in this order. */
 static PyObject *op_node, *output_node, *leaf, *tensor, *engine, *backwards, *deliver, *push, *pop, *acquire, *release;
 /* Their attributes; `quick`, `dtype` and others are of several classes, or are no slots: those are asked for. */
-static rl_slot array = {.text = "_array"}, asked = {.text = "asked"}, compute = {.text = "compute"}, details = {.text = "details"}, dtype = {.text = "dtype"};
-static rl_slot edges = {.text = "edges"}, fixed = {.text = "static"}, frees = {.text = "frees"}, grad = {.text = "_grad"}, guard = {.text = "guard"};
-static rl_slot hooks = {.text = "hooks"}, index_ = {.text = "index"}, inputs = {.text = "inputs"}, is_leaf = {.text = "is_leaf"}, name = {.text = "name"};
-static rl_slot names = {.text = "names"}, node = {.text = "_node"}, op = {.text = "op"}, outputs = {.text = "outputs"}, packed = {.text = "packed"};
-static rl_slot plan = {.text = "plan"}, quick = {.text = "quick"}, residuals = {.text = "residuals"}, rules = {.text = "rules"}, saved = {.text = "saved"};
-static rl_slot sequence = {.text = "sequence"}, shape = {.text = "shape"}, storage = {.text = "_storage"}, unasked = {.text = "unasked"};
-static rl_slot variable = {.text = "_variable"}, version = {.text = "version"}, versions = {.text = "versions"}, view = {.text = "_view"}, xp = {.text = "xp"};
+static rl_slot array = SLOT("_array"), asked = SLOT("asked"), compute = SLOT("compute"), details = SLOT("details");
+static rl_slot dtype = SLOT("dtype"), edges = SLOT("edges"), fixed = SLOT("static"), frees = SLOT("frees");
+static rl_slot grad = SLOT("_grad"), guard = SLOT("guard"), hooks = SLOT("hooks"), index_ = SLOT("index");
+static rl_slot inputs = SLOT("inputs"), is_leaf = SLOT("is_leaf"), name = SLOT("name"), names = SLOT("names");
+static rl_slot node = SLOT("_node"), op = SLOT("op"), outputs = SLOT("outputs"), packed = SLOT("packed");
+static rl_slot plan = SLOT("plan"), quick = SLOT("quick"), residuals = SLOT("residuals"), rules = SLOT("rules");
+static rl_slot saved = SLOT("saved"), sequence = SLOT("sequence"), shape = SLOT("shape"), storage = SLOT("_storage");
+static rl_slot unasked = SLOT("unasked"), variable = SLOT("_variable"), version = SLOT("version");
+static rl_slot versions = SLOT("versions"), xp = SLOT("xp");
 static PyObject *aux, *incoming, *take; /* names of what is no attribute, or is called */
 
 static PyObject *uses(PyObject *module, PyObject *args)
@@ -29,7 +32,7 @@ static PyObject *uses(PyObject *module, PyObject *args)
     static rl_slot *const slots[] = {
         &array,   &asked, &compute, &details, &dtype,  &edges,  &fixed, &frees,     &grad,  &guard,   &hooks, &index_,
         &inputs,  &is_leaf, &name,  &names,   &node,   &op,     &outputs, &packed,  &plan,  &quick,   &residuals,
-        &rules,   &saved, &sequence, &shape,  &storage, &unasked, &variable, &version, &versions, &view, &xp};
+        &rules,   &saved, &sequence, &shape,  &storage, &unasked, &variable, &version, &versions, &xp};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!(*kept[i] = PySequence_GetItem(args, (Py_ssize_t)i)))
             return NULL;
@@ -328,15 +331,6 @@ static int may_be_taken(const rl_array *g, const rl_array *like)
            !memcmp(g->shape, like->shape, size) && !memcmp(g->strides, like->strides, size);
 }
 
-static PyObject *wrapped(PyObject *g)
-{
-    PyObject *made = rl_make(tensor);
-    if (made && (rl_put(made, &array, g) || rl_put(made, &node, Py_None) || rl_put(made, &grad, Py_None) ||
-                 rl_put(made, &storage, Py_None) || rl_put(made, &view, Py_None)))
-        Py_CLEAR(made);
-    return made;
-}
-
 /* A leaf's first gradient; 0: it is not so simple. */
 static int taken(PyObject *edge, PyObject *g)
 {
@@ -345,7 +339,7 @@ static int taken(PyObject *edge, PyObject *g)
     int done = 0;
     if (owner && owner != Py_None && !has(owner, &node, Py_None) && has(owner, &grad, Py_None) &&
         may_be_taken(rl_array_of(g), rl_array_of(rl_peek(owner, &array)))) {
-        PyObject *made = wrapped(g), *locked = made ? PyObject_CallNoArgs(acquire) : NULL;
+        PyObject *made = rl_wrapped(g), *locked = made ? PyObject_CallNoArgs(acquire) : NULL;
         if (locked) { /* another thread may have been quicker */
             done = has(owner, &grad, Py_None) && !rl_put(owner, &grad, made);
             Py_XDECREF(PyObject_CallNoArgs(release));
