@@ -582,3 +582,14 @@ def test_check_waits_for_no_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe.py")
     done = rushlight_command("check", tmp_path / "pipe.py", timeout=300)
     assert done.returncode != 0 and "no regular file" in done.stderr
+
+
+def test_nobody_reads_on():
+    """As in ``rushlight scale … | head``: no traceback, but not a success either."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as out:
+        command = [sys.executable, "-m", "rushlight", "scale", "--params", "7e9", "--chips", "64"]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        done = subprocess.run(command, env=env, stdout=out, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from . import bench, cache, check, launch, quickstart, run, scale, summary, typings
@@ -36,8 +37,14 @@ def main(argv: list[str] | None = None) -> None:
         return
     try:
         status = COMMANDS[args.command].main(args)
+        sys.stdout.flush()
     except Mistake as mistake:
         status = fail(str(mistake))
+    except BrokenPipeError:
+        if args.command == "run":  # the program's own, and its to handle
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on, as in `rushlight … | head`
+        status = 1
     raise SystemExit(status)
 
 
