@@ -129,9 +129,12 @@ def _plain(rate):
     made = Update(update, "sgd_plain", (rate, 0.0, 1.0))
 
     def job(p, g, state, later):
-        if made.kernel is None and p.size < SMALL:
+        if made.kernel is not None or p.size >= _WORTH:
+            later.append((made, (p, g)))
+        elif p.size < SMALL:
             np.add(p, np.multiply(g, constant(rate, p.dtype)), p)
-            return True
-        return do(later, made, p, g, worth=_WORTH)
+        else:
+            update(p, g)
+        return True
 
     return job

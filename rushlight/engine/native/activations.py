@@ -80,8 +80,12 @@ def _backward(kernel, kept, numbers=()):
             return None
         try:
             out = np.empty(x.shape, x.dtype)
-            given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in (x, g)]
-            kernel(*given, out, *[saved[name] for name in numbers])
+            x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+            g = g if g.flags.c_contiguous else np.ascontiguousarray(g)
+            if numbers:
+                kernel(x, g, out, *[saved[name] for name in numbers])
+            else:
+                kernel(x, g, out)
             return (out,)
         except TypeError:
             return None

@@ -2,7 +2,7 @@
 
    C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block goes over its
    strips of B with the tiles of gemm.h, a slice of k at a time, so that what it reads stays in the second-level cache. A is
-   read where it lies if its rows or its columns are contiguous. If B has contiguous rows, a strip's first tile copies it for
+   read where it lies if its rows are contiguous, or its columns and these not far apart. If B has contiguous rows, a strip's first tile copies it for
    the others; if not, strips are packed. Strips of a B that is not large are packed once, for all blocks, which are small
    then: threads end together; as many slices of k at a time as fit.
 
@@ -142,6 +142,7 @@ tile_function *const tile_table[KINDS][ROWS][VECS] = {ALL(PLAIN), ALL(FOUND), AL
 /* -- products ------------------------------------------------------------------------------------------------------ */
 
 enum {
+    FAR = 2048,           /* bytes from one column of A to the next */
     SLICE = (36 << 10) / (COLS * (int)sizeof(real)), /* of k: a strip of B is to stay in the first-level cache */
     BLOCK_ROWS = 128,     /* of C */
     BLOCK_COLS = 6 * COLS,
@@ -190,7 +191,9 @@ static void multiply_in_place(long rows, long cols, long k, matrix a, matrix b, 
     }
 }
 
-static int is_readable(matrix a) { return a.col == 1 || a.row == 1; }
+/* Where it lies, that is. What is far apart falls into the same few places of a cache, and is gone when the next rows want
+   their half of a line. */
+static int is_readable(matrix a) { return a.col == 1 || (a.row == 1 && a.col * (long)sizeof(real) < FAR); }
 
 static int block(long rows, long cols, long k, matrix a, matrix b, target c)
 {

@@ -54,14 +54,15 @@ def recurrent_backward(g, edges, known):
         run.backward(rows, gates[rows], before[rows], part, from_x[rows], from_h[rows])
         part += from_h[rows] @ w_hh
     wanted = [e is not None for e in edges]
+    to_b_ih = sums.rows(from_x) if wanted[5] or (wanted[6] and run.adds_up) else None
     return (
         product(from_x, w_ih).reshape(x.shape) if wanted[0] else None,
         dh if wanted[1] else None,
         run.dc if wanted[2] else None,
         product(from_x.T, flat) if wanted[3] else None,
         product(from_h.T, before) if wanted[4] else None,
-        sums.rows(from_x) if wanted[5] else None,
-        sums.rows(from_h) if wanted[6] else None,
+        to_b_ih if wanted[5] else None,
+        None if not wanted[6] else to_b_ih.copy() if run.adds_up else sums.rows(from_h),
         run.weight_gradient() if wanted[7] else None,
     )
 
