@@ -11,6 +11,7 @@ from rushlight.autograd import shortcuts
 from rushlight.autograd.call import caller
 from rushlight.autograd.registry import differentiable as xp
 from rushlight.engine.native import library
+from rushlight.engine.numpy import layouts
 from rushlight.nn import functional as F
 from rushlight.ops.shape import view_as_shape
 
@@ -88,9 +89,11 @@ COMMON = {
 }
 
 
+@pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("case", COMMON)
-def test_common_calls(both, case, dtype):
+def test_common_calls(both, monkeypatch, case, dtype, watched):
+    monkeypatch.setattr(layouts, "watched", watched)
     op, arguments, *static = COMMON[case]
     static = static[0] if static else {}
     here, there, went = both(op)

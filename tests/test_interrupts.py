@@ -22,6 +22,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import inspect, nn
+from rushlight.autograd import overriding
 from rushlight.io import load_sharded, safetensors, save_sharded
 from rushlight.utils.data import DataLoader, TensorDataset
 
@@ -219,8 +220,10 @@ def test_training_goes_on(name):
     assert train(name, 60, 0)[True] > 10
 
 
-def test_gradients_of_gradients():
-    assert second_order(60, 0)[True] > 10
+@pytest.mark.parametrize("dispatched", [False, True])
+def test_gradients_of_gradients(monkeypatch, dispatched):
+    monkeypatch.setattr(overriding, "begun", dispatched)  # as after the first ``__torch_dispatch__``
+    assert second_order(400, 0)[True] > 10
 
 
 def test_saves(tmp_path):

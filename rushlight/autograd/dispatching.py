@@ -85,17 +85,21 @@ def send(overload, args, kwargs):
 
 def computed(overload, args, kwargs):
     """The operator itself, whoever dispatches."""
+    return undispatched(overload.function, *args, **kwargs)
+
+
+def undispatched(function, *args, **kwargs):
+    """``function(*args, **kwargs)``, in which nobody dispatches."""
     outer, state.off = state.off, True
     try:
-        return overload.function(*args, **kwargs)
+        return function(*args, **kwargs)
     finally:
         state.off = outer
 
 
 def disabled(func, types, args=(), kwargs=None):
     """A ``__torch_dispatch__`` for subclasses that do not want one."""
-    with Disabled():
-        return func(*args, **(kwargs or {}))
+    return undispatched(func, *args, **(kwargs or {}))
 
 
 class Disabled:
@@ -108,15 +112,13 @@ class Disabled:
         state.off = self._outer
 
 
-class Beneath:
-    """Below autograd: nothing is recorded."""
-
-    def __enter__(self):
-        self._grad, self._writing = switches.state.grad, state.writing
-        switches.state.grad, state.writing = False, None
-
-    def __exit__(self, *_):
-        switches.state.grad, state.writing = self._grad, self._writing
+def below(function, *args):
+    """``function(*args)`` below autograd: nothing is recorded. No ``with`` block, for the reason of without_grad."""
+    outer, state.writing = state.writing, None
+    try:
+        return switches.without_grad(function, *args)
+    finally:
+        state.writing = outer
 
 
 # -- modes -------------------------------------------------------------------------------------------------------------
@@ -169,15 +171,16 @@ def run(call, args, static):
     recorded = bool(needs and o.rules and switches.state.grad)
     overload, given, options, adapt = calls.lowered(call, args, static)
     writing = state.writing
-    with Beneath():
-        if writing is not None:
-            overload = calls.in_place(overload)
-        found = send(overload, given, options)
+
+    def answered():
+        found = send(overload if writing is None else calls.in_place(overload), given, options)
         out = found if adapt is None else adapt(found)
-        if recorded:
-            rest = tuple(found[1:]) if isinstance(found, (tuple, list)) else ()
-            out = _recorded(_plans(o, call.node)[needs], args, nodes, static, out, writing, rest)
-    return out
+        if not recorded:
+            return out
+        rest = tuple(found[1:]) if isinstance(found, (tuple, list)) else ()
+        return _recorded(_plans(o, call.node)[needs], args, nodes, static, out, writing, rest)
+
+    return below(answered)
 
 
 @functools.cache
@@ -338,8 +341,7 @@ def one_like(t):
     from .. import preserve_format
     from ..ops.calls import aten
 
-    with Beneath():
-        return send(aten.ones_like.default, (t,), {"pin_memory": False, "memory_format": preserve_format})
+    return below(send, aten.ones_like.default, (t,), {"pin_memory": False, "memory_format": preserve_format})
 
 
 def summed_to(g, shape):
@@ -361,14 +363,14 @@ def accumulated(variable, old, g):
     from .. import strided
     from ..ops.calls import aten
 
-    with Beneath():
-        if old is not None:
-            return send(aten.add_.Tensor, (old, g), {})
-        if sys.getrefcount(g) <= _HOLDERS and g.stride() == variable.stride():
-            return send(aten.detach.default, (g,), {})
-        options = {"dtype": g.dtype, "layout": strided, "device": g.device}
-        made = send(aten.new_empty_strided.default, (g, list(variable.shape), list(variable.stride())), options)
-        return send(aten.copy_.default, (made, g), {})
+    if old is not None:
+        return below(send, aten.add_.Tensor, (old, g), {})
+    if sys.getrefcount(g) <= _HOLDERS and g.stride() == variable.stride():
+        return below(send, aten.detach.default, (g,), {})
+    options = {"dtype": g.dtype, "layout": strided, "device": g.device}
+    places = (g, list(variable.shape), list(variable.stride()))
+    made = below(send, aten.new_empty_strided.default, places, options)
+    return below(send, aten.copy_.default, (made, g), {})
 
 
 _HOLDERS = 5  # the loop, the leaf's node, its helper, this function and the count itself

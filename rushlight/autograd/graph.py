@@ -191,8 +191,7 @@ class Packed:
         pack_hook, self._unpack_hook = state.saved_hooks[-1]
         self.place = place
         version = tensor._version
-        with mode.no_grad():
-            self.item = pack_hook(tensor)
+        self.item = mode.without_grad(pack_hook, tensor)
         if tensor._version != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
@@ -202,8 +201,7 @@ class Packed:
 
     def unpack(self, node=None) -> Tensor:
         """The tensor as it was saved, with ``node`` as its place in the graph."""
-        with mode.no_grad():
-            t = self._unpack_hook(self.item)
+        t = mode.without_grad(self._unpack_hook, self.item)
         if not isinstance(t, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"

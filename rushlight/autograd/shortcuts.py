@@ -292,6 +292,6 @@ def trio(o: Op, plans: Plans, general):
 
 if library is not None:
     library.calls_use(
-        Tensor, OpNode, View, PLAIN, numpy_engine, _F32, _F64, state, vars(mode), vars(layouts), _sequence, np.asarray,
-        (Plan, Node, OpNode, Tensor, Storage, View),
+        Tensor, OpNode, View, PLAIN, numpy_engine, _F32, _F64, _BOOL, state, vars(mode), vars(layouts), _sequence,
+        np.asarray, (Plan, Node, OpNode, Tensor, Storage, View),
     )  # fmt: skip

@@ -365,8 +365,7 @@ def _alias_written(output: Output) -> str:
 def inplace(t: Tensor, function, *args, **kwargs) -> Tensor:
     """``t = function(t, …)`` in t's own memory: the body of every ``name_`` method."""
     if function in UNRECORDED and state.grad:
-        with mode.no_grad():
-            return inplace(t, function, *args, **kwargs)
+        return mode.without_grad(inplace, t, function, *args, **kwargs)
     try:
         check_writable(t, function not in ONE_VALUE)
     except RuntimeError as error:
@@ -415,8 +414,8 @@ _BY_KIND = ("Negation", "Subtraction", "expected dtype")  # how errors about kin
 def _check_operands(t, function, args, kwargs) -> None:
     """Raise what ``function`` says of the kinds of its operands: PyTorch looks at them before what is written."""
     try:
-        with mode.no_grad():
-            function(wrap(t._array.copy()) if t._array.__class__ is _ndarray else t, *args, **kwargs)
+        copy = wrap(t._array.copy()) if t._array.__class__ is _ndarray else t
+        mode.without_grad(function, copy, *args, **kwargs)
     except RuntimeError as error:  # or NotImplementedError, which is one
         of_kernel = "not implemented for" in str(error)
         if not of_kernel and (type(error) is not RuntimeError or str(error).startswith(_BY_KIND)):

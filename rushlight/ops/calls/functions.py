@@ -65,8 +65,7 @@ def _function(*names: str):
 
 
 def _send(overload, *args, **kwargs):
-    with dispatching.Beneath():
-        return dispatching.send(overload, args, kwargs)
+    return dispatching.below(dispatching.send, overload, args, kwargs)
 
 
 @_function("clone", "softmax", "log_softmax", "getitem")

@@ -70,9 +70,8 @@ def _expand_matvec(node, x, w):
 
 
 def _expand_dropout(node, x, mask, *, scale):
-    with dispatching.Disabled():
-        mask = mask.to(x.dtype) * scale if type(mask) is Tensor else mask
-    return xp.multiply(x, mask)
+    scaled = lambda: mask.to(x.dtype) * scale
+    return xp.multiply(x, dispatching.undispatched(scaled) if type(mask) is Tensor else mask)
 
 
 EXPANSIONS = {

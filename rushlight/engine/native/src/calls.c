@@ -11,8 +11,8 @@
 enum { MOST = 3 }; /* arrays of a call */
 
 /* What `calls_use` was given, in this order. */
-static PyObject *tensor, *op_node, *view_class, *plain, *engine, *single_precision, *double_precision, *switches;
-static PyObject *modes, *layouts, *counter, *as_array;
+static PyObject *tensor, *op_node, *view_class, *plain, *engine, *single_precision, *double_precision, *truth;
+static PyObject *switches, *modes, *layouts, *counter, *as_array;
 
 static rl_slot array = SLOT("_array"), count = SLOT("count"), details = SLOT("details"), dtype = SLOT("dtype");
 static rl_slot edges = SLOT("edges"), fixed = SLOT("static"), grad = SLOT("_grad"), guard = SLOT("guard");
@@ -25,7 +25,7 @@ static PyObject *active, *keep, *kind, *recording, *watched; /* names */
 static PyObject *use(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&tensor, &op_node, &view_class, &plain, &engine, &single_precision,
-                                      &double_precision, &switches, &modes, &layouts, &counter, &as_array};
+                                      &double_precision, &truth, &switches, &modes, &layouts, &counter, &as_array};
     static rl_slot *const slots[] = {&array, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference,
                                      &inputs, &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape,
                                      &fixed, &storage, &version, &versions, &view, &xp};
@@ -95,7 +95,7 @@ static int is_fresh(PyObject *x)
 /* Does it lie as PyTorch lays out what is new? */
 static int is_plain(const rl_array *a)
 {
-    Py_ssize_t step = a->dtype == single_precision ? 4 : 8;
+    Py_ssize_t step = a->dtype == double_precision ? 8 : a->dtype == single_precision ? 4 : 1;
     for (int i = a->ndim; i-- > 0; step *= a->shape[i] ? a->shape[i] : 1)
         if (a->strides[i] != step)
             return 0;
@@ -181,7 +181,7 @@ static int compute(call *c, operator_ *o)
     const rl_array *a = c->out ? rl_array_of(c->out) : NULL;
     if (!a)
         return -1;
-    return !c->ordered || o->link || a->ndim < 2 || (a->dtype == c->dtype && is_plain(a));
+    return !c->ordered || o->link || a->ndim < 2 || ((a->dtype == c->dtype || a->dtype == truth) && is_plain(a));
 }
 
 PyObject *rl_wrapped(PyObject *out)
