@@ -100,7 +100,7 @@ def timed(run) -> float:
     return statistics.median(times)
 
 
-agreed = int  # the first process's number: each library has its own way to say it
+agreed = None  # the first process's number: each library has its own way to say it
 
 
 def runs(library: str):
@@ -179,8 +179,10 @@ def gpt(torch):
 
 def xla():
     """JAX alone: connected by its own ``initialize``, the array on the device, the program compiled."""
+    global agreed
     import jax
     import numpy as np
+    from jax.experimental import multihost_utils
 
     folder, rank = Path(os.environ["MEETING"].removeprefix("file://")).parent, int(os.environ["RANK"])
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -195,6 +197,7 @@ def xla():
     while not (folder / "port").exists():
         time.sleep(0.01)
     jax.distributed.initialize(f"127.0.0.1:{(folder / 'port').read_text()}", 2, rank)
+    agreed = lambda count: int(multihost_utils.broadcast_one_to_all(np.array(count)))
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("ranks",))
     rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("ranks"))
     add = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "ranks"), mesh=mesh, in_specs=rows.spec, out_specs=rows.spec))
