@@ -595,13 +595,16 @@ def sign(x):
     return np.sign(x)
 
 
-def reciprocal(x):
+def _reciprocal(x):
     y = np.reciprocal(x)
     return y if x.dtype.kind != "c" else np.where(x == 0, x.dtype.type(_POLE), y)
 
 
-def rsqrt(x):
-    return reciprocal(np.sqrt(x))
+def _rsqrt(x):
+    return _reciprocal(np.sqrt(x))
+
+
+reciprocal, rsqrt = chains.of_one(_reciprocal, "reciprocal"), chains.of_one(_rsqrt, "rsqrt")
 
 
 _POLE = complex(math.inf, math.nan)
