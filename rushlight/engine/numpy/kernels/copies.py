@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
@@ -53,12 +52,14 @@ def write(out, x) -> None:
 def joined(arrays, axis):
     """``np.concatenate``."""
     first = arrays[0]
-    axis %= first.ndim or 1
-    if library is None or any(a.dtype != first.dtype or a.ndim != first.ndim for a in arrays) or not first.ndim:
+    if library is None or sum([a.size for a in arrays]) < _WORTH:
         return np.concatenate(arrays, axis)
+    if any(a.dtype != first.dtype or a.ndim != first.ndim for a in arrays) or not first.ndim:
+        return np.concatenate(arrays, axis)
+    axis %= first.ndim
     shape = (*first.shape[:axis], sum(a.shape[axis] for a in arrays), *first.shape[axis + 1 :])
     others = {(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}
-    if len(others) > 1 or math.prod(shape) < _WORTH or not all(is_forward(a.strides) for a in arrays):
+    if len(others) > 1 or not all(is_forward(a.strides) for a in arrays):
         return np.concatenate(arrays, axis)
     out, start, before = np.empty(shape, first.dtype), 0, (slice(None),) * axis
     for a in arrays:
