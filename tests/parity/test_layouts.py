@@ -101,6 +101,20 @@ def test_channels_last_of_volumes(text):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("batch", [2, 16])
+def test_volumes_under_a_kernel_of_one_pixel(count, batch):
+    """PyTorch takes another way for them by several threads, or for a large batch."""
+    found = []
+    for library in (torch, rushlight):
+        before = library.get_num_threads()
+        library.set_num_threads(count)
+        x = library.rand(batch, 3, 4, 4, 2).to(memory_format=library.channels_last_3d)
+        found.append(library.nn.functional.conv3d(x, library.ones(2, 3, 1, 1, 1)).stride())
+        library.set_num_threads(before)
+    assert found[0] == found[1]
+
+
 def test_a_model_in_channels_last():
     """Weights, activations and gradients of a small network lie as PyTorch's do."""
     found = []

@@ -11,6 +11,7 @@ import functools
 
 import numpy as np
 
+from ... import config
 from ...layout import channels_last_order, dense_strides, is_dense, looks_channels_last
 
 watched = False  # has a tensor been made whose dimensions lie in memory in another order?
@@ -117,8 +118,9 @@ def channels(out, operands):
 
 
 def any_channels(out, operands):
-    """Channels last if the image's or the weight's are; volumes stay in plain order under a kernel of one pixel."""
-    may = out.ndim == 4 or (out.ndim == 5 and operands[1].shape[3:] != (1, 1))
+    """Channels last if the image's or the weight's are; volumes by one thread not under a kernel of one pixel."""
+    small = out.shape[0] < 16 and operands[1].shape[3:] == (1, 1) and config.get_num_threads() == 1
+    may = out.ndim == 4 or (out.ndim == 5 and not small)
     last = may and any(a is not None and looks_channels_last(a.shape, strides_of(a)) for a in operands[:2])
     return laid(out, dense_strides(out.shape, channels_last_order(out.ndim))) if last else plain(out)
 
