@@ -60,9 +60,20 @@ def show() -> str:
     )
 
 
-# NumPy's element-wise loops use one thread; the number is for matrix products and for what asks.
-_threads = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-_interop_threads = _threads
+_cores = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _told() -> int:
+    """How many threads the environment asks for, as in PyTorch: launchers do, whose processes share the cores."""
+    for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        number = os.environ.get(name, "").strip()
+        if number.isdecimal() and int(number):
+            return int(number)
+    return _cores
+
+
+# NumPy's element-wise loops use one thread; the number is for kernels, matrix products and what asks.
+_threads, _interop_threads = min(_told(), _cores), _cores
 
 
 def get_num_threads() -> int:
