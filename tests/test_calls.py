@@ -190,6 +190,23 @@ def test_interrupted_calls_go_up(both, monkeypatch):
     assert len(calls) == 1
 
 
+def test_operands_may_change_meanwhile(both, monkeypatch):
+    """The gradient goes where it went when the call began, whatever other threads do while it computes."""
+    x, _, _ = values(torch.float64)
+    y = x * 2
+
+    def forward(_, array):
+        y.detach_()
+        return np.tanh(array)
+
+    monkeypatch.setitem(shortcuts.numpy_engine.BODIES, "tanh", forward)
+    here, _, went = both(xp.tanh)
+    z = here(y)
+    z.backward(torch.ones_like(z))
+    np.testing.assert_allclose(x.grad, 2 * (1 - np.tanh(2 * x.detach().numpy()) ** 2), rtol=1e-12)
+    assert went == ["C"]
+
+
 def test_nothing_is_kept(both):
     """Of calls that are done, and of those that were left to Python, no reference stays behind."""
     here, _, _ = both(xp.multiply)

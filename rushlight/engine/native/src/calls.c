@@ -55,7 +55,8 @@ typedef struct {
     int turns; /* does it make the first view whose dimensions are turned around? */
 } operator_;
 
-/* One call. All objects are borrowed from its arguments but what ``given`` has of arrays, and ``out``. */
+/* One call. All objects are borrowed from its arguments but ``given``, ``nodes`` and ``out``: what computes may let
+   other threads write to the operands. */
 typedef struct {
     const operator_ *o;
     PyObject *const *args;
@@ -115,7 +116,7 @@ static int take_tensor(call *c, int i, PyObject *x)
         c->written |= PyLong_AsLong(rl_peek(counted, &version)) != 0;
     }
     c->dtype = a->dtype;
-    c->given[i] = Py_NewRef((PyObject *)a), c->nodes[i] = rl_peek(x, &node);
+    c->given[i] = Py_NewRef((PyObject *)a), c->nodes[i] = Py_NewRef(rl_peek(x, &node));
     c->needs |= (c->nodes[i] != Py_None) << i;
     return 1;
 }
@@ -128,7 +129,7 @@ static int take_all(call *c)
             if (!take_tensor(c, i, x))
                 return 0;
         } else if (i && is_number(c->o, x))
-            c->given[i] = Py_NewRef(x), c->nodes[i] = Py_None;
+            c->given[i] = Py_NewRef(x), c->nodes[i] = Py_NewRef(Py_None);
         else
             return 0;
     }
@@ -260,7 +261,8 @@ static PyObject *versions_of(const call *c, PyObject *plan, PyObject *values)
 
 static PyObject *noted(const call *c, PyObject *plan)
 {
-    PyObject *made = rl_make(op_node), *values = kept(c, plan), *old = values ? versions_of(c, plan, values) : NULL;
+    PyObject *made = rl_make(op_node), *values = made ? kept(c, plan) : NULL;
+    PyObject *old = values ? versions_of(c, plan, values) : NULL;
     PyObject *to = tuple_of(c->nodes, c->o->arrays), *sizes = shape_of(rl_array_of(c->out));
     PyObject *age = PyIter_Next(counter);
     int failed = !made || !values || !old || !to || !sizes || !age || rl_put(made, &plan_of, plan) ||
@@ -332,7 +334,7 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
         done = compute(&c, o);
     PyObject *made = done > 0 ? result(&c) : NULL;
     for (int i = 0; i < MOST; i++)
-        Py_XDECREF(c.given[i]);
+        Py_XDECREF(c.given[i]), Py_XDECREF(c.nodes[i]);
     Py_XDECREF(c.out);
     if (!made && !done)
         Py_RETURN_NONE;
