@@ -292,3 +292,72 @@ def test_compiled_trainings_that_start_again_after_a_call(tmp_path):
     script = tmp_path / "again.py"
     script.write_text(AGAIN)
     assert run_world(tmp_path, 2, script) == ["done\n"] * 2
+
+
+BESIDE = """
+import os
+import torch, torch.distributed as dist
+from torch import nn
+from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.checkpoint.staging import DefaultStager
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+where = {"rank": int(os.environ["RANK"]), "world_size": 2}
+dist.init_process_group("gloo", os.environ["MEETING"], **where)
+given = dist.new_group(backend="gloo")
+
+
+def trained(wrap, compiled):
+    torch.manual_seed(dist.get_rank() if wrap is fully_shard else 0)
+    model = wrap(nn.Sequential(nn.Linear(16, 31), nn.Tanh(), nn.Linear(31, 8)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+
+    step = torch.compile(step) if compiled else step
+    return model, optimizer, lambda: [step(torch.randn(8, 16)) for _ in range(3)]
+
+
+def flat(model, optimizer, like=lambda t: t):
+    weights, steps = get_state_dict(model, optimizer)
+    found = {"model." + name: t for name, t in weights.items()}
+    found |= {f"{n}.{k}": t for n, entry in steps["state"].items() for k, t in entry.items()}
+    return {name: like(t) for name, t in found.items()}
+
+
+def here(t):
+    return (t.to_local() if hasattr(t, "to_local") else t).clone()
+
+
+for wrap in (fully_shard, DDP):
+    for compiled in (False, True):
+        model, optimizer, train = trained(wrap, compiled)
+        train()
+        for turn in range(4):
+            expected, folder = flat(model, optimizer, here), f"{wrap.__name__}{compiled}{turn}"
+            more = {"process_group": given} if turn % 2 else {}
+            saved = dcp.async_save(flat(model, optimizer), checkpoint_id=folder, **more)
+            train()
+            saved.result()
+            loaded = flat(model, optimizer, torch.zeros_like)
+            dcp.load(loaded, checkpoint_id=folder)
+            for name, t in loaded.items():
+                assert torch.equal(here(t), expected[name]), (folder, name)
+left = [key for key in dist.group.WORLD.get_group_store()._underlying_non_prefix_store._keys() if "board/" in key]
+dist.barrier()
+assert not left or dist.get_rank(), left
+dist.destroy_process_group()
+print("done")
+"""
+
+
+def test_checkpoints_that_are_written_while_training_goes_on(tmp_path):
+    """What is saved is what was there at the call, and what processes say of it never meets training's collectives."""
+    script = tmp_path / "beside.py"
+    script.write_text(BESIDE)
+    assert run_world(tmp_path, 2, "-m", "rushlight", "run", script) == ["done\n"] * 2

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from ...tensor import Tensor
+from ...tensor import Tensor, wrap
 from ..tensor.dtensor import DTensor
 from .stateful import Stateful
 
@@ -89,9 +89,12 @@ class DefaultStager(AsyncStager):
 
 
 def copied(value):
-    """A copy that training does not change. Arrays over a mesh are never written into: theirs are shared."""
+    """A copy that training does not change."""
     if isinstance(value, DTensor):
-        return value.detach()
+        from ...engine.spread import pieces
+
+        value._sync()
+        return wrap(pieces.copied(value._array))
     if isinstance(value, Tensor):
         return value.detach().cpu().clone()
     if isinstance(value, Mapping):

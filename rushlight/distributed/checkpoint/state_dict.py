@@ -103,7 +103,7 @@ def get_optimizer_state_dict(
     names = _names(model)
     found: dict = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
-        _make_state(optimizer)
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             kept = [p for p in group["params"] if p.requires_grad or not options.ignore_frozen_params]
             inside = [name for p in kept for name in names[p]]
@@ -134,7 +134,7 @@ def set_optimizer_state_dict(
     if options.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
     for optimizer in _listed(optimizers):
-        _make_state(optimizer)
+        _init_optim_state(optimizer)
         given = _unflat(optimizer, names, optim_state_dict) if "state" not in optim_state_dict else optim_state_dict
         optimizer.load_state_dict(_own_state_dict(optimizer, names, given, options.strict))
 
@@ -166,7 +166,7 @@ def _own_state_dict(optimizer, names: dict, given: dict, strict: bool) -> dict:
     return {"state": states, "param_groups": groups}
 
 
-def _make_state(optimizer) -> None:
+def _init_optim_state(optimizer) -> None:
     """Let an optimizer make its state: a step by nothing, with a rate of nothing."""
     if optimizer.state:
         return

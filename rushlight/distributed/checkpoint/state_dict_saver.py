@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import enum
+import functools
 from dataclasses import dataclass
 
 from ...errors import warn_user
@@ -71,11 +72,10 @@ def async_save(
     With an ``async_stager`` that copies in the background too, tensors may be written to when ``staging_completion``
     of what this returns is done.
 
-    Differs from PyTorch: without ``process_group`` it speaks in a group of its own, so that it never meets the
-    collectives of training.
+    Differs from PyTorch: processes speak through their store, never by collectives, which those of training could meet.
     """
     writer = _writer(storage_writer, checkpoint_id)
-    steps = Steps(_own_group() if process_group is None and not no_dist else process_group, alone=no_dist)
+    steps = Steps(process_group, alone=no_dist, beside=True)
     states = _states(state_dict)
     stager = async_stager or (writer if isinstance(writer, AsyncStager) else BlockingAsyncStager())
     staged = stager.stage(states)
@@ -135,19 +135,7 @@ def _states(state_dict: dict) -> dict:
     return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
 
 
-_kept: dict = {}  # the thread that saves, and the group in which it speaks
-
-
+@functools.cache
 def _background() -> concurrent.futures.ThreadPoolExecutor:
-    if "thread" not in _kept:
-        _kept["thread"] = concurrent.futures.ThreadPoolExecutor(1, "checkpoint")
-    return _kept["thread"]
-
-
-def _own_group():
-    if not world.is_initialized() or world.get_world_size() == 1:
-        return None
-    here = world.the(None)
-    if _kept.get("world") is not here:
-        _kept.update(world=here, group=world.new_group(list(range(world.get_world_size()))))
-    return _kept["group"]
+    """The thread that saves."""
+    return concurrent.futures.ThreadPoolExecutor(1, "checkpoint")

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import pickle
+import time
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from .. import objects, world
+from ..errors import DistBackendError, DistStoreError
+from ..store import PrefixStore
 from .api import CheckpointException
 
 __all__ = ["Steps"]
 
 
 class Steps:
-    """The processes of a group, or this one alone; the first coordinates."""
+    """The processes of a group, or this one alone; the first coordinates.
 
-    def __init__(self, group=None, alone: bool = False):
+    ``beside``: they are taken in another thread, while the one that makes them goes on with collectives.
+    """
+
+    def __init__(self, group=None, alone: bool = False, beside: bool = False):
         self.together = not alone and world.is_initialized() and world.get_world_size(group) > 1
         self.group = group
         self.rank = world.get_rank(group) if self.together else 0
         self.size = world.get_world_size(group) if self.together else 1
+        self._board = _Board(world.the(group)) if self.together and beside else None
 
     @property
     def is_coordinator(self) -> bool:
@@ -28,8 +39,10 @@ class Steps:
     def everywhere(self, name: str, work: Callable[[], Any]) -> list:
         """What ``work`` gives in each process, in all; if it raises in one, all raise."""
         mine = _tried(work)
-        if self.together:
-            all_of_them: list = [None] * self.size
+        if self._board is not None:
+            all_of_them = self._board.all_gather(mine)
+        elif self.together:
+            all_of_them = [None] * self.size
             objects.all_gather_object(all_of_them, mine, self.group)
         else:
             all_of_them = [mine]
@@ -41,7 +54,9 @@ class Steps:
     def first(self, name: str, work: Callable[[], Any]):
         """What ``work`` gives in the first process, in all."""
         outcome = [_tried(work) if self.is_coordinator else None]
-        if self.together:
+        if self._board is not None:
+            outcome = self._board.all_gather(outcome[0])
+        elif self.together:
             objects.broadcast_object_list(outcome, group=self.group, group_src=0)
         return self._result(name, outcome[0])
 
@@ -53,6 +68,50 @@ class Steps:
         if outcome[0] == "failed":
             raise CheckpointException(name, {0: outcome[1:]})
         return outcome[1]
+
+
+class _Board:
+    """Objects that a group's processes show each other at its store.
+
+    Collectives of a thread beside training would come between those of training, in each process at another place; but
+    XLA tells them apart by their order only.
+    """
+
+    _made: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # group -> numbers of its boards
+
+    def __init__(self, group):
+        number = next(self._made.setdefault(group, itertools.count()))
+        store = group.get_group_store().clone()  # a connection of its own: waiting holds up nobody else
+        self._store, self._turns = PrefixStore(f"board/{number}", store), itertools.count()
+        self._rank, self._size, self._seconds = group.rank(), group.size(), group.seconds()
+        self._world = world.the(None)
+
+    def all_gather(self, mine) -> list:
+        """Every process's object. Who reads them last takes them away."""
+        turn = next(self._turns)
+        keys = [f"{turn}/{rank}" for rank in range(self._size)]
+        self._store.set(keys[self._rank], pickle.dumps(mine))
+        self._wait(keys)
+        found = [pickle.loads(data) for data in self._store.multi_get(keys)]  # noqa: S301  # from our own processes
+        if self._store.add(f"{turn}/readers", 1) == self._size:
+            for key in (*keys, f"{turn}/readers"):
+                self._store.delete_key(key)
+        return found
+
+    def _wait(self, keys: list[str]) -> None:
+        """Until all are there; the world may end, or be found broken, before."""
+        end, glance = time.monotonic() + self._seconds, datetime.timedelta(seconds=1)
+        while True:
+            try:
+                return self._store.wait(keys, glance)
+            except DistStoreError:
+                missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+                if world._world.default is not self._world or world._world.failed:
+                    raise DistBackendError(f"a checkpoint waited for ranks {missing} as the world ended") from None
+                if time.monotonic() > end:
+                    raise DistBackendError(
+                        f"a checkpoint waited for ranks {missing}: timed out after {int(self._seconds * 1000)}ms"
+                    ) from None
 
 
 def _tried(work: Callable[[], Any]) -> tuple:
