@@ -253,6 +253,34 @@ def test_joined_arrays(axis, dtype, threads, monkeypatch):
         assert found.strides == expected.strides
 
 
+_KINDS = [np.float32, np.float64, np.int64, np.uint8, bool]
+
+
+@pytest.mark.parametrize(
+    "from_, to", [pair for pair in itertools.permutations(_KINDS, 2) if np.dtype(pair[1]).kind in "fi"]
+)
+def test_conversions(from_, to, threads, monkeypatch):
+    monkeypatch.setattr(copies, "_WORTH", 1)
+    for shape in ((0,), (1,), (77777,), (3, 41, 5)):
+        x = abs(100 * numbers(*shape, dtype=np.float64) % 200).astype(from_)
+        found = copies.converted(x, np.dtype(to))
+        assert found.dtype == to and (not x.size or not np.shares_memory(found, x))
+        np.testing.assert_array_equal(found, x.astype(to))
+    np.testing.assert_array_equal(copies.converted(x.T, np.dtype(to)), x.T.astype(to))
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_conversions_of_odd_numbers(real, monkeypatch):
+    monkeypatch.setattr(copies, "_WORTH", 1)
+    odd = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 2.0**62, -(2.0**63), 1e-40, 1.5, -1.5] * 9, real)
+    wide = np.array([2**53 + 1, -(2**63), 2**63 - 1, 2**24 + 1, -1] * 9)
+    other = np.float64 if real is np.float32 else np.float32
+    with np.errstate(all="ignore"):
+        for x, to in ((odd, other), (odd, np.int64), (wide, real)):
+            np.testing.assert_array_equal(copies.converted(x, np.dtype(to)), x.astype(to))
+    assert np.signbit(copies.converted(odd, np.dtype(other))[1])
+
+
 # -- along an axis -----------------------------------------------------------------------------------------------------
 
 

@@ -68,7 +68,7 @@ def astype(x, dtype):
         x = np.clip(x, -448, 448)  # PyTorch's conversion stops at its limits; NumPy's gives nan beyond
     elif getattr(x, "dtype", _E4M3FN).kind == "W" and np.dtype(dtype).kind == "b":
         x = x != 0  # the cast would look at the real part only
-    return np.asarray(x).astype(dtype, copy=False)
+    return copies.converted(np.asarray(x), np.dtype(dtype))
 
 
 def reshape(x, shape):

@@ -76,7 +76,43 @@ static int lay(const rl_call *c)
     return RL_OK;
 }
 
+/* -- conversions ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const void *x;
+    void *y;
+} conversion;
+
+#define CONVERSION(name, from, to)                                                                         \
+    static void name##_pieces(void *context, long begin, long end)                                                     \
+    {                                                                                                                  \
+        const conversion *t = context;                                                                                 \
+        const from *x = t->x;                                                                                          \
+        to *restrict y = t->y;                                                                                         \
+        RL_SIMD                                                                                                        \
+        for (long i = begin; i < end; i++)                                                                             \
+            y[i] = (to)x[i];                                                                                           \
+    }                                                                                                                  \
+                                                                                                                       \
+    static int name(const rl_call *c)                                                                                  \
+    {                                                                                                                  \
+        conversion t = {c->array[0], c->array[1]};                                                                     \
+        rl_parallel(name##_pieces, &t, c->size[0], RL_PIECE);                                                          \
+        return RL_OK;                                                                                                  \
+    }
+
+CONVERSION(from_long, int64_t, real)
+CONVERSION(from_byte, uint8_t, real)
+CONVERSION(from_double, double, real)
+CONVERSION(to_long, real, int64_t)
+CONVERSION(to_double, real, double)
+
 RL_FAMILY(copies) = {
     {"lay", "sS qqq", lay},
+    {"from_long", "qy", from_long},
+    {"from_byte", "by", from_byte},
+    {"from_double", "qy", from_double}, /* doubles beside floats come as the words that they are */
+    {"to_long", "xQ", to_long},
+    {"to_double", "xQ", to_double},
     RL_END,
 };

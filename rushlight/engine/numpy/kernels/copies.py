@@ -21,6 +21,27 @@ def copied(x):
     return out
 
 
+def converted(x, dtype):
+    """``x`` in another dtype."""
+    if library is None or x.size < _WORTH or not x.flags.c_contiguous or (x.dtype.char, dtype.char) not in _CONVERSIONS:
+        return x.astype(dtype, copy=False)
+    name, seen, made = _CONVERSIONS[x.dtype.char, dtype.char]
+    out = np.empty(x.shape, dtype)
+    getattr(library, name)(x.view(seen) if seen else x, out.view(made) if made else out)
+    return out
+
+
+# (from, to) -> the kernel, and as what each of the two is shown to it.
+_LONG = np.dtype(np.int64).char
+_CONVERSIONS = {
+    **{(_LONG, real): ("from_long", None, None) for real in "fd"},
+    **{(byte, real): ("from_byte", None, None) for byte in "?B" for real in "fd"},
+    **{(real, _LONG): ("to_long", None, None) for real in "fd"},
+    ("d", "f"): ("from_double", np.int64, None),
+    ("f", "d"): ("to_double", None, np.int64),
+}
+
+
 def contiguous(x):
     """The array itself if it lies in C order, else a copy that does."""
     return x if x.flags.c_contiguous else copied(x)
