@@ -17,6 +17,7 @@ import numpy as np
 
 from ..autograd.mode import state as mode_state
 from ..engine import landed
+from ..engine.native import library
 from ..engine.numpy.alignment import aligned
 from ..tensor import Tensor, wrap
 from .commit import insist
@@ -28,6 +29,8 @@ from .trace import Traced, trace_backward
 from .values import NotPlayed, Value
 
 _ndarray, _empty = np.ndarray, np.empty
+# (tensors, places) -> the arrays of those at these places; None if one is a view, or its values are elsewhere.
+_arrays_of = library.arrays_of if library is not None else None
 
 
 def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimizers, lockstep, device) -> Played | None:
@@ -140,17 +143,12 @@ class Played(Executable):
         for slot in self._followed:
             self._follow(slot, arguments)
         tensors = [*arguments, *self._state]
-        taken = [tensors[i] for i in self._taken]
-        for t in taken:
-            if t._view is not None:
-                self._bring_home(tensors)
-                break
+        given = _arrays_of(tensors, self._taken) or self._brought_home(tensors)
         for t in arguments:
             if t._storage is not None and self._shares(tensors):
                 raise Shared
         if self._counts and len({t._array.item() for t in self._counts}) > 1:
             raise Outdated
-        given = [t._array for t in taken]
         if self._options:
             given.append(self._numbers())
         return given, tensors
@@ -177,12 +175,8 @@ class Played(Executable):
 
     def _computed(self, arguments, call) -> list[Tensor]:
         """The results of a program that has no more than those: there is nothing to be undone or done to the end."""
-        tensors, given = [*arguments, *self._state], []
-        for i in self._taken:
-            t = tensors[i]
-            if t._view is not None:
-                t._sync()
-            given.append(t._array)
+        tensors = [*arguments, *self._state]
+        given = _arrays_of(tensors, self._taken) or self._brought_home(tensors)
         new = [_empty(shape, dtype) for shape, dtype in self._new]
         try:
             done = self.play(*given, *new)
@@ -207,8 +201,8 @@ class Played(Executable):
         slot.tensor = grad
         self._state = [slot.tensor for slot in self.slots]
 
-    def _bring_home(self, tensors) -> None:
-        """Values that are with other programs, or that views have not heard of yet; a view is not to be written."""
+    def _brought_home(self, tensors) -> list:
+        """The arrays where some are with other programs, or views not up to date; a view is not to be written."""
         for i in self._taken:
             t = tensors[i]
             if t._view is not None and i in self._written:
@@ -217,6 +211,7 @@ class Played(Executable):
                     raise Shared
             elif t._view is not None:
                 t._sync()
+        return [tensors[i]._array for i in self._taken]
 
     def _shares(self, tensors) -> bool:
         """Does an argument have memory in common with something else that is written?"""

@@ -360,7 +360,28 @@ static PyObject *short_call(PyObject *module, PyObject *args)
     return made;
 }
 
+/* arrays_of(tensors, places): the arrays of those at these places; None if one is a view, which has to be asked. */
+static PyObject *arrays_of(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    if (n != 2 || !PyList_Check(args[0]) || !PyList_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "arrays_of takes two lists");
+    Py_ssize_t count = PyList_Size(args[1]);
+    PyObject *found = PyList_New(count);
+    for (Py_ssize_t i = 0; found && i < count; i++) {
+        PyObject *x = PyList_GetItem(args[0], PyLong_AsSsize_t(PyList_GetItem(args[1], i)));
+        PyObject *held = x && rl_peek(x, &view) == Py_None ? rl_get(x, &array) : NULL;
+        if (held)
+            PyList_SetItem(found, i, held);
+        else
+            Py_CLEAR(found);
+    }
+    if (!found && !PyErr_Occurred())
+        Py_RETURN_NONE;
+    return found;
+}
+
 static PyMethodDef METHODS[] = {
+    {"arrays_of", (PyCFunction)(void *)arrays_of, METH_FASTCALL, "See compiler/played.py."},
     {"calls_use", use, METH_VARARGS, "Classes, tables and functions of autograd."},
     {"short_call", short_call, METH_VARARGS, "See autograd/shortcuts.py."},
     {NULL, NULL, 0, NULL},
