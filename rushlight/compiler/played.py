@@ -30,7 +30,7 @@ from .values import NotPlayed, Value
 
 _ndarray, _empty = np.ndarray, np.empty
 # (tensors, places) -> the arrays of those at these places; None if one is a view, or its values are elsewhere.
-_arrays_of = library.arrays_of if library is not None else None
+_arrays_of: Any = library.arrays_of if library is not None else None
 
 
 def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimizers, lockstep, device) -> Played | None:

@@ -33,7 +33,7 @@ def converted(x, dtype):
 
 # (from, to) -> the kernel, and as what each of the two is shown to it.
 _LONG = np.dtype(np.int64).char
-_CONVERSIONS = {
+_CONVERSIONS: dict[tuple[str, str], tuple] = {
     **{(_LONG, real): ("from_long", None, None) for real in "fd"},
     **{(byte, real): ("from_byte", None, None) for byte in "?B" for real in "fd"},
     **{(real, _LONG): ("to_long", None, None) for real in "fd"},
