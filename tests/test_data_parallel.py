@@ -55,6 +55,27 @@ out = nn.DataParallel(shows, places, output_device="xla:1")(torch.arange(5.0, de
 assert seen == [("xla:0", "xla:0", (2,), 2), ("xla:1", "xla:1", (2,), 2), ("xla:2", "xla:2", (1,), 2)], seen
 assert out["y"].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0] and str(out["y"].device) == "xla:1"
 assert out["same"][0].tolist() == [1.0, 5.0, 4.0] and shows.count.item() == 1
+from rushlight.nn.parallel import comm
+
+t = torch.arange(5.0)
+assert [str(b.device) for b in comm.broadcast(t, places)] == places
+assert [[str(b.device) for b in row] for row in comm.broadcast_coalesced([t, t], places[:2])] == [
+    ["xla:0"] * 2, ["xla:1"] * 2,
+]
+parts = comm.scatter(t, places[:2], [2, 3])
+assert [p.tolist() for p in parts] == [[0, 1], [2, 3, 4]] and str(parts[1].device) == "xla:1"
+whole = comm.gather(parts, destination="xla:2")
+assert whole.tolist() == t.tolist() and str(whole.device) == "xla:2"
+total = comm.reduce_add(comm.broadcast(t, places), "xla:1")
+assert total.tolist() == (3 * t).tolist() and str(total.device) == "xla:1"
+assert [s.tolist() for s in comm.reduce_add_coalesced([[t, t + 1], [t, t]])] == [(2 * t).tolist(), (2 * t + 1).tolist()]
+try:
+    comm.reduce_add([t, t[1:]])
+except ValueError as error:
+    assert str(error) == "input 1 has invalid size: got 4, but expected 5"
+else:
+    raise AssertionError("sizes that differ")
+
 few = nn.DataParallel(nn.Linear(2, 4).to("xla:0"), places)(torch.ones(2, 2, device="xla:0"))
 assert few.shape == (2, 4)
 

@@ -31,6 +31,9 @@ class Part:
     base: str = ""  # the class that the records derive from
 
 
+_WORKER_STATES = "UNKNOWN INIT HEALTHY UNHEALTHY STOPPED SUCCEEDED FAILED"
+
+
 class _Unpacked(typing.NamedTuple):
     primal: typing.Any
     tangent: typing.Any
@@ -46,6 +49,8 @@ class _Settings:
 
 
 _ONE_PROCESS = "this part of torch.distributed is not built yet; process groups and collectives are"
+_LAUNCHED = "rushlight launch and elastic_launch start processes, and start them again; this inner part is not here"
+_SHARDED_BY_XLA = "XLA decides how an operator's result lies: no operator needs a rule; for your own, register_sharding"
 _EAGER = "rushlight.compile traces Python itself: there is no graph of instructions to look at or change"
 _SCRIPT = "there is no TorchScript here; rushlight.compile and rushlight.export take the module as it is"
 _PROFILE = "torch.profiler.profile writes tables and traces; this part of the profiler is not here"
@@ -432,18 +437,63 @@ PARTS = {
     ),
     "cuda.nccl": Part(_ONE_PROCESS, no="is_available", functions="version all_reduce broadcast"),
     "cuda.tunable": Part(_CUDA, no="is_enabled"),
-    "cuda.comm": Part(_CUDA, functions="broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
+    "cuda.comm": Part(
+        "",
+        here=_from("nn.parallel.comm", "broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather"),
+    ),
     "distributed": Part(
         _LATER,
         classes="Reducer Logger",
         here={
             "GradBucket": "nn.parallel.reducer.GradBucket",
             "BuiltinCommHookType": "nn.parallel.reducer.BuiltinCommHookType",
+            "_broadcast_coalesced": "distributed.utils._broadcast_coalesced",
         },
     ),
-    "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag"),
+    "distributed.distributed_c10d": Part(_LATER, functions="_find_pg_by_ranks_and_tag _new_process_group_helper"),
     "distributed.elastic.multiprocessing": Part(
-        _ONE_PROCESS, classes="DefaultLogsSpecs", enums={"Std": "NONE OUT ERR ALL"}
+        _LAUNCHED,
+        classes="DefaultLogsSpecs LogsSpecs PContext",
+        functions="start_processes",
+        enums={"Std": "NONE OUT ERR ALL"},
+    ),
+    "distributed.elastic.agent": Part(_LAUNCHED),
+    "distributed.elastic.agent.server": Part(
+        _LAUNCHED, classes="ElasticAgent RunResult Worker WorkerGroup WorkerSpec", enums={"WorkerState": _WORKER_STATES}
+    ),
+    "distributed.elastic.agent.server.api": Part(
+        _LAUNCHED,
+        classes="ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec",
+        enums={"WorkerState": _WORKER_STATES},
+    ),
+    "distributed.elastic.agent.server.local_elastic_agent": Part(_LAUNCHED, classes="LocalElasticAgent"),
+    "distributed.elastic.rendezvous": Part(
+        _LAUNCHED,
+        classes="RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters",
+        errors="RendezvousError RendezvousClosedError RendezvousTimeoutError RendezvousConnectionError "
+        "RendezvousStateError RendezvousGracefulExitError",
+    ),
+    "distributed.elastic.rendezvous.api": Part(
+        _LAUNCHED, classes="RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters"
+    ),
+    "distributed.elastic.rendezvous.registry": Part(_LAUNCHED, functions="get_rendezvous_handler"),
+    "distributed.elastic.rendezvous.c10d_rendezvous_backend": Part(
+        _LAUNCHED, classes="C10dRendezvousBackend", functions="create_backend"
+    ),
+    "distributed.elastic.rendezvous.dynamic_rendezvous": Part(
+        _LAUNCHED, classes="DynamicRendezvousHandler", functions="create_handler"
+    ),
+    "distributed.elastic.metrics": Part(
+        _LAUNCHED, keeps="prof profile", nothing="configure put_metric publish_metric initialize_metrics"
+    ),
+    "distributed.elastic.events": Part(
+        _LAUNCHED,
+        classes="Event RdzvEvent",
+        nothing="record record_rdzv_event construct_and_record_rdzv_event",
+        enums={"EventSource": "AGENT WORKER", "NodeState": "INIT RUNNING SUCCEEDED FAILED"},
+    ),
+    "distributed.elastic.timer": Part(
+        _LAUNCHED, classes="LocalTimerClient LocalTimerServer TimerClient TimerServer", functions="configure expires"
     ),
     "distributed.rpc": Part(
         _ONE_PROCESS,
@@ -474,6 +524,12 @@ PARTS = {
             "compute_local_shape_and_global_offset": "distributed.tensor.dtensor.compute_local_shape_and_global_offset"
         },
     ),
+    "distributed.tensor._api": Part(
+        _ONE_PROCESS, here=_from("distributed.tensor", "DTensor distribute_tensor distribute_module")
+    ),
+    "distributed.tensor._random": Part(_ONE_PROCESS, functions="manual_seed is_rng_supported_mesh"),
+    "distributed.tensor._ops": Part(_SHARDED_BY_XLA),
+    "distributed.tensor._ops.utils": Part(_SHARDED_BY_XLA, functions="register_op_strategy register_prop_rule"),
     "distributed.tensor.parallel.api": Part("", here=_from("distributed.tensor.parallel", "parallelize_module")),
     "distributed.tensor.parallel.loss": Part("", here=_from("distributed.tensor.parallel", "loss_parallel")),
     "distributed.tensor.device_mesh": Part(
@@ -497,6 +553,9 @@ PARTS = {
             )
         },
     ),
+    "distributed._tensor.api": Part(
+        _ONE_PROCESS, here=_from("distributed.tensor", "DTensor distribute_tensor distribute_module")
+    ),
     "distributed._tensor.device_mesh": Part(
         _ONE_PROCESS, here=_from("distributed.device_mesh", "DeviceMesh init_device_mesh")
     ),
@@ -518,13 +577,39 @@ PARTS = {
     ),
     "distributed._shard": Part(_ONE_PROCESS),
     "distributed._shard.sharded_tensor": Part(_ONE_PROCESS, classes="ShardedTensor Shard"),
-    "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward"),
-    "distributed.fsdp.wrap": Part(_ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy"),
-    "distributed.fsdp._common_utils": Part(_ONE_PROCESS, functions="_get_module_fsdp_state clean_tensor_name"),
+    "distributed._shard.sharded_tensor.api": Part(_ONE_PROCESS, classes="ShardedTensor"),
+    "distributed._shard.checkpoint": Part(
+        "", here=_from("distributed.checkpoint", "FileSystemReader FileSystemWriter load_state_dict save_state_dict")
+    ),
+    "distributed.fsdp.fully_sharded_data_parallel": Part(
+        "",
+        here=_from(
+            "distributed.fsdp",
+            "StateDictConfig FullStateDictConfig LocalStateDictConfig ShardedStateDictConfig OptimStateDictConfig "
+            "FullOptimStateDictConfig LocalOptimStateDictConfig ShardedOptimStateDictConfig",
+        ),
+    ),
+    "distributed.fsdp._runtime_utils": Part(_ONE_PROCESS, functions="_root_pre_forward _lazy_init"),
+    "distributed.fsdp._traversal_utils": Part(_ONE_PROCESS, functions="_get_fsdp_handles _get_fsdp_states"),
+    "distributed.fsdp.wrap": Part(
+        _ONE_PROCESS, classes="_FSDPPolicy", functions="_or_policy _module_wrap_policy _recursive_wrap _auto_wrap"
+    ),
+    "distributed.fsdp._common_utils": Part(
+        _ONE_PROCESS,
+        classes="_FSDPState",
+        functions="_get_module_fsdp_state clean_tensor_name",
+        enums={"TrainingState": "IDLE FORWARD_BACKWARD SUMMON_FULL_PARAMS"},
+    ),
     "distributed.checkpoint": Part(
         _LATER,
         classes="QuantizedHuggingFaceStorageReader",
         functions="load_sharded_optimizer_state_dict",
+    ),
+    "distributed.checkpoint.planner_helpers": Part(
+        _LATER, functions="_create_read_items _create_write_items create_read_items_for_chunk_list"
+    ),
+    "distributed.checkpoint._fsspec_filesystem": Part(
+        "torch.distributed.checkpoint reads and writes folders of this machine", classes="FsspecReader FsspecWriter"
     ),
     "distributed.checkpoint.filesystem": Part(_LATER, classes="FileSystem FileSystemBase SerializationFormat"),
     "distributed.checkpoint.format_utils": Part(_LATER, classes="BroadcastingTorchSaveReader DynamicMetaLoadPlanner"),

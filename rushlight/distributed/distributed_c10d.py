@@ -37,6 +37,11 @@ def _get_default_timeout(backend=None):
     return default_pg_timeout
 
 
+def _set_pg_timeout(timeout, group=None) -> None:
+    """From now on collectives of the group (the world) wait so long."""
+    _the(group).set_timeout(timeout)
+
+
 def _rank_not_in_group(group) -> bool:
     return group == GroupMember.NON_GROUP_MEMBER
 

@@ -29,16 +29,21 @@ from .errors import DistError
 from .launchers import Launchers, Round
 from .store import PrefixStore, Server, Store, TCPStore
 
-__all__ = ["get_args_parser", "main", "run"]
+__all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 _STREAMS = {"0": 0, "1": 1, "2": 2, "3": 3}
 
 
 def main(args: list[str] | None = None) -> None:
     """``python -m torch.distributed.run [options] script.py [arguments]``"""
-    status = run(get_args_parser().parse_args(args))
+    status = run(parse_args(args))
     if status:
         raise SystemExit(status)
+
+
+def parse_args(args: list[str] | None) -> argparse.Namespace:
+    """What the command line says."""
+    return get_args_parser().parse_args(args)
 
 
 def get_args_parser(parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:

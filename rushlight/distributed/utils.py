@@ -63,3 +63,8 @@ def same_values(tensors: list[Tensor], group: ProcessGroup, source: int = 0) -> 
             for t in together:
                 t.copy_(flat[at : at + t.numel()].view(t.shape))
                 at += t.numel()
+
+
+def _broadcast_coalesced(process_group: ProcessGroup, tensors, buffer_size: int, src: int = 0) -> None:
+    """Process ``src``'s tensors for all. ``buffer_size`` changes nothing."""
+    same_values(list(tensors), process_group, src)

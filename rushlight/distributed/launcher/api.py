@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
-from ..run import get_args_parser, run
+from ..run import parse_args, run
 
 __all__ = ["LaunchConfig", "elastic_launch"]
 
@@ -81,7 +81,7 @@ def _run_command(config: LaunchConfig, command: list[str]) -> dict:
         options.append("--standalone")
     else:
         options += ["--rdzv-backend", config.rdzv_backend, "--rdzv-endpoint", config.rdzv_endpoint]
-    status = run(get_args_parser().parse_args([*map(str, options), *command]))
+    status = run(parse_args([*map(str, options), *command]))
     if status:
         raise ChildFailedError(command[0], {0: ProcessFailure(0, -1, status, "")})
     return {}

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Schedule:
+class _PipelineSchedule:
     """What all schedules have in common; they differ in ``_order``."""
 
     def __init__(
@@ -97,7 +97,7 @@ class _Schedule:
         raise NotImplementedError
 
 
-class PipelineScheduleSingle(_Schedule):
+class PipelineScheduleSingle(_PipelineSchedule):
     """Schedules of one stage in each process."""
 
     def __init__(self, stage: PipelineStage, n_microbatches: int, *args, **kwargs):
@@ -140,7 +140,7 @@ class Schedule1F1B(PipelineScheduleSingle):
         )
 
 
-class PipelineScheduleMulti(_Schedule):
+class PipelineScheduleMulti(_PipelineSchedule):
     """Schedules of several stages in each process, which lie a round of all processes apart."""
 
     def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
@@ -324,7 +324,7 @@ def _check_uncompiled(stages: list[PipelineStage]) -> None:
         raise RuntimeError("The Zero Bubble schedule is not supported with stage modules that have used torch.compile")
 
 
-def get_schedule_class(schedule_name: str) -> type[_Schedule]:
+def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """The schedule of that name, in upper or lower case: ``GPipe``, ``1F1B``, ``Interleaved1F1B`` and the others."""
     known = {
         "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,

@@ -1,8 +1,11 @@
 """``torch.nn.parallel``."""
 
 from ...compat import missing as _missing
-from .data_parallel import DataParallel, data_parallel, parallel_apply, replicate
+from . import comm
+from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
+from .parallel_apply import parallel_apply
+from .replicate import replicate
 from .scatter_gather import gather, scatter
 
 __all__ = [

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 
 from ...device import device
-from ...tensor import Tensor
 from ..module import Module
+from .parallel_apply import parallel_apply
+from .replicate import place_of, replicate
 from .scatter_gather import gather, scatter_kwargs
 
-__all__ = ["DataParallel", "data_parallel", "parallel_apply", "replicate"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -27,7 +28,7 @@ class DataParallel(Module):
         self.__dict__["_places"] = places
         self.output_device = None
         if places:
-            self.output_device = _number(_place(output_device)) if output_device is not None else self.device_ids[0]
+            self.output_device = _number(place_of(output_device)) if output_device is not None else self.device_ids[0]
             self.src_device_obj = places[0]
             if len(places) == 1:
                 self.module.to(places[0])
@@ -60,7 +61,7 @@ class DataParallel(Module):
         return parallel_apply(replicas, inputs, kwargs)
 
     def gather(self, outputs, output_device):
-        return gather(outputs, _place(output_device), self.dim)
+        return gather(outputs, place_of(output_device), self.dim)
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None):
@@ -71,57 +72,13 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int 
     return wrapped(*inputs, **(module_kwargs or {}))
 
 
-def replicate(network: Module, devices, detach: bool = False) -> list[Module]:
-    """The module once for each device. Its parameters there are copies, through which gradients flow back.
-
-    Where a device is the module's own, the copy has the module's own buffers: running statistics follow that part.
-    """
-    return [_replica(network, _place(d), detach) for d in devices]
-
-
-def _replica(network: Module, place: device, detach: bool) -> Module:
-    moved: dict[int, Tensor] = {}  # shared parameters stay shared
-
-    def there(t):
-        if t is None:
-            return None
-        if id(t) not in moved:
-            moved[id(t)] = (t.detach() if detach else t).to(place)
-        return moved[id(t)]
-
-    copies = {module: module._replicate_for_data_parallel() for module in network.modules()}
-    for module, copy in copies.items():
-        for name, child in module._modules.items():
-            copy._modules[name] = None if child is None else copies[child]
-        for name, parameter in module._parameters.items():
-            copy._parameters.pop(name, None)
-            copy.__dict__[name] = there(parameter)
-        for name, buffer in module._buffers.items():
-            copy._buffers[name] = None if buffer is None else buffer if buffer.device == place else buffer.to(place)
-    return copies[network]
-
-
-def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
-    """Each module of its own inputs. They are started in turn; devices work at the same time."""
-    kwargs_tup = kwargs_tup or [{}] * len(modules)
-    if len(modules) != len(inputs):
-        raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
-    return [m(*(i if isinstance(i, tuple) else (i,)), **k) for m, i, k in zip(modules, inputs, kwargs_tup)]
-
-
 def _places(device_ids) -> list[device]:
     """The devices that are meant; all GPUs, if none are named."""
     if device_ids is None:
         from ... import cuda
 
         device_ids = range(cuda.device_count())
-    return [_place(d) for d in device_ids]
-
-
-def _place(given) -> device:
-    """A GPU by its number, or any device; one with an index."""
-    made = device("cpu" if given == -1 else f"cuda:{given}" if isinstance(given, int) else given)
-    return made if made.index is not None or made.type == "cpu" else device(made.type, 0)
+    return [place_of(d) for d in device_ids]
 
 
 def _number(place: device):
