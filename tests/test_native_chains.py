@@ -11,6 +11,7 @@ import pytest
 
 import rushlight
 from rushlight.engine import native
+from rushlight.engine.numpy import namespace
 from rushlight.engine.numpy.kernels import along, chains, copies, sums, windows
 from rushlight.nn import functional as F
 
@@ -320,6 +321,42 @@ def test_slices_of_any_kind_of_number(dtype, monkeypatch):
         else:
             assert found is None
     assert along.take_slices(x.T, np.array([3]), 0) is None
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.float32, bool])
+@pytest.mark.parametrize("axis, count", [(0, 2), (0, 3), (1, 2), (2, 2)])
+def test_indices_of_several_axes(axis, count, dtype, threads):
+    shape, rng = (5, 6, 7, 8), np.random.default_rng(3)
+    x = (9 * numbers(*shape, dtype=np.float64)).astype(dtype)
+    rows = [rng.integers(0, n, 3000) for n in shape[axis : axis + count]]
+    index = (slice(None),) * axis + tuple(rows)
+    expected = x[index]
+    np.testing.assert_array_equal(along.take_at(x, index), expected)
+    value = numbers(*expected.shape).astype(np.float64)
+    total, zeros = x.astype(np.float64), np.zeros(shape)
+    np.add.at(total, index, value)
+    np.add.at(zeros, index, value)
+    if np.dtype(dtype).kind == "f":
+        few, value = 200 * np.finfo(dtype).eps, value.astype(dtype)
+        out = x.copy()
+        assert along.add_at(out, value, index) is out
+        np.testing.assert_allclose(out, total, rtol=few, atol=few)
+        np.testing.assert_allclose(along.spread_at(value, index, shape), zeros, rtol=few, atol=few)
+    for wrong in (-1, shape[axis]):  # NumPy counts from the end, or says what is wrong
+        rows[0][17] = wrong
+        assert along.take_at(x, index) is along.spread_at(value, index, shape) is None
+        before = x.copy()
+        assert along.add_at(x, value, index) is None and (x == before).all()
+    assert along.merged((slice(1, None), *rows), shape) is along.merged((rows[0], slice(None), rows[1]), shape) is None
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (40, 50, 60), (1, 40000), (40000, 1)])
+def test_where_masks_are_true(shape):
+    for share in (0, 0.01, 0.5, 1):
+        mask = np.random.default_rng(0).random(shape) < share
+        for seen in (mask, mask.T, mask[::2]):
+            for a, b in zip(namespace.nonzero(seen), np.nonzero(seen), strict=True):
+                np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("wrong", [-1, 50, 1 << 40])

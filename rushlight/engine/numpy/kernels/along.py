@@ -70,6 +70,50 @@ def spread_slices(value, index, axis, shape):
     return _called(library.spread_slices, value, index, out, shape, len(index), axis)
 
 
+def merged(index: tuple, shape: tuple):
+    """(axis, one index, shape) for rows of indices of neighbouring axes: the same place in the shape with these joined.
+
+    None where that is not what they are, where they are few, and where one is out of range or counts from the end.
+    """
+    axis = sum(i.__class__ is slice for i in index)
+    rows = index[axis:]
+    if len(rows) < 2 or any(i.__class__ is not np.ndarray or i.ndim != 1 or i.dtype.char != "l" for i in rows):
+        return None
+    if any(i != slice(None) for i in index[:axis]) or len(rows[0]) < _WORTH or len({len(i) for i in rows}) > 1:
+        return None
+    place, sizes = None, shape[axis : axis + len(rows)]
+    for i, n in zip(rows, sizes):
+        if i.min() < 0 or i.max() >= n:
+            return None
+        place = i if place is None else place * n + i
+    return axis, place, (*shape[:axis], math.prod(sizes), *shape[axis + len(rows) :])
+
+
+def take_at(x, index: tuple):
+    """``x[index]`` of such indices."""
+    found = merged(index, x.shape) if x.flags.c_contiguous else None
+    if found is None:
+        return None
+    axis, place, shape = found
+    out = take_slices(x.reshape(shape), place, axis)
+    return x.reshape(shape).take(place, axis) if out is None else out
+
+
+def add_at(out, value, index: tuple):
+    """``value`` added to ``out`` in place there."""
+    found = merged(index, out.shape) if out.flags.c_contiguous else None
+    if found is None or add_slices(out.reshape(found[2]), value, found[1], found[0]) is None:
+        return None
+    return out
+
+
+def spread_at(value, index: tuple, shape):
+    """Zeros of ``shape``, with ``value`` added there."""
+    found = merged(index, shape)
+    spread = None if found is None else spread_slices(value, found[1], found[0], found[2])
+    return None if spread is None else spread.reshape(shape)
+
+
 def _called(kernel, x, index, out, shape, k, axis):
     try:
         kernel(x, index, out, math.prod(shape[:axis]), shape[axis], k, math.prod(shape[axis + 1 :]))
