@@ -480,9 +480,9 @@ def _deliver(node, g, pending, owned, graph):
         pending[node] = pending[node] + g
         owned.discard(node)
     elif node in owned:
-        np.add(pending[node], g, out=pending[node])
+        _add_to(pending[node], g)
     else:
-        total = np.asarray(np.add(pending[node], g))
+        total = np.asarray(numpy_engine.add(pending[node], g))
         pending[node] = layouts.each(total, (pending[node], g)) if layouts.watched else total
         owned.add(node)
 

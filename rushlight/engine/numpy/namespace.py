@@ -416,7 +416,13 @@ def _add_at_zeros(xp, x, *indices, shape, dims=None):
     return FORWARDS["add_at_zeros"](xp, x, *indices, shape=shape, dims=dims) if found is None else found
 
 
-BODIES["add_at_zeros"] = _add_at_zeros
+def _embed_slice(xp, x, *, axis, start, length, step=1):
+    out = np.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
+    copies.put(out[(slice(None),) * axis + (slice(start, start + x.shape[axis] * step, step),)], x)
+    return out
+
+
+BODIES["add_at_zeros"], BODIES["embed_slice"] = _add_at_zeros, _embed_slice
 BODIES["take_slices"] = lambda xp, x, index, axis: take_slices(x, index, axis)
 BODIES["add_slices"] = lambda xp, x, index, axis, shape: add_slices(x, index, axis, shape)
 BODIES["put_one"] = lambda xp, value, index, axis, size: put_one(value, index, axis, size)
@@ -562,8 +568,11 @@ def bitcast(x, dtype):
 
 def index_put(x, value, index):
     """``x`` with ``x[index] = value`` done to a copy."""
-    out = np.array(x)
-    out[index] = value
+    out = copies.copied(x) if x.flags.c_contiguous else np.array(x)
+    if x.size >= _LARGE and value.__class__ is np.ndarray and _is_basic(index):
+        copies.write(out[index], value)
+    else:
+        out[index] = value
     return out
 
 
