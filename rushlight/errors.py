@@ -57,6 +57,8 @@ _BEYOND_NUMBERS = ("array is too big", "Maximum allowed dimension exceeded")
 def type_name(value) -> str:
     """The type of a value as PyTorch's messages write it: by its bare name if Python's ``class`` made it."""
     kind = type(value)
+    if kind.__name__ == "Tensor" and kind.__module__ == "torch" and not hasattr(kind, "_array"):
+        return "PyTorch's own Tensor (convert it with from_numpy(x.numpy()))"
     if kind.__flags__ & _MADE_BY_CLASS or kind.__module__ == "builtins":
         return kind.__name__
     return f"{kind.__module__}.{kind.__name__}"

@@ -18,6 +18,7 @@ import inspect
 import operator
 import sys
 import threading
+import types
 from typing import Any
 
 from ..errors import too_large, type_name
@@ -319,7 +320,27 @@ def overrides(kind: type) -> bool:
     if kind in PLAIN or issubclass(kind, type):
         return False
     method = getattr(kind, "__torch_function__", None)
-    return method is not None and method is not disabled
+    if method is None or method is disabled:
+        return False
+    other = _pytorch()
+    return other is None or not issubclass(kind, getattr(other, "Tensor", ()))
+
+
+def _pytorch():
+    """PyTorch itself, where a program has both libraries: each would ask the other for its tensors, for ever."""
+    found = sys.modules.get("torch")
+    return None if found is None or found is sys.modules[__name__.partition(".")[0]] else found
+
+
+def _is_of(library, function) -> bool:
+    """Is it a function of that library? One in C is: there are none here that are asked."""
+    names = getattr(function, "__globals__", None)
+    if names is None:
+        return isinstance(function, _IN_C)
+    return names["__name__"].partition(".")[0] == library.__name__
+
+
+_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
 # -- modes -------------------------------------------------------------------------------------------------------------
@@ -600,6 +621,9 @@ def _asked_names() -> list[str]:
 def torch_function(cls, func, types, args=(), kwargs=None):
     """What a subclass answers unless it says otherwise: the function's own result, as an object of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    other = _pytorch()
+    if other is not None and _is_of(other, func):
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = beneath(func, func, args, kwargs or {}) if begun else func(*args, **(kwargs or {}))

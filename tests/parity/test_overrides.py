@@ -164,3 +164,21 @@ def seen_by_modes(names, expression):
 def test_every_overridable_function_reaches_the_hook():
     compared, found = hooks.differences()
     assert compared > 1200 and not found
+
+
+_OF_BOTH = {
+    "theirs + ours": lambda a, b: a + b,
+    "ours + theirs": lambda a, b: b + a,
+    "a function of theirs": lambda a, b: torch.matmul(a, b),
+    "a function of ours": lambda a, b: rushlight.nn.functional.linear(a, b),
+    "their Python": lambda a, b: torch.nn.functional.relu(b),
+    "a subclass of theirs": lambda a, b: torch.nn.Parameter(a).add(b),
+    "a subclass of ours": lambda a, b: b.as_subclass(type("Own", (rushlight.Tensor,), {})) * a,
+}
+
+
+@pytest.mark.parametrize("name", _OF_BOTH)
+def test_tensors_of_both_libraries_do_not_go_together(name):
+    """Each library would ask the other's tensors for their ``__torch_function__``, which calls the first again."""
+    with pytest.raises(TypeError):
+        _OF_BOTH[name](torch.ones(2, 2), rushlight.ones(2, 2))
