@@ -24,6 +24,7 @@ import jax.numpy as jnp  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 from scores import check, played, some  # noqa: E402
 
+from rushlight.compiler import score as scores  # noqa: E402
 from rushlight.compiler.played import Played  # noqa: E402
 from rushlight.compiler.score import Score  # noqa: E402
 from rushlight.compiler.steps import RULES  # noqa: E402
@@ -387,6 +388,75 @@ def test_programs_are_freed():
         warnings.simplefilter("error")
         del made
         gc.collect()
+
+
+# -- random numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_folded_as_by_jax():
+    rng, made = np.random.default_rng(0), np.empty(4, np.uint32)
+    for number in (0, 1, 2, 77, 2**31 - 1):
+        key = rng.integers(0, 2**32, 4, dtype=np.uint32)
+        library.fold_in(key, made, number)
+        folded = jax.random.fold_in(jax.random.wrap_key_data(key, impl="rbg"), number)
+        np.testing.assert_array_equal(made, jax.random.key_data(folded))
+
+
+@pytest.mark.parametrize("width", [3, 70])  # few words are JAX's, many the kernel's
+def test_dropout_is_the_same_whoever_computes(width, monkeypatch):
+    def trained():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(width, width), nn.Dropout(0.3), nn.ReLU(), nn.Linear(width, 2), nn.Dropout(0.5))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+        @torch.compile
+        def step(x):
+            optimizer.zero_grad()
+            y = model(x)
+            y.square().sum().backward()
+            optimizer.step()
+            return y
+
+        x = torch.randn(32, width)
+        return step, [step(x).detach().numpy().copy() for _ in range(5)]
+
+    step, found = trained()
+    assert isinstance(program(step), Played)
+    assert not np.array_equal(found[-1] == 0, found[-2] == 0)
+    monkeypatch.setattr(scores, "MOST", 0)
+    step, expected = trained()
+    assert not isinstance(program(step), Played)
+    for a, b in zip(found, expected):
+        np.testing.assert_array_equal(a == 0, b == 0)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_of_a_compiled_forward_is_differentiated():
+    forward = torch.compile(lambda x: nn.functional.dropout(x, 0.25) * 2)
+    x = torch.ones(40, 50, requires_grad=True)
+    seen = set()
+    for _ in range(4):
+        x.grad = None
+        y = forward(x)
+        y.sum().backward()
+        assert torch.equal(x.grad, y.detach())
+        assert 0.6 < (y > 0).float().mean().item() < 0.9
+        seen.add(y.detach().numpy().tobytes())
+    assert isinstance(program(forward), Played) and len(seen) == 4
+
+
+def test_what_is_done_with_words_but_comparing_them_is_xlas():
+    function = torch.compile(lambda x: x + torch.rand_like(x))
+    for _ in range(3):
+        assert 0 <= function(torch.zeros(7)).min().item() < 1
+    assert not isinstance(program(function), Played)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (1, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2, 3)])
+def test_sums_of_large_arrays(axes):
+    x = some(6, 20, 30, 25, dtype=np.float32)
+    (found,) = played(lambda x: x.sum(axes), x)
+    np.testing.assert_allclose(found, x.astype(np.float64).sum(axes), rtol=1e-5, atol=1e-4)
 
 
 # -- programs with kernels ---------------------------------------------------------------------------------------------

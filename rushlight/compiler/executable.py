@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autograd.mode import set_grad_enabled
 from ..autograd.mode import state as mode_state
+from ..engine.xla.devices import KEY_WORDS
 from ..tensor import Tensor
 from . import meshes
 from .backward import Again, CompiledBackward
@@ -133,6 +134,13 @@ class Executable:
         node = CompiledBackward(self._backward, values, targets, [results[i] for i, _ in tail.roots], again)
         for place, (i, _) in enumerate(tail.roots):
             results[i]._node = node.output(place, results[i])
+
+
+def key_words():
+    """Fresh words of the default generator: compiled randomness follows ``manual_seed``."""
+    from ..random import default_generator
+
+    return default_generator.key_words(KEY_WORDS)
 
 
 def _is_fixed(option) -> bool:

@@ -22,11 +22,11 @@ from ..engine.numpy.alignment import aligned
 from ..tensor import Tensor, wrap
 from .commit import insist
 from .exchanges import Exchanges, Part, changed_meanwhile
-from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
+from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected, key_words
 from .score import Effort
 from .steps import play_of
 from .trace import Traced, trace_backward
-from .values import NotPlayed, Value
+from .values import WORD, NotPlayed, Value
 
 _ndarray, _empty = np.ndarray, np.empty
 # (tensors, places) -> the arrays of those at these places; None if one is a view, or its values are elsewhere.
@@ -35,9 +35,9 @@ _arrays_of: Any = library.arrays_of if library is not None else None
 
 def played(learned: Traced, arguments: list[Tensor], slots: list[Slot], optimizers, lockstep, device) -> Played | None:
     """The program as one that is played; None if it is none of the kind."""
-    if learned.mesh is not None or learned.uses_rng or learned.moved_grads:
+    if learned.mesh is not None or learned.moved_grads:
         return None
-    if learned.exchanges and learned.tail is not None:
+    if learned.exchanges and (learned.tail is not None or learned.uses_rng):
         return None
     if any(t._array.__class__ is not _ndarray for t in (*arguments, *(slot.tensor for slot in slots))):
         return None
@@ -61,7 +61,8 @@ class Played(Executable):
         inputs = [Value(a.shape, a.dtype, places.get(i, 0)) for i, a in enumerate(avals[:count])]
         memory = len(places) + bool(self._options)
         inputs += [Value((), a.dtype, memory, 8 * k) for k, a in enumerate(avals[count:-1])]  # the optimizers' numbers
-        inputs.append(Value(avals[-1].shape, np.float32))  # random words, which are not used
+        memory += learned.uses_rng
+        inputs.append(Value(avals[-1].shape, WORD, memory if learned.uses_rng else 0))
         self._new: list = []  # (shape, dtype) of what each call makes: results, gradients, what backward needs
         self._exchanges: Any = None
         self.play: Any = None
@@ -151,6 +152,8 @@ class Played(Executable):
             raise Outdated
         if self._options:
             given.append(self._numbers())
+        if self.learned.uses_rng:
+            given.append(key_words())
         return given, tensors
 
     def _run(self, arguments: list[Tensor], call: tuple, found):
@@ -178,6 +181,8 @@ class Played(Executable):
         tensors = [*arguments, *self._state]
         given = _arrays_of(tensors, self._taken) or self._brought_home(tensors)
         new = [_empty(shape, dtype) for shape, dtype in self._new]
+        if self.learned.uses_rng:
+            given.append(key_words())
         try:
             done = self.play(*given, *new)
         except TypeError:

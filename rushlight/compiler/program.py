@@ -17,7 +17,7 @@ from ..autograd.mode import state as mode_state
 from ..autograd.views import put
 from ..engine import computed, landed
 from ..engine.numpy.alignment import aligned_copy, is_aligned
-from ..engine.xla.devices import KEY_WORDS, check_room, device_at, explained, memory, size_text
+from ..engine.xla.devices import check_room, device_at, explained, memory, size_text
 from ..engine.xla.options import compiler_options, use_cache
 from ..engine.xla.world import Asked, cause, quiet
 from ..errors import DistBackendError
@@ -26,7 +26,7 @@ from ..tensor import Tensor, wrap
 from . import apart, meshes
 from .commit import RUNNING, Run, insist
 from .exchanges import Exchanges, Part, changed_meanwhile
-from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected
+from .executable import Disturbed, Executable, Outdated, Shared, Slot, Unexpected, key_words
 from .guards import CompileError
 from .residence import SMALL, Group, current, lies_at, move, own_buffer
 from .steps import played_test
@@ -409,7 +409,7 @@ class Program(Executable):
             read = self._read_group = self._group(read, self._small_read)
         kept = [own_buffer(slot.tensor, self._home) for slot in self._large_read] if self._large_read else ()
         numbers = (self._numbers(),) if self._options else ()
-        key = (_key_words(),) if self.learned.uses_rng else ()
+        key = (key_words(),) if self.learned.uses_rng else ()
         if self._processes is not None:
             arrays, key = [self._at_home(x, i) for i, x in enumerate(arrays)], tuple(map(self._home.put, key))
         return (*self._written_group.lend(), *read.lend(), *kept, *arrays, *numbers, *key)
@@ -582,13 +582,6 @@ def _executed(function, run: Run, wait: bool) -> None:
 
 def _programs(jitted) -> int:
     return jitted._cache_size()
-
-
-def _key_words():
-    """Fresh words of the default generator: compiled randomness follows ``manual_seed``."""
-    from ..random import default_generator
-
-    return default_generator.key_words(KEY_WORDS)
 
 
 _forgotten: list[tuple[Group, list[Tensor]]] = []  # what programs had that are gone

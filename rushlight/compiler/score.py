@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..engine.native import library
 from .groups import LEAST, grouped
 from .places import LINE, NOWHERE, OWN, Places, room_for, start_of
-from .values import NotPlayed, Step, Value, collapsed, dense_strides, letter_of
+from .values import WORD, NotPlayed, Step, Value, collapsed, dense_strides, letter_of
 
 MOST = 32 * 1024  # elements to be computed by loops: what takes longer is worth XLA's start, and its threads
 _BESIDE = 64  # multiplications that a kernel does while a loop computes an element: loops may take as long as kernels
@@ -61,7 +62,8 @@ class Score:
                 raise NotPlayed(equation.primitive.name)
             made = rule(self, equation, *map(value, equation.invars))
             for v, x in zip(equation.outvars, made if isinstance(made, list) else [made]):
-                if x.shape != v.aval.shape or x.dtype != v.aval.dtype:
+                is_key = x.dtype == WORD and jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+                if not is_key and (x.shape != v.aval.shape or x.dtype != v.aval.dtype):
                     raise NotPlayed(equation.primitive.name)
                 known[v] = x
         return [value(v) for v in jaxpr.outvars]
@@ -71,7 +73,8 @@ class Score:
         key = (array.shape, array.dtype, array.tobytes())
         if key not in self._known:
             v = self._known[key] = self.new(array.shape, array.dtype)
-            letter_of(v)
+            if v.dtype != WORD:
+                letter_of(v)
             self._constants.append((v, array))
         return self._known[key]
 

@@ -19,7 +19,7 @@ from ..engine.numpy.kernels.sums import SHARED
 from ..engine.xla.kernels.native import ABSENT, WRITTEN_OVER
 from . import score as scores
 from .score import Effort, Score
-from .values import LETTERS, NotPlayed, Value, dense_strides, letter_of
+from .values import LETTERS, WORD, NotPlayed, Value, dense_strides, letter_of
 
 
 def play_of(
@@ -83,11 +83,22 @@ def _reduction(name, only="fdiq"):
 
 
 def _sum(score: Score, equation, x):
-    """Over neighbouring dimensions of a large array, which lies in order, by a kernel."""
-    axes = equation.params["axes"]
-    first, end = min(axes, default=0), max(axes, default=0) + 1
-    if end - first != len(axes) or x.size < SHARED or letter_of(x) not in "fd" or not x.is_dense:
+    """Of a large array that lies in order by kernels: neighbouring dimensions together, the last ones first."""
+    axes = sorted(equation.params["axes"], reverse=True)
+    if letter_of(x) not in "fd" or x.size < SHARED or not x.is_dense:
         return _LOOP_OF_SUMS(score, equation, x)
+    while axes:
+        end = first = axes.pop(0) + 1
+        while axes and axes[0] == first - 2:
+            first = axes.pop(0) + 1
+        x = _summed(score, x, first - 1, end)
+    return x
+
+
+def _summed(score: Score, x: Value, first: int, end: int) -> Value:
+    """``x`` without the dimensions from ``first`` to ``end``."""
+    if x.size < SHARED:
+        return score.reduced("reduce_sum", x, range(first, end))
     outer, n, inner = map(math.prod, (x.shape[:first], x.shape[first:end], x.shape[end:]))
     made = score.new(x.shape[:first] + x.shape[end:], x.dtype)
     if inner == 1:
@@ -119,6 +130,15 @@ def _convert(score: Score, equation, x, to=None):
     if target is None:
         raise NotPlayed(to.name)
     return score.map(f"convert_{letter_of(x)}{target}", x, shape=x.shape, dtype=to, letter="f")
+
+
+_less = _mapped("lt", "b", bool)
+
+
+def _below(score: Score, equation, x, y):
+    if x.dtype != WORD:
+        return _less(score, equation, x, y)
+    return score.map("lt", x, y, dtype=bool, letter="u")
 
 
 def _select(score: Score, equation, which, *cases):
@@ -367,6 +387,25 @@ def _kernel(score: Score, equation, *operands):
     return made
 
 
+def _fold_in(score: Score, equation, key, number):
+    """Another key: what each random operator makes of the program's."""
+    told = getattr(equation.invars[1], "val", None)
+    if told is None or key.dtype != WORD or key.shape != (4,):
+        raise NotPlayed("a key")
+    made = score.new((4,), WORD)
+    score.call("fold_in", [key, made], [int(told)], (), (), [made], [], 0)
+    return made
+
+
+def _random_bits(score: Score, equation, key):
+    shape = equation.params["shape"]
+    if equation.params["bit_width"] != 32 or key.dtype != WORD or key.shape != (4,):
+        raise NotPlayed("random_bits")
+    made = score.new((-(-math.prod(shape) // 4) * 4,), WORD)
+    score.call("philox", [key, made], [], (), (), [made], [], _multiplications("philox", [], [made]))
+    return made.seen(shape, dense_strides(shape, WORD.itemsize))
+
+
 # Kernels that do little with each element.
 _LITTLE = {
     "sgd_plain", "sgd", "adam", "rmsprop", "adadelta", "axis_sums", "row_sums", "gelu", "gelu_slope", "gelu_tanh",
@@ -385,7 +424,8 @@ def _multiplications(kernel: str, given: list[Value], made: list[Value]) -> int:
 RULES: dict[str, Any] = {
     **{name: _mapped(name, "b") for name in ("add", "sub", "mul", "max", "min", "neg", "abs", "sign")},
     **{name: _mapped(name, "fd") for name in ("and", "or", "xor", "not")},
-    **{name: _mapped(name, "b", bool) for name in ("lt", "le", "gt", "ge")},
+    **{name: _mapped(name, "b", bool) for name in ("le", "gt", "ge")},
+    "lt": _below,
     **{
         name: _mapped(name, "iqb")
         for name in (
@@ -429,4 +469,7 @@ RULES: dict[str, Any] = {
     "scatter": _scatter("scatter"),
     "scatter-add": _scatter("scatter_add", "b"),
     "ffi_call": _kernel,
+    **dict.fromkeys(("random_wrap", "random_unwrap"), _same),
+    "random_fold_in": _fold_in,
+    "random_bits": _random_bits,
 }  # fmt: skip

@@ -153,6 +153,32 @@ static int philox(const rl_call *c)
     return RL_OK;
 }
 
+/* -- Threefry 2x32-20, of the same paper: JAX's way from one key to the next -------------------------------------- */
+
+RL_INLINE uint32_t turned(uint32_t word, int by) { return word << by | word >> (32 - by); }
+
+/* The words of the counter (0, number) by the key of two words. */
+static void threefry(const uint32_t *key, uint32_t number, uint32_t *out)
+{
+    static const int by[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+    const uint32_t keys[3] = {key[0], key[1], key[0] ^ key[1] ^ 0x1bd11bdau};
+    uint32_t x = keys[0], y = number + keys[1];
+    for (uint32_t round = 0; round < 5; round++) {
+        for (int i = 0; i < 4; i++)
+            x += y, y = turned(y, by[round % 2][i]) ^ x;
+        x += keys[(round + 1) % 3], y += keys[(round + 2) % 3] + round + 1;
+    }
+    out[0] = x, out[1] = y;
+}
+
+/* key, of four words; out, of four; number */
+static int fold_in(const rl_call *c)
+{
+    for (int half = 0; half < 2; half++)
+        threefry((const uint32_t *)c->array[0] + 2 * half, (uint32_t)c->integer[0], (uint32_t *)c->array[1] + 2 * half);
+    return RL_OK;
+}
+
 static void drop_piece(void *context, long begin, long end)
 {
     const rl_call *c = context;
@@ -195,6 +221,7 @@ RL_FAMILY(random) = {
     {"random_below", "UB d", random_below},
     {"random_uniform", "Uy", random_uniform},
     {"philox", "uU", philox},
+    {"fold_in", "uU i", fold_in},
     {"drop", "xby d", drop},
     RL_END,
 };

@@ -5,7 +5,7 @@
        rank, the sizes of the loop, the strides in bytes of each operand in turn, and what else the step wants (rest).
 
    The last operand is written. Nothing is empty, and no sizes are looked at here: compiler/score.py vouches for them.
-   Steps on reals are those of the family's dtype; the others say theirs: i int32, q int64, b bool. */
+   Steps on reals are those of the family's dtype; the others say theirs: i int32, q int64, b bool, u uint32. */
 #include "approximations.h"
 #include "kernels.h"
 #include "sums.h"
@@ -344,6 +344,8 @@ STEP(dot, 3)
 
 #ifndef RL_DOUBLE
 
+BINARY(lt_u, uint32_t, uint8_t, x < y) /* random words, uint32, are only compared */
+
 /* There are few of them: one loop will do. */
 #undef UNARY
 #undef BINARY
@@ -415,7 +417,7 @@ RL_FAMILY(steps) = {
     NAMED(dot)
 #ifndef RL_DOUBLE
     WHOLE_NAMED(_i) WHOLE_NAMED(_q) ANY_NAMED(_b)
-    NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
+    NAMED(lt_u) NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
     FROM_NAMED(f) FROM_NAMED(d) FROM_NAMED(i) FROM_NAMED(q) FROM_NAMED(b)
 #endif
     RL_END,
