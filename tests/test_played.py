@@ -445,11 +445,32 @@ def test_dropout_of_a_compiled_forward_is_differentiated():
     assert isinstance(program(forward), Played) and len(seen) == 4
 
 
-def test_what_is_done_with_words_but_comparing_them_is_xlas():
-    function = torch.compile(lambda x: x + torch.rand_like(x))
-    for _ in range(3):
-        assert 0 <= function(torch.zeros(7)).min().item() < 1
+def test_numbers_are_drawn_as_by_xla(monkeypatch):
+    def drawn():
+        torch.manual_seed(0)
+        function = torch.compile(lambda x: (torch.rand_like(x), torch.randn_like(x), torch.empty(7).uniform_(-2, 3)))
+        made = [function(torch.zeros(30, 5)) for _ in range(3)]
+        return function, [t.numpy() for t in made[-1]]
+
+    function, found = drawn()
+    assert isinstance(program(function), Played)
+    monkeypatch.setattr(scores, "MOST", 0)
+    function, expected = drawn()
     assert not isinstance(program(function), Played)
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_what_has_no_step_of_words_is_xlas():
+    function = torch.compile(lambda x: x + torch.randint(0, 9, (7,)))
+    for _ in range(3):
+        assert 0 <= function(torch.zeros(7)).min().item() < 9
+    assert not isinstance(program(function), Played)
+
+
+def test_the_inverse_error_function():
+    x = np.array([*np.linspace(-1, 1, 501), 0.0, -0.0, 1.5, np.nan, 0.99999994, -0.99999994, 1e-30], np.float32)
+    check(jax.lax.erf_inv, x)
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (1, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2, 3)])

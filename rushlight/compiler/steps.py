@@ -73,6 +73,10 @@ def _same(score, equation, x, *_):
     return x
 
 
+def _all_the_same(score, equation, *given):
+    return [*given]
+
+
 def _reduction(name, only="fdiq"):
     def rule(score: Score, equation, x):
         if letter_of(x) not in only:
@@ -132,13 +136,25 @@ def _convert(score: Score, equation, x, to=None):
     return score.map(f"convert_{letter_of(x)}{target}", x, shape=x.shape, dtype=to, letter="f")
 
 
-_less = _mapped("lt", "b", bool)
+def _of_words(name, dtype=None, otherwise=None):
+    """Element by element, of random words; ``otherwise`` is the rule for other dtypes."""
+
+    def rule(score: Score, equation, x, y):
+        if x.dtype == WORD == y.dtype:
+            return score.map(name, x, y, dtype=dtype, letter="u")
+        if otherwise is None:
+            raise NotPlayed(name)
+        return otherwise(score, equation, x, y)
+
+    return rule
 
 
-def _below(score: Score, equation, x, y):
-    if x.dtype != WORD:
-        return _less(score, equation, x, y)
-    return score.map("lt", x, y, dtype=bool, letter="u")
+def _bitcast(score: Score, equation, x):
+    """Words as the reals whose bits they are."""
+    to = np.dtype(equation.params["new_dtype"])
+    if x.dtype != WORD or to != np.float32:
+        raise NotPlayed("bitcast_convert_type")
+    return Value(x.shape, to, x.memory, x.offset, x.strides, x.made)
 
 
 def _select(score: Score, equation, which, *cases):
@@ -423,9 +439,13 @@ def _multiplications(kernel: str, given: list[Value], made: list[Value]) -> int:
 
 RULES: dict[str, Any] = {
     **{name: _mapped(name, "b") for name in ("add", "sub", "mul", "max", "min", "neg", "abs", "sign")},
-    **{name: _mapped(name, "fd") for name in ("and", "or", "xor", "not")},
+    **{name: _mapped(name, "fd") for name in ("and", "xor", "not")},
+    "or": _of_words("or", None, _mapped("or", "fd")),
     **{name: _mapped(name, "b", bool) for name in ("le", "gt", "ge")},
-    "lt": _below,
+    "lt": _of_words("lt", bool, _mapped("lt", "b", bool)),
+    "shift_right_logical": _of_words("shift_right_logical"),
+    "bitcast_convert_type": _bitcast,
+    "erf_inv": _mapped("erf_inv", "diqb"),
     **{
         name: _mapped(name, "iqb")
         for name in (
@@ -437,6 +457,7 @@ RULES: dict[str, Any] = {
     "reduce_sum": _sum,
     **{name: _reduction(name, only="b") for name in ("reduce_and", "reduce_or")},
     **dict.fromkeys(("copy", "copy_p", "stop_gradient"), _same),
+    "device_put": _all_the_same,  # there is one device
     **{name: _inlined("jaxpr") for name in ("jit", "pjit")},
     **{name: _inlined("call_jaxpr") for name in ("custom_jvp_call", "custom_vjp_call", "closed_call")},
     "add_any": _mapped("add", "b"),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-WORD = np.dtype(np.uint32)  # random words, and keys, of four: no loop takes them but a comparison
+WORD = np.dtype(np.uint32)  # random words, and keys, of four: few loops take them
 LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q", "bool": "b"}
 
 

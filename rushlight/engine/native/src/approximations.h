@@ -164,6 +164,25 @@ RL_INLINE real rl_log(real x)
     return (real)n * LN2_HIGH + ((real)n * LN2_LOW + rl_log_near_one(m - 1)) + (x - x);
 }
 
+/* The logarithm of anything: numbers too small to be normal are made larger first. */
+RL_INLINE real rl_log_of_any(real x)
+{
+    const real small = sizeof(real) == 4 ? (real)0x1p-126 : (real)0x1p-1022;
+    int tiny = x < small;
+    real y = rl_log(tiny ? x * (real)0x1p60 : x) - (tiny ? (real)(60 * 0.69314718055994530942) : 0);
+    y = x == INFINITY ? INFINITY : y;
+    y = x == 0 ? -INFINITY : y;
+    return x < 0 ? NAN : y;
+}
+
+/* log(1 + x): what 1 + x rounds away is put back. */
+RL_INLINE real rl_log1p_of_any(real x)
+{
+    real u = 1 + x, y = rl_log_of_any(u) * (x / (u - 1));
+    y = u == 1 ? x : y;
+    return u == INFINITY || u == 0 ? rl_log_of_any(u) : y;
+}
+
 RL_INLINE real rl_tanh(real x)
 {
     real size = rl_abs(x);

@@ -24,25 +24,6 @@ typedef struct {
     int no_memory;
 } chain;
 
-/* The logarithm of anything: numbers too small to be normal are made larger first. */
-RL_INLINE real log_of_any(real x)
-{
-    const real small = sizeof(real) == 4 ? (real)0x1p-126 : (real)0x1p-1022;
-    int tiny = x < small;
-    real y = rl_log(tiny ? x * (real)0x1p60 : x) - (tiny ? (real)(60 * 0.69314718055994530942) : 0);
-    y = x == INFINITY ? INFINITY : y;
-    y = x == 0 ? -INFINITY : y;
-    return x < 0 ? NAN : y;
-}
-
-/* log(1 + x): what 1 + x rounds away is put back. */
-RL_INLINE real log1p_of_any(real x)
-{
-    real u = 1 + x, y = log_of_any(u) * (x / (u - 1));
-    y = u == 1 ? x : y;
-    return u == INFINITY || u == 0 ? log_of_any(u) : y;
-}
-
 RL_INLINE real sigmoid_of(real x)
 {
     real slope;
@@ -74,8 +55,8 @@ static void do_step(int64_t operation, real *to, const real *a, const real *b, c
     case ABSOLUTE: EACH(rl_abs(a[i]));
     case SQRT: EACH(rl_sqrt(a[i]));
     case EXP: EACH(rl_exp(a[i]));
-    case LOG: EACH(log_of_any(a[i]));
-    case LOG1P: EACH(log1p_of_any(a[i]));
+    case LOG: EACH(rl_log_of_any(a[i]));
+    case LOG1P: EACH(rl_log1p_of_any(a[i]));
     case EXPM1: EACH(rl_expm1_of_any(a[i]));
     case TANH: EACH(rl_tanh(a[i]));
     case SIGMOID: EACH(sigmoid_of(a[i]));

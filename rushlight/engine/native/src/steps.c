@@ -6,6 +6,8 @@
 
    The last operand is written. Nothing is empty, and no sizes are looked at here: compiler/score.py vouches for them.
    Steps on reals are those of the family's dtype; the others say theirs: i int32, q int64, b bool, u uint32. */
+#include <float.h>
+
 #include "approximations.h"
 #include "kernels.h"
 #include "sums.h"
@@ -250,8 +252,8 @@ UNARY(sqrt, real, real, rl_sqrt(x))
 UNARY(rsqrt, real, real, 1 / rl_sqrt(x))
 UNARY(exp, real, real, rl_exp(x))
 UNARY(expm1, real, real, x == 0 ? x : rl_expm1_of_any(x))
-UNARY(log, real, real, (real)log(x))
-UNARY(log1p, real, real, (real)log1p(x))
+UNARY(log, real, real, rl_log_of_any(x))
+UNARY(log1p, real, real, rl_log1p_of_any(x))
 UNARY(tanh, real, real, rl_tanh(x))
 UNARY(logistic, real, real, 1 / (1 + rl_exp(-x)))
 UNARY(erf, real, real, rl_erf(x))
@@ -344,7 +346,25 @@ STEP(dot, 3)
 
 #ifndef RL_DOUBLE
 
-BINARY(lt_u, uint32_t, uint8_t, x < y) /* random words, uint32, are only compared */
+/* Random words, uint32, are compared, or made numbers: the bits of one from 1 to 2. */
+BINARY(lt_u, uint32_t, uint8_t, x < y)
+BINARY(or_u, uint32_t, uint32_t, x | y)
+BINARY(shift_right_logical_u, uint32_t, uint32_t, y < 32 ? x >> y : 0)
+
+/* Two polynomials by M. Giles (Approximating the erfinv function, GPU Computing Gems, 2012), which XLA has too. */
+RL_INLINE float inverse_erf(float x)
+{
+    static const float middle[] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
+                                   -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f};
+    static const float tail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
+                                 -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f};
+    float rest = (1 - x) * (1 + x), w = -rl_log(rest > FLT_MIN ? rest : FLT_MIN);
+    float near = w - 2.5f, far = rl_sqrt(w > 0 ? w : 0) - 3, y = middle[0], z = tail[0];
+    for (int i = 1; i < 9; i++)
+        y = y * near + middle[i], z = z * far + tail[i];
+    return rest > 0 ? (w < 5 ? y : z) * x : rest == 0 ? x * INFINITY : NAN;
+}
+UNARY(erf_inv, float, float, inverse_erf(x))
 
 /* There are few of them: one loop will do. */
 #undef UNARY
@@ -417,7 +437,7 @@ RL_FAMILY(steps) = {
     NAMED(dot)
 #ifndef RL_DOUBLE
     WHOLE_NAMED(_i) WHOLE_NAMED(_q) ANY_NAMED(_b)
-    NAMED(lt_u) NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
+    NAMED(lt_u) NAMED(or_u) NAMED(shift_right_logical_u) NAMED(erf_inv) NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
     FROM_NAMED(f) FROM_NAMED(d) FROM_NAMED(i) FROM_NAMED(q) FROM_NAMED(b)
 #endif
     RL_END,

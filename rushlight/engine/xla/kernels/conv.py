@@ -1,8 +1,6 @@
-"""Convolution on XLA: one ``lax`` convolution and its two transposes; on the CPU large ones by the kernels in C."""
+"""Convolution on XLA: one ``lax`` convolution and its two transposes; on the CPU by the kernels in C."""
 
 from __future__ import annotations
-
-import math
 
 import jax
 from jax import lax
@@ -15,7 +13,7 @@ from . import native
 def conv(x, w, *, stride, padding, dilation, groups):
     geometry = Geometry(x.shape[2:], w.shape[2:], stride, padding, dilation)
     shape = (x.shape[0], w.shape[0], *geometry.out)
-    if native.serves(x, w) and geometry.is_for_kernels(math.prod(shape) * w.shape[1]):
+    if _serves(geometry, x, w):
         return _run("conv", geometry, x, w, None, native.Place(shape, x.dtype), x, w, groups)
     return _conv(x, w, stride, padding, dilation, groups)
 
@@ -23,7 +21,7 @@ def conv(x, w, *, stride, padding, dilation, groups):
 def conv_input(g, w, *, size, stride, padding, dilation, groups):
     geometry = Geometry(size, w.shape[2:], stride, padding, dilation)
     like = jax.ShapeDtypeStruct((g.shape[0], w.shape[1] * groups, *size), g.dtype)
-    if native.serves(g, w) and geometry.is_for_kernels(g.size * w.shape[1]):
+    if _serves(geometry, g, w):
         return _run("conv_input", geometry, g, w, None, native.Place(like.shape, g.dtype), like, w, groups)
 
     def forward(x):
@@ -36,7 +34,7 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
     geometry = Geometry(x.shape[2:], size, stride, padding, dilation)
     channels = x.shape[1] // groups
     like = jax.ShapeDtypeStruct((g.shape[1], channels, *size), x.dtype)
-    if native.serves(x, g) and geometry.is_for_kernels(g.size * channels):
+    if _serves(geometry, x, g):
         kernel = "depthwise_weight" if x.shape[1] == groups == g.shape[1] else "conv_weight"
         return _run(kernel, geometry, x, g, native.Place(like.shape, x.dtype), x, like, groups)
 
@@ -44,6 +42,11 @@ def conv_weight(x, g, *, size, stride, padding, dilation, groups):
         return _conv(x, w, stride, padding, dilation, groups)
 
     return jax.linear_transpose(forward, like)(g)[0]
+
+
+def _serves(geometry, *arrays) -> bool:
+    """Is there a kernel? Small ones, too, take no longer than XLA's, and a program of kernels is played."""
+    return native.serves(*arrays) and len(geometry.size) <= 3
 
 
 def _run(kernel, geometry, *arrays_x_w_groups):
