@@ -28,10 +28,14 @@ static void copy_tile(const copy *t, const real *x, real *y, long rows, long col
         }
     else if (from == 0)
         for (long row = 0; row < rows; row++) {
-            real value = x[row * next_from];
-            RL_SIMD
-            for (long i = 0; i < columns; i++)
-                y[row * next_to + i * to] = value;
+            real value = x[row * next_from], *restrict first = y + row * next_to;
+            if (to == 1)
+                RL_SIMD
+                for (long i = 0; i < columns; i++)
+                    first[i] = value;
+            else
+                for (long i = 0; i < columns; i++)
+                    first[i * to] = value;
         }
     else
         for (long first = 0; first < columns; first += TILE) {
