@@ -50,7 +50,8 @@ SMALLER = {
     "conv": ["-fno-ipa-cp-clone", *_AS_ONE],
     # Loops that are marked are vectors in any case; vectors of the others, for operands that lie anyhow, gain nothing.
     "steps": ["-O2", "-fvect-cost-model=very-cheap"],
-    **dict.fromkeys(["copies", "slopes"], ["-O2"]),
+    "copies": ["-O2"],
+    "slopes": ["-O2"],
 }
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
