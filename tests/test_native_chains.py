@@ -280,6 +280,18 @@ def test_conversions_of_odd_numbers(real, monkeypatch):
         for x, to in ((odd, other), (odd, np.int64), (wide, real)):
             np.testing.assert_array_equal(copies.converted(x, np.dtype(to)), x.astype(to))
     assert np.signbit(copies.converted(odd, np.dtype(other))[1])
+    apart = np.frombuffer(bytes(1) + odd.tobytes(), np.uint8)[1:].view(real)  # at no multiple of its size
+    for x in (apart, odd.astype(odd.dtype.newbyteorder())):
+        np.testing.assert_array_equal(copies.converted(x, np.dtype(other)), x.astype(other))
+
+
+def test_one_element_of_a_large_array_is_put():
+    x = numbers(40000)
+    for index in ((7,), 7, (slice(3, 5),), (slice(None),)):
+        value = numbers(*np.shape(x[index]), seed=1)
+        found, expected = namespace.index_put(x, np.asarray(value), index), x.copy()
+        expected[index] = value
+        np.testing.assert_array_equal(found, expected)
 
 
 # -- along an axis -----------------------------------------------------------------------------------------------------

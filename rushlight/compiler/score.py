@@ -23,16 +23,8 @@ _BESIDE = 64  # multiplications that a kernel does while a loop computes an elem
 _TOGETHER = 8  # elements that loops of a group compute while another one computes one
 _LONGEST = 1 << 28  # multiplications: some milliseconds. In a program that takes longer, others have the interpreter
 _DIMENSIONS = 8  # as in steps.c
-_SLOW = {
-    "pow": 20,
-    "erf": 10,
-    "erfc": 10,
-    "erf_inv": 5,
-    "log1p": 10,
-    "log": 5,
-    "sin": 10,
-    "cos": 10,
-}  # times as long as others
+# Times that these take as long as others.
+_SLOW = {"pow": 20, "erf": 10, "erfc": 10, "erf_inv": 3, "log1p": 3, "log": 2, "sin": 10, "cos": 10}
 
 
 class Effort:

@@ -569,8 +569,9 @@ def bitcast(x, dtype):
 def index_put(x, value, index):
     """``x`` with ``x[index] = value`` done to a copy."""
     out = copies.copied(x) if x.flags.c_contiguous else np.array(x)
-    if x.size >= _LARGE and value.__class__ is np.ndarray and _is_basic(index):
-        copies.write(out[index], value)
+    part = out[index] if x.size >= _LARGE and _is_basic(index) else None
+    if part.__class__ is value.__class__ is np.ndarray:
+        copies.write(part, value)
     else:
         out[index] = value
     return out

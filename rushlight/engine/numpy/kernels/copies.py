@@ -23,12 +23,16 @@ def copied(x):
 
 def converted(x, dtype):
     """``x`` in another dtype."""
-    if library is None or x.size < _WORTH or not x.flags.c_contiguous or (x.dtype.char, dtype.char) not in _CONVERSIONS:
+    if library is None or x.size < _WORTH or (x.dtype.char, dtype.char) not in _CONVERSIONS or not _is_plain(x):
         return x.astype(dtype, copy=False)
     name, seen, made = _CONVERSIONS[x.dtype.char, dtype.char]
     out = np.empty(x.shape, dtype)
     getattr(library, name)(x.view(seen) if seen else x, out.view(made) if made else out)
     return out
+
+
+def _is_plain(x) -> bool:
+    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
 
 
 # (from, to) -> the kernel, and as what each of the two is shown to it.
