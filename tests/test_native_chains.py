@@ -11,6 +11,7 @@ import pytest
 
 import rushlight
 from rushlight.engine import native
+from rushlight.engine.fallback import FORWARDS
 from rushlight.engine.numpy import namespace
 from rushlight.engine.numpy.kernels import along, chains, copies, sums, windows
 from rushlight.nn import functional as F
@@ -570,3 +571,35 @@ def test_sums_over_axes_of_one_element(shape, threads):
             wanted = x.astype(np.float64).sum(axis, keepdims=keepdims)
             assert np.shape(found) == np.shape(wanted)
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
+
+
+# -- gradients of what was picked --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("axis, start, step", [(0, 3, 1), (1, 0, 2), (1, 7, 3)])
+def test_zeros_with_a_slice_in_them(axis, start, step, dtype, threads):
+    x = (9 * numbers(300, 170)).astype(dtype)
+    static = dict(axis=axis, start=start, length=600, step=step)
+    found, expected = [f(namespace, x, **static) for f in (namespace.BODIES["embed_slice"], FORWARDS["embed_slice"])]
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == dtype and found.strides == expected.strides
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_zeros_with_something_added_at_indices(rows, threads):
+    shape, rng = (11, 12, 13), np.random.default_rng(0)
+    indices = [rng.integers(0, n, 4000) for n in shape[:rows]]
+    x = numbers(4000, *shape[rows:])
+    found, expected = [
+        f(namespace, x, *indices, shape=shape) for f in (namespace.BODIES["add_at_zeros"], FORWARDS["add_at_zeros"])
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_large_gradients_that_meet(threads):
+    x = rushlight.tensor(numbers(400, 300), requires_grad=True)
+    y = x * 2
+    (y + y.exp() + y.sin() * 3).sum().backward()
+    expected = 2 * (1 + np.exp(2 * x.detach().numpy()) + 3 * np.cos(2 * x.detach().numpy()))
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-5, atol=1e-5)

@@ -87,7 +87,7 @@ typedef struct {
     void *y;
 } conversion;
 
-#define CONVERSION(name, from, to)                                                                         \
+#define CONVERSION(name, from, to)                                                                                     \
     static void name##_pieces(void *context, long begin, long end)                                                     \
     {                                                                                                                  \
         const conversion *t = context;                                                                                 \

@@ -437,7 +437,8 @@ RL_FAMILY(steps) = {
     NAMED(dot)
 #ifndef RL_DOUBLE
     WHOLE_NAMED(_i) WHOLE_NAMED(_q) ANY_NAMED(_b)
-    NAMED(lt_u) NAMED(or_u) NAMED(shift_right_logical_u) NAMED(erf_inv) NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
+    NAMED(and_b) NAMED(or_b) NAMED(xor_b) NAMED(not_b) NAMED(reduce_and_b) NAMED(reduce_or_b)
+    NAMED(lt_u) NAMED(or_u) NAMED(shift_right_logical_u) NAMED(erf_inv)
     FROM_NAMED(f) FROM_NAMED(d) FROM_NAMED(i) FROM_NAMED(q) FROM_NAMED(b)
 #endif
     RL_END,
