@@ -21,6 +21,8 @@ LONG = {"test_mesh", "test_types", "test_distributed", "test_distributed_compile
 
 def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has those in the background ignore it
+    # Processes that share an output write to it when they end, each in one piece, unless Python is told otherwise.
+    os.environ.pop("PYTHONUNBUFFERED", None)
 
 
 def pytest_collection_modifyitems(items):

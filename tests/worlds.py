@@ -21,9 +21,7 @@ LONG = pytest.mark.skipif(
 
 def environment(**more) -> dict[str, str]:
     """What a process of a world needs: this package, one thread, and none of a launcher's variables of our own."""
-    # Processes that share an output write to it when they end, each in one piece, unless Python is told otherwise.
-    left_out = ("TORCHELASTIC", "RUSHLIGHT_", "PYTHONUNBUFFERED")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHELASTIC", "RUSHLIGHT_"))}
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         env.pop(name, None)
     return {**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", **more}
