@@ -182,7 +182,8 @@ static void multiply_in_place(long rows, long cols, long k, matrix a, matrix b, 
         int in_place = width % LANES == 0;
         if (!in_place)
             pack_strip(k, width, part(b, 0, j), strip);
-        for (long i = 0; i < rows; i += ROWS) {
+        for (long step = 0, many = parts(rows, ROWS); step < many; step++) {
+            long i = inwards(step, many) * ROWS;
             operands o = {.k = k, .a = a.at + i * a.row, .a_row = a.row, .a_step = a.col, .b = strip, .b_row = COLS};
             if (in_place && i == 0)
                 o.b = b.at + j, o.b_row = b.row, o.copy = rows > ROWS ? strip : NULL;
