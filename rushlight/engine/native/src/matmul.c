@@ -11,6 +11,8 @@
 #include "gemm.h"
 #include "sums.h"
 
+#include <stdatomic.h>
+
 /* -- the tiles, see gemm.h ------------------------------------------------------------------------------------------ */
 
 /* For a tile that is not whole vectors in memory. */
@@ -152,7 +154,6 @@ enum {
     WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
     TOGETHER = 1 << 20,   /* elements of operands that are packed at once for all blocks */
     FEWEST_ROWS = 2 * ROWS, MOST_ROWS = 64, MANY_BLOCKS = 16, /* then */
-    PACK_ROWS = GROUPS * ROWS,
 };
 
 typedef struct {
@@ -265,68 +266,74 @@ static void cut(product *w)
     w->row_blocks = parts(w->m, w->rows), w->col_blocks = parts(w->n, w->cols);
 }
 
-/* -- operands that are packed once for all blocks ------------------------------------------------------------------- */
+/* -- operands that each thread packs once, for all its blocks --------------------------------------------------------- */
 
+/* Each thread has packed operands of its own: to write where another core has read takes ten times as long as to pack. */
 typedef struct {
-    product *w;
+    const product *w;
     long slice, wide, tall; /* of k; columns of B and rows of A, filled up */
     long begin, end;        /* the part of k that is packed */
     int pack_a, by_columns;
-    real *strips, *rows;
-    long pieces; /* of the packing: each has a share of the strips and one of the rows */
+    long number; /* of this loop, among all */
+    atomic_int out_of_memory;
 } together;
 
-/* Strip s of all, which is one of a block's. */
-static void pack_columns(const together *t, long s)
+/* What this thread has packed, of which loop: a mark for each block of columns and of rows, then they themselves. */
+static _Thread_local struct {
+    long number;
+    char *marks;
+    real *strips, *rows;
+} own;
+
+static int is_prepared(together *t)
 {
+    if (own.number == t->number)
+        return own.marks != NULL;
     const product *w = t->w;
-    long block = s * COLS / w->cols * w->cols, cols = least(w->cols, w->n - block), own = s - block / COLS;
-    long j = block + strip_begin(cols, own), width = strip_width(cols, own);
-    for (long p = t->begin; p < t->end; p += t->slice) {
-        long some = least(t->slice, t->end - p), at = p - t->begin;
-        pack_strip(some, width, part(w->b, p, j), t->strips + at * t->wide + s * COLS * some);
-    }
+    long marks = parts(w->col_blocks + w->row_blocks, VECTOR_BYTES) * VECTOR_BYTES, some = t->end - t->begin;
+    own.number = t->number;
+    own.marks = rl_scratch((size_t)marks + (size_t)(some * (t->wide + t->tall)) * sizeof(real));
+    if (!own.marks)
+        return 0;
+    memset(own.marks, 0, (size_t)marks);
+    own.strips = (real *)(own.marks + marks), own.rows = own.strips + some * t->wide;
+    return 1;
 }
 
-static void pack_lines(const together *t, long i)
+static int is_new(char *mark)
 {
-    const product *w = t->w;
-    for (long p = t->begin; p < t->end; p += t->slice) {
-        long some = least(t->slice, t->end - p), at = p - t->begin;
-        pack_rows(least(PACK_ROWS, w->m - i), some, part(w->a, i, p), t->rows + at * t->tall + i * some);
-    }
-}
-
-/* The first thread packs the first strips and the first rows, and then multiplies the first blocks: what lies in another
-   core's cache takes long to come. Where only strips are packed, blocks go by columns, and each thread has its own. */
-static void pack_pieces(void *context, long begin, long end)
-{
-    const together *t = context;
-    long strips = t->wide / COLS, groups = t->pack_a ? parts(t->w->m, PACK_ROWS) : 0;
-    for (long s = strips * begin / t->pieces; s < strips * end / t->pieces; s++)
-        pack_columns(t, s);
-    for (long i = groups * begin / t->pieces; i < groups * end / t->pieces; i++)
-        pack_lines(t, i * PACK_ROWS);
+    int was = *mark;
+    *mark = 1;
+    return !was;
 }
 
 static void multiply_pieces(void *context, long begin, long end)
 {
-    const together *t = context;
+    together *t = context;
     const product *w = t->w;
+    if (!is_prepared(t)) {
+        atomic_store(&t->out_of_memory, 1);
+        return;
+    }
     for (long which = begin; which < end; which++) {
-        long i = which / w->col_blocks * w->rows, j = which % w->col_blocks * w->cols;
-        if (t->by_columns)
-            i = which % w->row_blocks * w->rows, j = which / w->row_blocks * w->cols;
+        long row = t->by_columns ? which % w->row_blocks : which / w->col_blocks, i = row * w->rows;
+        long col = t->by_columns ? which / w->row_blocks : which % w->col_blocks, j = col * w->cols;
+        long rows = least(w->rows, w->m - i), cols = least(w->cols, w->n - j);
+        int new_strips = is_new(own.marks + col), new_rows = t->pack_a && is_new(own.marks + w->col_blocks + row);
         target c = target_part(w->c, i, j);
         for (long p = t->begin; p < t->end; p += t->slice) {
             long some = least(t->slice, t->end - p), at = p - t->begin;
+            real *strips = own.strips + at * t->wide + j * some, *lines = own.rows + at * t->tall + i * some;
             matrix a = part(w->a, i, p);
+            if (new_strips)
+                pack_strips(some, cols, part(w->b, p, j), strips);
+            if (new_rows)
+                pack_rows(rows, some, a, lines);
             if (t->pack_a)
-                a.at = t->rows + at * t->tall + i * some;
+                a.at = lines;
             if (p)
                 c.add = 1, c.row_bias = c.col_bias = NULL;
-            multiply(least(w->rows, w->m - i), least(w->cols, w->n - j), some, a, t->pack_a,
-                     t->strips + at * t->wide + j * some, c);
+            multiply(rows, cols, some, a, t->pack_a, strips, c);
         }
     }
 }
@@ -346,26 +353,22 @@ static int fits_together(const product *w)
 /* As many slices as fit are packed, then multiplied, then the next ones. */
 static int run_together(product *w)
 {
+    static atomic_long loops;
     long slice = parts(w->k, parts(w->k, SLICE)), some = least(w->k, TOGETHER / (slice * packed_width(w)) * slice);
-    together t = {.w = w, .slice = slice, .wide = parts(w->n, COLS) * COLS, .tall = parts(w->m, ROWS) * ROWS,
-                  .pack_a = !is_readable(w->a), .by_columns = is_readable(w->a) && w->n > w->m};
-    t.strips = rl_scratch((size_t)(some * packed_width(w)) * sizeof(real));
-    if (!t.strips)
-        return RL_NO_MEMORY;
-    t.rows = t.strips + some * t.wide;
-    long strips = t.wide / COLS, groups = t.pack_a ? parts(w->m, PACK_ROWS) : 0;
-    t.pieces = most(strips, groups);
-    w->col_blocks = parts(w->n, BLOCK_COLS), w->cols = parts(strips, w->col_blocks) * COLS;
+    int pack_a = !is_readable(w->a);
+    together t = {.w = w, .slice = slice, .wide = parts(w->n, COLS) * COLS, .pack_a = pack_a,
+                  .tall = pack_a ? parts(w->m, ROWS) * ROWS : 0, .by_columns = !pack_a && w->n > w->m};
+    w->col_blocks = parts(w->n, BLOCK_COLS), w->cols = parts(t.wide / COLS, w->col_blocks) * COLS;
     w->rows = least(MOST_ROWS, most(FEWEST_ROWS, parts(parts(w->m * w->col_blocks, MANY_BLOCKS), ROWS) * ROWS));
     w->row_blocks = parts(w->m, w->rows);
     long blocks = w->row_blocks * w->col_blocks;
     int alone = (double)w->m * (double)w->n * (double)w->k <= WORTH;
     for (; t.begin < w->k; t.begin = t.end) {
         t.end = least(w->k, t.begin + some);
-        rl_parallel(pack_pieces, &t, t.pieces, alone ? t.pieces : 1);
+        t.number = atomic_fetch_add(&loops, 1) + 1;
         rl_parallel(multiply_pieces, &t, blocks, alone ? blocks : 1);
     }
-    return RL_OK;
+    return t.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
 static void turn(product *w)
