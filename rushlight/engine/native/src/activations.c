@@ -16,7 +16,7 @@
     }                                                                                                                  \
     static int name(const rl_call *c)                                                                                  \
     {                                                                                                                  \
-        rl_parallel(name##_piece, (void *)c, c->size[0], RL_PIECE);                                                    \
+        rl_share(name##_piece, (void *)c, c->size[0], RL_PIECE);                                                       \
         return RL_OK;                                                                                                  \
     }
 
@@ -35,7 +35,7 @@
     }                                                                                                                  \
     static int name(const rl_call *c)                                                                                  \
     {                                                                                                                  \
-        rl_parallel(name##_piece, (void *)c, c->size[0], RL_PIECE);                                                    \
+        rl_share(name##_piece, (void *)c, c->size[0], RL_PIECE);                                                       \
         return RL_OK;                                                                                                  \
     }
 

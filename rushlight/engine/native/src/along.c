@@ -148,7 +148,7 @@ static int over_strips(const rl_call *c, void (*body)(void *, long, long))
 {
     long outer = c->integer[0], inner = c->integer[3];
     along t = {c->array[0], c->array[1], c->array[2], c->integer[1], c->integer[2], inner, (inner + STRIP - 1) / STRIP, 0, 0};
-    rl_parallel(body, &t, outer * t.strips, rl_rows(t.k * (inner < STRIP ? inner : STRIP)));
+    rl_share(body, &t, outer * t.strips, rl_rows(t.k * (inner < STRIP ? inner : STRIP)));
     return t.bad ? RL_BAD_INDEX : RL_OK;
 }
 
@@ -168,9 +168,9 @@ static int take_slices(const rl_call *c)
     if (is_out_of_range(&t))
         return RL_BAD_INDEX;
     if (t.inner == 1)
-        rl_parallel(take_number_pieces, &t, c->integer[0], rl_rows(t.k));
+        rl_share(take_number_pieces, &t, c->integer[0], rl_rows(t.k));
     else
-        rl_parallel(take_slice_pieces, &t, c->integer[0] * t.k, rl_rows(t.inner));
+        rl_share(take_slice_pieces, &t, c->integer[0] * t.k, rl_rows(t.inner));
     return RL_OK;
 }
 

@@ -118,11 +118,11 @@ static long at_least_one(long n) { return n > 1 ? n : 1; }
 static int axis_sums(const rl_call *c)
 {
     long outer = c->integer[0], n = c->integer[1], inner = c->integer[2], width = inner < WIDTH ? inner : WIDTH;
-    long strips = (inner + WIDTH - 1) / WIDTH, part = at_least_one(rl_rows(width) / STRETCH) * STRETCH;
+    long strips = (inner + WIDTH - 1) / WIDTH, few = at_least_one(rl_rows(4 * width) / STRETCH) * STRETCH;
+    long part = c->size[0] <= RL_PIECE && n > few ? n : few; /* what is not worth two threads is one */
     table t = {.x = c->array[0], .outer = outer, .n = n, .inner = inner, .strips = strips, .part = part};
     t.parts = at_least_one((n + part - 1) / part);
-    long rows = n < part ? n : part;
-    return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows(rows * width), column_pieces);
+    return add_parts(&t, c->array[1], outer * strips * t.parts, rl_rows((n < part ? n : part) * width), column_pieces);
 }
 
 /* row_sums(x, around, y, n, of): x is (rows, n), y (rows); of numbers (0), their sizes (1), squares (2; those of differences
@@ -195,7 +195,7 @@ static int running(const rl_call *c, int is_product)
         long grain = rl_rows(n);
         rl_parallel(running_rows, &t, outer, grain < SIDE_BY_SIDE ? SIDE_BY_SIDE : grain);
     } else
-        rl_parallel(running_strips, &t, outer * t.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
+        rl_share(running_strips, &t, outer * t.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;
 }
 
@@ -269,7 +269,7 @@ static void scan_rows(void *context, long begin, long end)
 static int scan_rows_(const rl_call *c)
 {
     recurrence t = {c->array[0], c->array[1], c->array[2], c->integer[0], (int)c->integer[1]};
-    rl_parallel(scan_rows, &t, t.n ? c->size[2] / t.n : 0, rl_rows(t.n));
+    rl_share(scan_rows, &t, t.n ? c->size[2] / t.n : 0, rl_rows(t.n));
     return RL_OK;
 }
 
@@ -360,10 +360,10 @@ static int extremes(const rl_call *c)
     long n = c->integer[0], inner = c->integer[1];
     extremes_of e = {c->array[0], c->array[1], c->array[2], n, inner, (inner + WIDTH - 1) / WIDTH, (int)c->integer[2]};
     if (inner == 1) {
-        rl_parallel(extreme_rows, &e, c->size[0] / n, rl_rows(n));
+        rl_share(extreme_rows, &e, c->size[0] / n, rl_rows(n));
         return RL_OK;
     }
-    rl_parallel(extreme_strips, &e, c->size[0] / (n * inner) * e.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
+    rl_share(extreme_strips, &e, c->size[0] / (n * inner) * e.strips, rl_rows(n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;
 }
 
@@ -419,7 +419,7 @@ static int take_rows(const rl_call *c)
     for (long i = 0; i < t.count; i++)
         if (t.index[i] < 0 || t.index[i] >= c->integer[0])
             return RL_BAD_INDEX;
-    rl_parallel(take_lines, &t, t.count, rl_rows(t.width));
+    rl_share(take_lines, &t, t.count, rl_rows(t.width));
     return RL_OK;
 }
 

@@ -250,7 +250,7 @@ static int chain_(const rl_call *c)
             t.is_whole[r] = t.stride[r * t.dims + d] == step && (d == t.dims - 1 || t.is_whole[r]);
     if (c->integer[1])
         return total_of(&t);
-    rl_parallel(chain_piece, &t, t.count, RL_PIECE);
+    rl_share(chain_piece, &t, t.count, RL_PIECE);
     return t.no_memory ? RL_NO_MEMORY : RL_OK;
 }
 

@@ -76,7 +76,7 @@ static int lay(const rl_call *c)
     for (long d = 0; d < t.dims - 1; d++)
         if (d != t.across)
             count *= t.size[d];
-    rl_parallel(copy_pieces, &t, count, rl_rows(columns * (t.size[t.across] < TILE ? t.size[t.across] : TILE)));
+    rl_share(copy_pieces, &t, count, rl_rows(columns * (t.size[t.across] < TILE ? t.size[t.across] : TILE)));
     return RL_OK;
 }
 
@@ -101,7 +101,7 @@ typedef struct {
     static int name(const rl_call *c)                                                                                  \
     {                                                                                                                  \
         conversion t = {c->array[0], c->array[1]};                                                                     \
-        rl_parallel(name##_pieces, &t, c->size[0], RL_PIECE);                                                          \
+        rl_share(name##_pieces, &t, c->size[0], RL_PIECE);                                                             \
         return RL_OK;                                                                                                  \
     }
 

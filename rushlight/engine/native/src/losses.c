@@ -63,7 +63,7 @@ typedef struct {
     }                                                                                                                  \
     static int name##_slope(const rl_call *c)                                                                          \
     {                                                                                                                  \
-        rl_parallel(name##_slope_piece, (void *)c, c->size[0], RL_PIECE);                                              \
+        rl_share(name##_slope_piece, (void *)c, c->size[0], RL_PIECE);                                                 \
         return RL_OK;                                                                                                  \
     }
 

@@ -3,8 +3,8 @@
    C is cut into blocks, each a piece of work for the threads; how it is cut depends on the sizes only. A block goes over its
    strips of B with the tiles of gemm.h, a slice of k at a time, so that what it reads stays in the second-level cache. A is
    read where it lies if its rows are contiguous, or its columns and these not far apart. If B has contiguous rows, a strip's first tile copies it for
-   the others; if not, strips are packed. Strips of a B that is not large are packed once, for all blocks, which are small
-   then: threads end together; as many slices of k at a time as fit.
+   the others; if not, strips are packed. Strips of a B that is not large are packed once by each thread, for all its
+   blocks, which are small then: threads end together; as many slices of k at a time as fit.
 
    Where A and B both have k as the inner index (x Wᵀ of a linear layer) one of them is transposed on its way: the
    smaller one. If that is A, what is computed is Cᵀ = Bᵀ Aᵀ. */
@@ -153,6 +153,7 @@ enum {
     ENOUGH = 8,           /* blocks that keep some threads busy */
     WORTH = 1 << 19,      /* multiplications that are worth a piece of work of their own */
     TOGETHER = 1 << 20,   /* elements of operands that are packed at once for all blocks */
+    LONG = 256,           /* k that is worth cutting */
     FEWEST_ROWS = 2 * ROWS, MOST_ROWS = 64, MANY_BLOCKS = 16, /* then */
 };
 
@@ -397,6 +398,63 @@ static int run(product *w)
     return w->out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
+/* -- sums over many rows, as in the gradient of a weight ------------------------------------------------------------- */
+
+/* Cut along k, each thread reads only rows of A and B that it has made itself. What two cores have read, either may write
+   only after asking the other: on AMD's 26 ns for each line, all of which the next operators would wait for. */
+typedef struct {
+    product half[2];
+    atomic_int out_of_memory;
+} halves;
+
+static int has_long_sums(const product *w)
+{
+    return w->outer * w->inner == 1 && w->c.col == 1 && w->k >= LONG && w->k >= most(w->m, w->n) &&
+           w->k * (w->m + w->n) >= 4 * w->m * w->n && (double)w->m * (double)w->n * (double)w->k >= ENOUGH * (double)WORTH;
+}
+
+static void run_half(void *context, long begin, long end)
+{
+    halves *h = context;
+    for (long i = begin; i < end; i++) {
+        product w = h->half[i]; /* which may be turned */
+        if (run(&w))
+            atomic_store(&h->out_of_memory, 1);
+    }
+}
+
+static void add_half(void *context, long begin, long end)
+{
+    const halves *h = context;
+    const target *to = &h->half[0].c, *from = &h->half[1].c;
+    for (long i = begin; i < end; i++)
+        RL_SIMD
+        for (long j = 0; j < h->half[0].n; j++)
+            to->at[i * to->row + j] += from->at[i * from->row + j];
+}
+
+/* The same two sums, whoever does them: with more threads than two, all do one after the other. */
+static int run_in_two(const product *w)
+{
+    real *more = malloc((size_t)(w->m * w->n) * sizeof(real));
+    if (!more)
+        return RL_NO_MEMORY;
+    long middle = w->k / 2;
+    halves h = {.half = {*w, *w}};
+    h.half[0].k = middle, h.half[1].k = w->k - middle;
+    h.half[1].a = part(w->a, 0, middle), h.half[1].b = part(w->b, middle, 0);
+    h.half[1].c = (target){more, w->n, 1, 0, NULL, NULL};
+    if (rl_get_threads() > 2)
+        run_half(&h, 0, 2);
+    else
+        rl_parallel(run_half, &h, 2, 1);
+    rl_share(add_half, &h, w->m, rl_rows(2 * w->n));
+    free(more);
+    return h.out_of_memory ? RL_NO_MEMORY : RL_OK;
+}
+
+static int run_whole(product *w) { return has_long_sums(w) ? run_in_two(w) : run(w); }
+
 static long stride(const rl_call *c, int array, int axis) { return c->stride[array][axis] / (long)sizeof(real); }
 
 /* matmul(a, b, bias, c): a is (outer, inner, m, k), b (outer, inner, k, n), c (outer, inner, m, n) with n contiguous. */
@@ -412,7 +470,7 @@ static int matmul(const rl_call *c)
         .b_outer = stride(c, 1, 0), .b_inner = stride(c, 1, 1),
         .c_outer = stride(c, 3, 0), .c_inner = stride(c, 3, 1),
     };
-    return run(&w);
+    return run_whole(&w);
 }
 
 /* product(a, b, bias, c): the same for single matrices. */
@@ -424,7 +482,7 @@ static int single(const rl_call *c)
         .b = {c->array[1], stride(c, 1, 0), stride(c, 1, 1)},
         .c = {c->array[3], stride(c, 3, 0), stride(c, 3, 1), 0, NULL, c->array[2]},
     };
-    return run(&w);
+    return run_whole(&w);
 }
 
 /* -- small linear layers, where packing or BLAS would take longer than the product ---------------------------------- */
@@ -534,7 +592,7 @@ static void outer_rows(void *context, long begin, long end)
 static int outer(const rl_call *c)
 {
     outer_products o = {c->array[0], c->array[1], c->array[2], c->integer[0], c->integer[1]};
-    rl_parallel(outer_rows, &o, c->size[0], rl_rows(o.n));
+    rl_share(outer_rows, &o, c->size[0], rl_rows(o.n));
     return RL_OK;
 }
 

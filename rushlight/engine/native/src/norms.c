@@ -471,9 +471,9 @@ static int channel_affine(const rl_call *c)
 {
     long inner = c->integer[0];
     if (inner == 1)
-        rl_parallel(side_by_side, (void *)c, c->size[1] ? c->size[0] / c->size[1] : 0, rl_rows(c->size[1]));
+        rl_share(side_by_side, (void *)c, c->size[1] ? c->size[0] / c->size[1] : 0, rl_rows(c->size[1]));
     else
-        rl_parallel(channel_affine_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(inner));
+        rl_share(channel_affine_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(inner));
     return RL_OK;
 }
 

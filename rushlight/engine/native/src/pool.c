@@ -321,6 +321,14 @@ void rl_parallel(void (*body)(void *context, long begin, long end), void *contex
     pthread_mutex_unlock(&one_loop);
 }
 
+void rl_share(void (*body)(void *context, long begin, long end), void *context, long count, long grain)
+{
+    if (count > grain)
+        rl_parallel(body, context, count, (grain + 3) / 4);
+    else if (count > 0)
+        body(context, 0, count);
+}
+
 void rl_set_threads(int threads)
 {
     pthread_mutex_lock(&one_loop);

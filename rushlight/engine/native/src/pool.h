@@ -10,6 +10,10 @@
    stays on its own thread. */
 void rl_parallel(void (*body)(void *context, long begin, long end), void *context, long count, long grain);
 
+/* The same where a piece may be cut anywhere: whatever is more than one is done in quarters, so that threads end together, and
+   each does the same part of an array in one loop after the other. */
+void rl_share(void (*body)(void *context, long begin, long end), void *context, long count, long grain);
+
 /* Threads that somebody else has: ``start`` asks that one of them calls task(data) when it is free; 0 if none ever will. */
 typedef struct {
     int (*start)(void *context, void (*task)(void *data), void *data);

@@ -209,9 +209,9 @@ static void drop_rows(void *context, long begin, long end)
 static int drop(const rl_call *c)
 {
     if (c->size[0] == c->size[1])
-        rl_parallel(drop_piece, (void *)c, c->size[0], RL_PIECE);
+        rl_share(drop_piece, (void *)c, c->size[0], RL_PIECE);
     else
-        rl_parallel(drop_rows, (void *)c, c->size[1], rl_rows(c->size[0] / c->size[1]));
+        rl_share(drop_rows, (void *)c, c->size[1], rl_rows(c->size[0] / c->size[1]));
     return RL_OK;
 }
 

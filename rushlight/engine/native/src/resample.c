@@ -171,7 +171,7 @@ static int resample(const rl_call *c)
     picture p = {x, x + c->size[0], c->array[5], axis_of(c, 1, i[1], i[3]), axis_of(c, 3, i[2], i[4]), 0};
     p.out_of_memory = !p.rows.next || !p.columns.next;
     if (!p.out_of_memory)
-        rl_parallel(resample_planes, &p, i[0], rl_rows(i[1] * i[2] + i[3] * i[4]));
+        rl_share(resample_planes, &p, i[0], rl_rows(i[1] * i[2] + i[3] * i[4]));
     free(p.rows.next), free(p.columns.next);
     return p.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }

@@ -228,7 +228,7 @@ static int grid_sample(const rl_call *c)
 {
     sampler s = sampler_of(c);
     s.x = c->array[0], s.grid = c->array[1], s.y = c->array[2];
-    rl_parallel(read_blocks, &s, s.batch * ((s.points + BLOCK - 1) / BLOCK), rl_rows(BLOCK * (s.channels + 8) * corners(&s)));
+    rl_share(read_blocks, &s, s.batch * ((s.points + BLOCK - 1) / BLOCK), rl_rows(BLOCK * (s.channels + 8) * corners(&s)));
     return s.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -337,7 +337,7 @@ static int grid_sample_slope(const rl_call *c)
     if (s.gx)
         rl_parallel(add_groups, &s, s.batch * ((s.channels + GROUP - 1) / GROUP), 1);
     if (s.to_grid)
-        rl_parallel(grid_blocks, &s, s.batch * ((s.points + BLOCK - 1) / BLOCK), rl_rows(BLOCK * (s.channels + 8) * corners(&s)));
+        rl_share(grid_blocks, &s, s.batch * ((s.points + BLOCK - 1) / BLOCK), rl_rows(BLOCK * (s.channels + 8) * corners(&s)));
     return s.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 

@@ -179,9 +179,9 @@ static int along_axis(const rl_call *c, int arrays, row_body *row, strip_body *s
     long n = c->integer[0], inner = c->integer[1], outer = n && inner ? c->size[0] / n / inner : 0;
     job t = {c->array[0], c->array[arrays - 2], c->array[arrays - 1], n, inner, (inner + WIDTH - 1) / WIDTH, row, strip};
     if (inner == 1)
-        rl_parallel(n < SHORT ? short_rows : rows, &t, outer, rl_rows(2 * n));
+        rl_share(n < SHORT ? short_rows : rows, &t, outer, rl_rows(2 * n));
     else
-        rl_parallel(strips, &t, outer * t.strips, rl_rows(2 * n * (inner < WIDTH ? inner : WIDTH)));
+        rl_share(strips, &t, outer * t.strips, rl_rows(2 * n * (inner < WIDTH ? inner : WIDTH)));
     return RL_OK;
 }
 
@@ -218,7 +218,7 @@ static void logsumexp_rows(void *context, long begin, long end)
 static int logsumexp(const rl_call *c)
 {
     job t = {.a = c->array[0], .out = c->array[1], .n = c->integer[0]};
-    rl_parallel(logsumexp_rows, &t, c->size[1], rl_rows(2 * t.n));
+    rl_share(logsumexp_rows, &t, c->size[1], rl_rows(2 * t.n));
     return RL_OK;
 }
 
@@ -277,7 +277,7 @@ static void nll_slope_piece(void *context, long begin, long end)
 static int nll_slope(const rl_call *c)
 {
     long inner = c->integer[1];
-    rl_parallel(nll_slope_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(c->integer[0] * inner));
+    rl_share(nll_slope_piece, (void *)c, inner ? c->size[0] / inner : 0, rl_rows(c->integer[0] * inner));
     return RL_OK;
 }
 

@@ -138,7 +138,7 @@ static int bag_sum_slope(const rl_call *c)
     if (c->array[5])
         rl_parallel(add_to_rows, &t, rows, grain < large ? large : grain);
     if (c->array[6])
-        rl_parallel(dot_rows, &t, t.count, rl_rows(t.width));
+        rl_share(dot_rows, &t, t.count, rl_rows(t.width));
     return RL_OK;
 }
 
@@ -192,7 +192,7 @@ static int bag_max_slope(const rl_call *c)
     const int64_t *row = c->array[1];
     real *out = c->array[2];
     long width = c->integer[0];
-    rl_parallel(clear, out, c->size[2], RL_PIECE);
+    rl_share(clear, out, c->size[2], RL_PIECE);
     for (long first = 0; first + width <= c->size[0]; first += width)
         for (long j = 0; j < width; j++)
             if (row[first + j] >= 0)
@@ -217,7 +217,7 @@ static void write_classes(void *context, long begin, long end)
 /* index, out; classes */
 static int one_hot(const rl_call *c)
 {
-    rl_parallel(write_classes, (void *)c, c->size[0], rl_rows(2 * c->integer[0]));
+    rl_share(write_classes, (void *)c, c->size[0], rl_rows(2 * c->integer[0]));
     return RL_OK;
 }
 

@@ -113,7 +113,7 @@ static int max_windows(const rl_call *c)
 {
     windows w = windows_of(c, c->array[1], c->size[1]);
     w.x = c->array[0], w.end = w.x + c->size[0], w.best = c->array[2], w.which = c->array[3];
-    rl_parallel(largest_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
+    rl_share(largest_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
     return w.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -142,7 +142,7 @@ static int max_windows_slope(const rl_call *c)
 {
     windows w = windows_of(c, c->array[2], c->size[2]);
     w.best = c->array[0], w.which = c->array[1], w.x = c->array[3];
-    rl_parallel(spread_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w)));
+    rl_share(spread_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w)));
     return RL_OK;
 }
 
@@ -179,7 +179,7 @@ static int sum_windows(const rl_call *c)
 {
     windows w = windows_of(c, c->array[1], c->size[1]);
     w.x = c->array[0], w.best = c->array[2];
-    rl_parallel(sum_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
+    rl_share(sum_pieces, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
     return RL_OK;
 }
 
@@ -214,7 +214,7 @@ static int spread_windows(const rl_call *c)
 {
     windows w = windows_of(c, c->array[1], c->size[1]);
     w.best = c->array[0], w.x = c->array[2];
-    rl_parallel(spread_sums, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
+    rl_share(spread_sums, &w, c->integer[0], rl_rows(volume_of(&w) + many(&w) * w.count));
     return RL_OK;
 }
 
@@ -276,7 +276,7 @@ static void sum_tile_rows(void *context, long begin, long end)
 static int sum_tiles(const rl_call *c)
 {
     tiles t = tiles_of(c);
-    rl_parallel(sum_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    rl_share(sum_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
     return t.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -298,7 +298,7 @@ static void spread_tile_rows(void *context, long begin, long end)
 static int spread_tiles(const rl_call *c)
 {
     tiles t = tiles_of(c);
-    rl_parallel(spread_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
+    rl_share(spread_tile_rows, &t, c->integer[0], rl_rows(t.cols * t.across * t.down));
     return RL_OK;
 }
 
@@ -397,7 +397,7 @@ static int largest_of(const rl_call *c)
     const real *x = c->array[0];
     grid g = {x, x + c->size[0], c->array[1], c->array[2], c->array[3], c->size[1] / 2, c->size[2] / 2, c->integer[0],
               c->integer[1], 0};
-    rl_parallel(grid_planes, &g, c->size[0] / g.height / g.width, rl_rows(2 * g.height * g.width));
+    rl_share(grid_planes, &g, c->size[0] / g.height / g.width, rl_rows(2 * g.height * g.width));
     return g.out_of_memory ? RL_NO_MEMORY : RL_OK;
 }
 
@@ -447,7 +447,7 @@ RL_GATHERS static void read_places(void *context, long begin, long end)
 static int at_positions(const rl_call *c)
 {
     places p = places_of(c, 0);
-    rl_parallel(read_places, &p, c->integer[0], rl_rows(4 * p.many));
+    rl_share(read_places, &p, c->integer[0], rl_rows(4 * p.many));
     return p.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
@@ -473,7 +473,7 @@ static int write_positions(const rl_call *c, int adds)
 {
     places p = places_of(c, 2);
     p.adds = adds;
-    rl_parallel(write_places, &p, c->integer[0], rl_rows(p.full + 4 * p.many));
+    rl_share(write_places, &p, c->integer[0], rl_rows(p.full + 4 * p.many));
     return p.bad_index ? RL_BAD_INDEX : RL_OK;
 }
 
