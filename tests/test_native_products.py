@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(library is None, reason=f"the kernels in C are n
 SHAPES = [(1, 300, 500), (7, 129, 257), (64, 784, 512), (33, 1, 400), (200, 1000, 3), (3, 1000, 200), (65, 385, 97)]
 SHAPES += [(40, 1100, 1000)]  # packed in several parts
 SHAPES += [(20, 400, 2900)]  # too large to be packed once for all blocks
-SHAPES += [(120, 1601, 70)]  # sums that are cut in two
+SHAPES += [(120, 1601, 70)]  # sums that are cut in two where both have rows for them
 EMPTY = [(0, 5, 7), (5, 0, 7), (5, 7, 0)]
 LAYOUTS = {
     "C": np.ascontiguousarray,

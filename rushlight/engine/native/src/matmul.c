@@ -409,7 +409,8 @@ typedef struct {
 
 static int has_long_sums(const product *w)
 {
-    return w->outer * w->inner == 1 && w->c.col == 1 && w->k >= LONG && w->k >= most(w->m, w->n) &&
+    int over_rows = w->a.col != 1 && w->b.row != 1;
+    return over_rows && w->outer * w->inner == 1 && w->c.col == 1 && w->k >= LONG && w->k >= most(w->m, w->n) &&
            w->k * (w->m + w->n) >= 4 * w->m * w->n && (double)w->m * (double)w->n * (double)w->k >= ENOUGH * (double)WORTH;
 }
 
