@@ -93,9 +93,14 @@ class Places:
             self.room, self.stage = self.room + self.stage, 0
 
     def _take(self, free: list[tuple[int, int]], size: int) -> int:
-        """A place of that size: a part of the smallest free one that will do, or a new one."""
+        """A place of that size: a free one, a part of one, or a new one.
+
+        A large array takes only the place of another of its size: threads that share out both do the same part of it
+        then. Writing to what another core has just had takes ten times as long.
+        """
         is_large = size >= _LARGE
-        found = min((each for each in free if each[0] >= size), default=None)
+        will_do = (each for each in free if each[0] == size or (each[0] > size and not is_large))
+        found = min(will_do, default=None)
         if found is None:
             begin = _up(self.stage, _PAGE if is_large else LINE)
             self.stage = begin + size
@@ -103,8 +108,8 @@ class Places:
         free.remove(found)
         left = found[0] - size
         if left:  # it begins at a page if the whole one did
-            free.append((left, found[1] + size if is_large else found[1]))
-        return found[1] if is_large else found[1] + left
+            free.append((left, found[1]))
+        return found[1] + left
 
     def _home(self, v: Value) -> int:
         """Where the array begins whose place ``v`` has; -1 if that is not in the room."""
