@@ -286,6 +286,15 @@ def test_conversions_of_odd_numbers(real, monkeypatch):
         np.testing.assert_array_equal(copies.converted(x, np.dtype(other)), x.astype(other))
 
 
+@pytest.mark.parametrize("real", [rushlight.float32, rushlight.float64])
+def test_bytes_seen_as_truths_may_be_any(real, threads):
+    seen = rushlight.tensor([0, 1, 2, 255] * 20000, dtype=rushlight.uint8).view(rushlight.bool)
+    expected = np.array([0, 1, 1, 1] * 20000)
+    np.testing.assert_array_equal(seen.to(real), expected)
+    np.testing.assert_array_equal(seen * rushlight.ones(80000, dtype=real), expected)
+    np.testing.assert_array_equal(seen[:, None] + rushlight.zeros(2, dtype=real), np.stack([expected] * 2, 1))
+
+
 def test_one_element_of_a_large_array_is_put():
     x = numbers(40000)
     for index in ((7,), 7, (slice(3, 5),), (slice(None),)):

@@ -7,6 +7,7 @@ import pytest
 import rushlight
 from rushlight.autograd import forward_ad as fwAD
 from rushlight.autograd.linearity import ADDED, LINEAR, MULTILINEAR, POINTWISE
+from rushlight.nn import functional as F
 
 POINT, WAY = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, -1.0])
 
@@ -55,6 +56,38 @@ def test_in_place_writes_and_views_carry_tangents():
         y.zero_()
         assert fwAD.unpack_dual(row).tangent.tolist() == [0.0, 0.0]
         assert x.detach().__dict__.get("_tangents") is None
+
+
+@pytest.mark.parametrize("device", ["cpu", "xla"])
+@pytest.mark.parametrize("f, expected", [
+    (lambda x: x + 1, [1.0, -1.0]),
+    (lambda x: x.reshape(2, 1) + rushlight.zeros(2, 1, device=x.device), [[1.0], [-1.0]]),
+    (lambda x: rushlight.zeros(2, device=x.device).copy_(x), [1.0, -1.0]),
+    (lambda x: rushlight.zeros(2, device=x.device).add_(x), [1.0, -1.0]),
+    (lambda x: rushlight.zeros(2, 2, device=x.device) + x, [[1.0, -1.0]] * 2),
+    (lambda x: rushlight.zeros(2, 2, device=x.device) + x[0], [[1.0, 1.0]] * 2),
+    (lambda x: rushlight.zeros(2, 2, device=x.device).fill_(x[0]), [[1.0, 1.0]] * 2),
+    (lambda x: F.pad(x, (0, 0)), [1.0, -1.0]),
+])  # fmt: skip
+def test_no_other_tangent_is_written(f, expected, device):
+    """A tangent may be what another was, or numbers repeated: a write to its tensor in place is that tensor's alone."""
+    if device == "xla":
+        pytest.importorskip("jax")
+    with fwAD.dual_level():
+        x = fwAD.make_dual(POINT.to(device), WAY.to(device))
+        y = f(x)
+        assert fwAD.unpack_dual(y).tangent.tolist() == expected
+        y.mul_(3)
+        y[0] = 5.0
+        tangent = fwAD.unpack_dual(y).tangent
+        assert tangent[0].tolist() == (rushlight.tensor(expected)[0] * 0).tolist()
+        assert tangent[1].tolist() == (rushlight.tensor(expected)[1] * 3).tolist()
+        assert fwAD.unpack_dual(x).tangent.tolist() == [1.0, -1.0]
+
+
+def test_the_tangent_of_what_is_filled():
+    value, tangent = rushlight.func.jvp(lambda x: rushlight.zeros(2, 3).fill_(x[1]), (POINT,), (WAY,))
+    assert value.tolist() == [[POINT[1].item()] * 3] * 2 and tangent.tolist() == [[-1.0] * 3] * 2
 
 
 def test_tangents_of_tangents():

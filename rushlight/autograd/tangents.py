@@ -69,7 +69,7 @@ class Level(mode.Differentiating):
                 found = self._found(o, call, args, static, tangents, out)
                 for y, tangent in zip(_tuple(out), _tuple(found)):
                     if tangent is not None and isinstance(y, Tensor) and y._array.dtype.kind not in "biu":
-                        self.give(y, _fitted(tangent, y))
+                        self.give(y, _own(_fitted(tangent, y), y, tangents))
                 _remember(out)
         return out
 
@@ -312,6 +312,21 @@ def zeros_like(t: Tensor) -> Tensor:
     return wrap(namespace_of(t._array).zeros_like(t._array))
 
 
+def _own(tangent: Tensor, y: Tensor, others) -> Tensor:
+    """``tangent`` in memory of its own, as ``y`` is: ``y`` may be written in place, and with it this and no other."""
+    from . import views
+
+    if y._view is not None:
+        return tangent
+    known = [t for t in others if t is not None]
+    if tangent._array.__class__ is not np.ndarray:
+        shared = tangent._view is not None or any(t is tangent for t in known)
+    else:
+        arrays = [t._array for t in known if t._array.__class__ is np.ndarray]
+        shared = views.has_shared_places(tangent) or any(np.may_share_memory(a, tangent._array) for a in arrays)
+    return differentiable.clone(tangent) if shared else tangent
+
+
 # -- where values go other ways than by operators ----------------------------------------------------------------------
 
 
@@ -337,7 +352,7 @@ def written(t: Tensor, result: Tensor | None) -> None:
             if old is None:
                 old = _made_for(t, level, views)
             if old is None and new is not None:
-                level.give(t, _fitted(new, t))
+                level.give(t, _own(_fitted(new, t), t, [new]))
             elif old is not None:
                 views.assign(old, zeros_like(old) if new is None else _fitted(new, old))
 

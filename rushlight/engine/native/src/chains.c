@@ -114,7 +114,7 @@ static void copy_truths(real *to, const unsigned char *from, long stride, long n
 {
     RL_SIMD
     for (long i = 0; i < n; i++)
-        to[i] = from[i * stride];
+        to[i] = from[i * stride] != 0; /* bytes seen as truths may be any */
 }
 
 static void write_truths(unsigned char *restrict to, const real *restrict from, long n)

@@ -87,7 +87,7 @@ typedef struct {
     void *y;
 } conversion;
 
-#define CONVERSION(name, from, to)                                                                                     \
+#define CONVERSION(name, from, to, of)                                                                                 \
     static void name##_pieces(void *context, long begin, long end)                                                     \
     {                                                                                                                  \
         const conversion *t = context;                                                                                 \
@@ -95,7 +95,7 @@ typedef struct {
         to *restrict y = t->y;                                                                                         \
         RL_SIMD                                                                                                        \
         for (long i = begin; i < end; i++)                                                                             \
-            y[i] = (to)x[i];                                                                                           \
+            y[i] = (to)of(x[i]);                                                                                       \
     }                                                                                                                  \
                                                                                                                        \
     static int name(const rl_call *c)                                                                                  \
@@ -105,16 +105,18 @@ typedef struct {
         return RL_OK;                                                                                                  \
     }
 
-CONVERSION(from_long, int64_t, real)
-CONVERSION(from_byte, uint8_t, real)
-CONVERSION(from_double, double, real)
-CONVERSION(to_long, real, int64_t)
-CONVERSION(to_double, real, double)
+CONVERSION(from_long, int64_t, real, )
+CONVERSION(from_byte, uint8_t, real, )
+CONVERSION(from_truth, uint8_t, real, !!) /* bytes seen as truths may be any */
+CONVERSION(from_double, double, real, )
+CONVERSION(to_long, real, int64_t, )
+CONVERSION(to_double, real, double, )
 
 RL_FAMILY(copies) = {
     {"lay", "sS qqq", lay},
     {"from_long", "qy", from_long},
     {"from_byte", "by", from_byte},
+    {"from_truth", "by", from_truth},
     {"from_double", "qy", from_double}, /* doubles beside floats come as the words that they are */
     {"to_long", "xQ", to_long},
     {"to_double", "xQ", to_double},

@@ -39,7 +39,8 @@ def _is_plain(x) -> bool:
 _LONG = np.dtype(np.int64).char
 _CONVERSIONS: dict[tuple[str, str], tuple] = {
     **{(_LONG, real): ("from_long", None, None) for real in "fd"},
-    **{(byte, real): ("from_byte", None, None) for byte in "?B" for real in "fd"},
+    **{("B", real): ("from_byte", None, None) for real in "fd"},
+    **{("?", real): ("from_truth", None, None) for real in "fd"},
     **{(real, _LONG): ("to_long", None, None) for real in "fd"},
     ("d", "f"): ("from_double", np.int64, None),
     ("f", "d"): ("to_double", None, np.int64),
