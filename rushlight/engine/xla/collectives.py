@@ -281,6 +281,7 @@ class Mail:
 
         self._here = jax.local_devices(backend="cpu")[0]
         self._server = transfer.start_transfer_server(self._here.client, f"{host}:0", [f"{host}:0"] * 2)
+        self.addresses: dict[int, str] = {}  # where other processes' servers are
         self._links: dict = {}
         self._closed = False
         self._place = jax.sharding.SingleDeviceSharding(self._here)
