@@ -34,9 +34,12 @@ class Future(Generic[T]):
         self._callbacks: list[Callable] = []
         self._lock = threading.Lock()
         self._fetch: Callable | None = None  # what brings the value, where somebody has to ask for it
+        self._has_come: Callable[[], bool] = lambda: False  # is it there to be fetched, without waiting?
 
     def done(self) -> bool:
         """Whether the value, or an error, is there."""
+        if self._fetch is not None and not self._done.is_set() and self._has_come():
+            self._fetch()
         return self._done.is_set()
 
     def wait(self) -> T:
@@ -65,7 +68,7 @@ class Future(Generic[T]):
                 after.set_exception(error)
 
         if self._fetch is not None:
-            after._fetch = self.wait_quietly
+            after._fetch, after._has_come = self.wait_quietly, self.done
         self.add_done_callback(run)
         return after
 
@@ -93,9 +96,11 @@ class Future(Generic[T]):
             self._fetch()
         self._done.wait()
 
-    def _finish(self, result, error) -> None:
+    def _finish(self, result, error, or_is_done: bool = False) -> None:
         with self._lock:
             if self._done.is_set():
+                if or_is_done:
+                    return
                 raise RuntimeError("Future can only be marked completed once.")
             self._result, self._error = result, error
             self._done.set()
@@ -122,6 +127,7 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
             future.wait_quietly()
 
     together._fetch = fetch if any(f._fetch is not None for f in futures) else None
+    together._has_come = lambda: all(f.done() for f in futures)
     if not futures:
         together.set_result(futures)
     for future in futures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -100,6 +101,27 @@ def test_processes_meet_at_a_store(store):
     assert not first.is_alive()
     with pytest.raises(RuntimeError, match="imeout"):
         store.barrier("nobody else", 2, SECOND / 10)
+
+
+def test_a_store_that_somebody_was_interrupted_at():
+    """The answer to a question that nobody waits for any more is not taken for the next one's."""
+    served = dist.TCPStore("127.0.0.1", 0, None, True, LONG)
+    asked = served.clone()
+
+    def stop(number, frame):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    with pytest.raises((InterruptedError, dist.DistNetworkError)):
+        asked.get("late")
+    signal.signal(signal.SIGALRM, before)
+    served.set("late", "late")
+    served.set("other", "other")
+    assert (asked.get("other"), asked.add("n", 2), asked.get("late")) == (b"other", 2, b"late")
+    served.close()
+    with pytest.raises(dist.DistNetworkError, match="does not answer"):
+        asked.get("other")
 
 
 def test_a_store_of_another_world_is_not_joined():
@@ -911,11 +933,30 @@ def test_groups_of_the_same_processes_do_not_mix(tmp_path, size):
 
 
 MANY = """
-import os
+import datetime, os, time
 import rushlight as torch
 import rushlight.distributed as dist
 
-dist.init_process_group("gloo", os.environ["MEETING"], rank=int(os.environ["RANK"]), world_size=2)
+rank, port = int(os.environ["RANK"]), "port"
+if rank == 0:
+    store = dist.TCPStore("127.0.0.1", 0, None, True)
+    open("new", "w").write(str(store.port))
+    os.rename("new", port)
+else:
+    while not os.path.exists(port):
+        time.sleep(0.01)
+    store = dist.TCPStore("127.0.0.1", int(open(port).read()), None, False)
+dist.init_process_group("gloo", store=store, rank=rank, world_size=2, timeout=datetime.timedelta(seconds=20))
+message = torch.zeros(1)
+if rank == 0:
+    work = dist.irecv(message, 1)
+    time.sleep(0.2)
+dist.monitored_barrier()  # by the store, where process 1's address will be
+if rank == 0:
+    work.wait()
+    print(message.item())
+else:
+    dist.send(message + 3, 0)
 values = [torch.ones(2) for _ in range(1500)]
 works = [dist.all_reduce(t, async_op=True) for t in values]
 works[-1].wait()
@@ -925,7 +966,7 @@ dist.destroy_process_group()
 
 
 def test_whoever_waits_for_the_last_has_all_before_it(tmp_path):
-    """However many: they are not finished one inside the other."""
+    """However many: they are not finished one inside the other. A message that is waited for holds up no store."""
     script = tmp_path / "many.py"
     script.write_text(MANY)
-    assert run_world(tmp_path / "world", 2, script) == ["6000.0\n"] * 2
+    assert run_world(tmp_path / "world", 2, script) == ["3.0\n6000.0\n", "6000.0\n"]

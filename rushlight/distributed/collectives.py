@@ -240,7 +240,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """``output`` becomes the sum of all processes' ``input_list`` entries for this process."""
+    """``output`` becomes the sum of all processes' ``input_list`` entries for this process, of whatever sizes."""
     check_tensor(output, "output")
     check_list(input_list, "input_list")
     _check_same_dtype(input_list, output)
@@ -253,10 +253,10 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
             f"ProcessGroupGloo::reduce_scatter: invalid input list: expected length {group.size()}, "
             f"got {len(input_list)}"
         )
-    _check_lengths("reduce_scatter", input_list, [output] * group.size())
-    return _reduce_scatter(
-        "reduce_scatter", output, _arrays(output).stack([flat(t) for t in input_list]), op, group, async_op
-    )
+    _check_lengths("reduce_scatter", [input_list[group.rank()]], [output])
+    arrays, longest = _arrays(output), max(t.numel() for t in input_list)
+    rows = arrays.stack([arrays.pad(flat(t), (0, longest - t.numel())) for t in input_list])
+    return _reduce_scatter("reduce_scatter", output, rows, op, group, async_op)
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -284,7 +284,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 def _reduce_scatter(name, output, rows, op, group, async_op):
     what, rows = _reducible(op, rows)
-    work = lambda ring: ring.reduce_scatter(rows, what)
+    work = lambda ring: ring.reduce_scatter(rows, what)[: output.numel()]
     return _start(group, name, output, work, [output], _back, async_op)
 
 

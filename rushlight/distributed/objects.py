@@ -22,7 +22,8 @@ def all_gather_object(object_list, obj, group=None) -> None:
     """``object_list`` becomes the objects of all processes."""
     if is_outside(group, "all_gather_object"):
         return
-    object_list[: the(group).size()] = _gathered(obj, the(group), "all_gather_object")
+    for rank, found in enumerate(_gathered(obj, the(group), "all_gather_object")):
+        object_list[rank] = found  # an IndexError where there is no place for it
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
@@ -39,7 +40,8 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     checked_root(group, target, "gather")
     found = _gathered(obj, group, "gather_object")
     if here:
-        object_gather_list[: len(found)] = found
+        for rank, one in enumerate(found):
+            object_gather_list[rank] = one
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:

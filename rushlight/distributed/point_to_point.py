@@ -149,8 +149,10 @@ class _Letter:
 
     def _fetch(self, mail, number: int) -> None:
         try:
-            address = world._world.store.get(f"rushlight/mail/{self.source}").decode()
-            self._got.put(mail.fetch(address, number, self.size, self.dtype))
+            if self.source not in mail.addresses:
+                store = world._world.store.clone()  # waiting for it holds up nobody else who asks the store
+                mail.addresses[self.source] = store.get(f"rushlight/mail/{self.source}").decode()
+            self._got.put(mail.fetch(mail.addresses[self.source], number, self.size, self.dtype))
         except Exception as error:
             self._got.put(error)
         if self._anyone is not None:

@@ -326,7 +326,8 @@ class TCPStore(Store):
 
     def close(self) -> None:
         """Let go of the connection and, where it is served here, of the port."""
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
         if self._server is not None:
             self._server.close()
 
@@ -409,13 +410,22 @@ class TCPStore(Store):
         wait += min(self._patience, self._seconds())
         if not self._lock.acquire(timeout=wait):
             raise self._silent("another thread waits for it")
+        answer = None
         try:
+            if self._socket is None:
+                self._socket = try_to_connect(self.host, self.port, self._token, wait)
+            if self._socket is None:
+                raise self._silent("not connected")
             self._socket.settimeout(wait)
             _send(self._socket, words)
-            return _receive(self._socket)
+            answer = _receive(self._socket)
+            return answer
         except OSError as error:
             raise self._silent(error) from None
         finally:
+            if answer is None and self._socket is not None:  # one that comes late is no answer to the next question
+                self._socket.close()
+                self._socket = None
             self._lock.release()
 
     def _silent(self, why) -> DistNetworkError:

@@ -1,7 +1,7 @@
 """``Work``: a collective under way, and the threads that carry them.
 
-XLA's call returns when the collective is done, so each group has a thread of its own that makes these calls, in the
-order in which they were asked for. Whoever waits does so with a timeout, and can be interrupted.
+XLA's call returns when the collective is done, so a thread makes these calls, in the order in which they were asked
+for. Whoever waits does so with a timeout, and can be interrupted.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Work:
         self._started = time.monotonic()
         self._open = threading.Lock()  # held until it has run
         self._open.acquire()
+        self._writing = threading.RLock()  # held while results are written: others who wait go on after that
         self._found: Any = None
         self._error: BaseException | None = None
         self._future: Future | None = None
@@ -38,15 +39,18 @@ class Work:
         if timeout is not None and not isinstance(timeout, datetime.timedelta):
             raise TypeError(f"wait(): timeout must be a datetime.timedelta, got {timeout!r}")
         if self._commit is not None or self._error is not None:
-            self._finish(self._timeout if not timeout else timeout.total_seconds())
+            if timeout:
+                self._finish(timeout.total_seconds(), time.monotonic())
+            else:
+                self._finish(self._timeout, self._started)
         return True
 
     def synchronize(self) -> None:
         self.wait()
 
     def is_completed(self) -> bool:
-        if self._commit is not None and not self._open.locked():
-            self._finish(1.0)
+        if not self._open.locked():
+            self._finish_quietly()
         return self._commit is None
 
     def is_success(self) -> bool:
@@ -70,23 +74,22 @@ class Work:
         """A future of the list of output tensors."""
         if self._future is None:
             future = self._future = Future()
-            future._fetch = self._settle
+            future._fetch, future._has_come = self._settle, lambda: not self._open.locked()
             if self._commit is None:
                 self._settle()
         return self._future
 
     def _settle(self) -> None:
         """Finish, and let the future know how it went."""
+        future: Any = self._future
         try:
             self.wait()
         except BaseException as error:
-            if not self._future.done():  # type: ignore[union-attr]
-                self._future.set_exception(error)  # type: ignore[union-attr]
+            future._finish(None, error, or_is_done=True)
             if not isinstance(error, Exception):
                 raise
             return
-        if not self._future.done():  # type: ignore[union-attr]
-            self._future.set_result(self._outputs)  # type: ignore[union-attr]
+        future._finish(self._outputs, None, or_is_done=True)
 
     def carry(self) -> None:
         """Run it, in the thread that carries it."""
@@ -98,37 +101,37 @@ class Work:
             self._run = None  # type: ignore[assignment]
             self._open.release()
 
-    def _finish(self, seconds: float) -> None:
-        earlier, work = [], self._before  # results appear in the order in which things were started
+    def _finish(self, seconds: float, since: float) -> None:
+        """Wait so long, and write. If that was not enough, somebody may wait again."""
+        if not self._open.acquire(timeout=max(since + seconds - time.monotonic(), 0.001)):
+            raise DistBackendError(
+                f"{self.what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, "
+                "busy with something else, or cannot be reached."
+            )
+        self._open.release()
+        earlier, work = [], self._before  # they have run too: results appear in the order in which things were started
         while work is not None and work._commit is not None:
             earlier.append(work)
             work = work._before
         for work in reversed(earlier):
-            work._finish_quietly(seconds)
+            work._finish_quietly()
         self._before = None
-        left = self._started + seconds - time.monotonic()
-        if not self._open.acquire(timeout=max(left, 0.001)):
-            self._error = DistBackendError(
-                f"{self.what}: timed out after {int(seconds * 1000)}ms. A process did not take part: it is stopped, "
-                "busy with something else, or cannot be reached."
-            )
-            raise self._error
-        self._open.release()
-        commit, self._commit = self._commit, None  # type: ignore[assignment]
+        with self._writing:
+            if self._commit is not None and self._error is None:
+                self._commit(self._found)  # interrupted, it is called again by whoever waits next
+            self._commit = self._found = None  # type: ignore[assignment]
         if self._error is not None:
             raise self._error
-        if commit is not None:
-            commit(self._found)
-        self._found = None
-        if self._future is not None and not self._future.done():
-            self._future.set_result(self._outputs)
+        if self._future is not None:
+            self._future._finish(self._outputs, None, or_is_done=True)
 
-    def _finish_quietly(self, seconds: float) -> None:
+    def _finish_quietly(self) -> None:
         if self._commit is not None:
             try:
-                self._finish(seconds)
-            except Exception:
-                self._commit = None  # type: ignore[assignment]  # its own wait() raises the error again
+                self._finish(self._timeout, self._started)
+            except Exception as error:
+                if not self._open.locked():
+                    self._error, self._commit = error, None  # type: ignore[assignment]  # its own wait() raises it
 
 
 class _Several(Work):
@@ -165,16 +168,18 @@ class Lane:
         self._queue: queue.SimpleQueue = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: Work | None = None
+        self._starting = threading.RLock()  # also for what a signal's handler starts meanwhile
         self.busy = False
 
     def start(self, what: str, run: Callable, commit: Callable, outputs: list, timeout: float) -> Work:
         """Have ``run()`` called, and what it finds given to ``commit`` when somebody waits."""
-        before = self._last if self._last is not None and self._last._commit is not None else None
-        work = self._last = Work(what, run, commit, outputs, timeout, before)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._carry, name="collectives", daemon=True)
-            self._thread.start()
-        self._queue.put(work)
+        with self._starting:
+            before = self._last if self._last is not None and self._last._commit is not None else None
+            work = self._last = Work(what, run, commit, outputs, timeout, before)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._carry, name="collectives", daemon=True)
+                self._thread.start()
+            self._queue.put(work)
         return work
 
     @property
@@ -184,7 +189,7 @@ class Lane:
     def settle(self) -> None:
         """Wait for all that was started, before a program of another kind goes over processes."""
         if self._last is not None and threading.get_ident() != self.thread:
-            self._last._finish_quietly(self._last._timeout)
+            self._last._finish_quietly()
 
     def close(self) -> None:
         self._queue.put(None)

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import datetime
 import enum
+import operator
 import os
 import socket
 import sys
@@ -576,7 +577,7 @@ def number_in(given: ProcessGroup, global_rank, group_rank) -> int:
         raise ValueError("Must specify global_rank or group_rank")
     if global_rank is not None and group_rank is not None:
         raise ValueError("Can't specify both group_rank and global_rank")
-    return get_group_rank(given, global_rank) if group_rank is None else group_rank
+    return operator.index(get_group_rank(given, global_rank) if group_rank is None else group_rank)
 
 
 # -- questions ---------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 
 import datetime
 import os
+import threading
+import time
 import warnings
 
 import torch
@@ -23,7 +25,15 @@ def show(name, function):
     try:
         value = function()
     except Exception as error:
-        kinds = (dist.DistStoreError, NotImplementedError, RuntimeError, TypeError, ValueError, AssertionError)
+        kinds = (
+            dist.DistStoreError,
+            NotImplementedError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+            AssertionError,
+            IndexError,
+        )
         value = next(k for k in kinds if isinstance(error, k)).__name__
     print(name, value)
 
@@ -54,6 +64,59 @@ show("a factor that is not there", lambda: dist.all_reduce(x, Op.PREMUL_SUM))
 show("a number as timeout", lambda: dist.monitored_barrier(timeout=3))
 show("op", lambda: (Op(Op.SUM).op, Op(Op.SUM) == Op.SUM, Op.RedOpType.__members__["MAX"]))
 show("a number waited", lambda: dist.all_reduce(x, async_op=True).wait(3))
+
+
+parts = [torch.full((i + 1,), rank + 1.0) for i in range(size)]
+show("parts of two sizes", lambda: changed(lambda v: dist.reduce_scatter(v[0], parts), [torch.zeros(rank + 1)]))
+show("a part of no such size", lambda: dist.reduce_scatter(torch.zeros(5), parts))
+for root in (torch.tensor(1), True, 1.0):
+    show(f"from {root}", lambda: changed(lambda v: dist.broadcast(v[0], root), [torch.full((2,), rank + 1.0)]))
+show("no place for objects", lambda: dist.all_gather_object([None], rank))
+show("no place for gathered objects", lambda: dist.gather_object(rank, [None] if rank == 0 else None))
+
+# -- waiting -----------------------------------------------------------------------------------------------------------
+
+
+def polled():
+    future = dist.all_reduce(torch.ones(2), async_op=True).get_future()
+    both = torch.futures.collect_all([future, future.then(lambda f: f.value()[0] + 1)])
+    for _ in range(3000):
+        if both.done():
+            break
+        time.sleep(0.01)
+    return [f.value() for f in both.value()]
+
+
+def waited_for_again():
+    """Time was up, but not that of the group."""
+    value = torch.ones(2)
+    if rank:
+        time.sleep(0.3)
+    work = dist.all_reduce(value, async_op=True)
+    if rank == 0:
+        show("too short", lambda: work.wait(SHORT))
+        dist.all_reduce(torch.ones(1), async_op=True)
+    work.wait()
+    if rank:
+        dist.all_reduce(torch.ones(1))
+    return value, work.is_completed()
+
+
+def waited_for_by_two():
+    """The second thread goes on when the first one has written what it waits for."""
+    value = torch.ones(1 << 23)
+    first, last = dist.all_reduce(value, async_op=True), dist.all_reduce(torch.ones(1), async_op=True)
+    beside = threading.Thread(target=last.wait)
+    beside.start()
+    first.wait()
+    found = value[[0, -1]].tolist()
+    beside.join()
+    return found
+
+
+show("polled", polled)
+show("waited for again", waited_for_again)
+show("waited for by two", lambda: [waited_for_by_two() for _ in range(5)])
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 

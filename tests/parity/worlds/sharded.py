@@ -191,5 +191,6 @@ show("cut logits", cut_logits)
 for reduction in ("mean", "sum", "none"):
     show(reduction, loss_of, reduction=reduction)
 show("outside", lambda: F.cross_entropy(distribute_tensor(torch.ones(3, 4), line, [Shard(1)]), torch.tensor([0, 1, 2])))
+show("rows by an index", lambda: distribute_tensor(torch.ones(3, 4), line, [Shard(0)])[torch.tensor([0, 2])])
 show("shape alone", lambda: DTensor.from_local(torch.ones(1, 2), line, [Shard(0)], shape=torch.Size((2, 2))))
 dist.destroy_process_group()
