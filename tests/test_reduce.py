@@ -223,6 +223,19 @@ def test_half_precision_is_summed_in_float32(engine):
     assert abs(x.mean().item() - 0.1) < 1e-3
 
 
+def test_running_results_of_long_rows_have_all_digits_of_a_float32():
+    """They are computed in double precision inside, as PyTorch's, and so is the gradient of a running product."""
+    x = np.random.default_rng(0).standard_normal((3, 20000)).astype(np.float32)
+    wide = np.logaddexp.accumulate(x.astype(np.float64), 1)
+    np.testing.assert_allclose(torch.tensor(x).logcumsumexp(1).numpy(), wide, rtol=1e-7)
+    g, slopes = np.random.default_rng(1).standard_normal(x.shape).astype(np.float32), []
+    for dtype in (torch.float32, torch.float64):
+        t = (1 + 1e-4 * torch.tensor(x)).to(dtype).requires_grad_()
+        t.cumprod(1).backward(torch.tensor(g).to(dtype))
+        slopes.append(t.grad.numpy())
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6, atol=5e-7 * np.abs(slopes[1]).max())
+
+
 @pytest.mark.parametrize("shape, axis", [((300, 10), 0), ((300, 10), 1), ((3, 70, 400), (0, 2)), ((2, 70000), None)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_numbers_have_no_variance(shape, axis, dtype):

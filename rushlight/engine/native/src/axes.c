@@ -339,9 +339,11 @@ static void scan_rows(void *context, long begin, long end)
     const recurrence *t = context;
     for (long row = begin; row < end; row++) {
         long step = t->reverse ? -1 : 1, at = row * t->n + (t->reverse ? t->n - 1 : 0);
-        real y = 0;
-        for (long i = 0; i < t->n; i++, at += step)
-            t->y[at] = y = (i ? t->a[at] * y : 0) + t->b[at];
+        double y = 0; /* of a long row a float would keep the rounding of each step */
+        for (long i = 0; i < t->n; i++, at += step) {
+            y = (i ? (double)t->a[at] * y : 0) + (double)t->b[at];
+            t->y[at] = (real)y;
+        }
     }
 }
 
