@@ -46,7 +46,7 @@ CLANG = ["-Wno-pass-failed"]  # it says of which marked loops it makes no vector
 _AS_WRITTEN = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
 _AS_ONE = ["-fno-split-loops"]
 SMALLER = {
-    **dict.fromkeys(["attention", "axes", "matmul", "orders", "softmax"], _AS_WRITTEN),
+    **dict.fromkeys(["attention", "axes", "matmul", "norms", "orders", "softmax"], _AS_WRITTEN),
     **dict.fromkeys(["chains", "sampling", "windows"], _AS_ONE),
     "conv": ["-fno-ipa-cp-clone", *_AS_ONE],
     # Loops that are marked are vectors in any case; vectors of the others, for operands that lie anyhow, gain nothing.

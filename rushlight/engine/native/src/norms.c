@@ -187,9 +187,15 @@ static void rms_norm_piece(void *context, long begin, long end)
         const real *restrict x = (const real *)c->array[0] + row * size;
         real *restrict y = (real *)c->array[2] + row * size;
         real s = scale[row] = scale_of(rl_dot(x, x, size) / (double)size, c->number[0]);
-        RL_SIMD
-        for (long i = 0; i < size; i++)
-            y[i] = w ? x[i] * s * w[i] : x[i] * s;
+        if (w) {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = x[i] * s * w[i];
+        } else {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = x[i] * s;
+        }
     }
 }
 
@@ -214,10 +220,18 @@ static void rms_norm_slope_piece(void *context, long begin, long end)
         real *restrict gx = (real *)c->array[4] + row * size;
         real s = scale[row], along = (real)(w ? rl_weighted_dot(g, w, x, size) : rl_dot(g, x, size));
         real slope = -along * s * s / (real)size;
-        RL_SIMD
-        for (long i = 0; i < size; i++) {
-            gx[i] = ((w ? g[i] * w[i] : g[i]) + x[i] * slope) * s;
-            to_w[i] += g[i] * x[i] * s;
+        if (w) {
+            RL_SIMD
+            for (long i = 0; i < size; i++) {
+                gx[i] = (g[i] * w[i] + x[i] * slope) * s;
+                to_w[i] += g[i] * x[i] * s;
+            }
+        } else {
+            RL_SIMD
+            for (long i = 0; i < size; i++) {
+                gx[i] = (g[i] + x[i] * slope) * s;
+                to_w[i] += g[i] * x[i] * s;
+            }
         }
     }
 }
@@ -320,6 +334,18 @@ static int group_norm_slope(const rl_call *c)
 
 enum { COLUMNS = 64 }; /* channels looked at together where inner is 1 */
 
+/* A row of channels that lie side by side, added to the sums of each. */
+RL_INLINE void add_row(const real *x, const real *g, const real *mean, long many, real *restrict part, real *restrict rest)
+{
+    RL_SIMD
+    for (long k = 0; k < many; k++) {
+        real away = mean ? x[k] - mean[k] : x[k];
+        part[k] += !mean ? away : g ? g[k] * away : away * away;
+        if (rest)
+            rest[k] += away;
+    }
+}
+
 /* For `many` channels from `first` on: sums over the batch of x, or of (x - mean) times (g, or x - mean where that is
    NULL; those of x - mean, too, then). With inner 1 the channels lie side by side, and each row adds to all of them. */
 static void channel_sums(const real *x, const real *g, const real *mean, const long *shape, long first, long many,
@@ -341,15 +367,13 @@ static void channel_sums(const real *x, const real *g, const real *mean, const l
     for (long n = 0; inner == 1 && n < batch; n += ROWS) {
         long last = batch - n < ROWS ? batch : n + ROWS;
         real part[COLUMNS] = {0}, left[COLUMNS] = {0};
-        for (long row = n; row < last; row++) {
-            long at = row * channels + first;
-            RL_SIMD
-            for (long k = 0; k < many; k++) {
-                real away = mean ? x[at + k] - mean[k] : x[at + k];
-                part[k] += !mean ? away : g ? g[at + k] * away : away * away;
-                left[k] += away;
-            }
-        }
+        for (long at = n * channels + first; at < last * channels; at += channels)
+            if (rest)
+                add_row(x + at, NULL, mean, many, part, left);
+            else if (g)
+                add_row(x + at, g + at, mean, many, part, NULL);
+            else
+                add_row(x + at, NULL, NULL, many, part, NULL);
         RL_SIMD
         for (long k = 0; k < many; k++)
             sums[k] += (double)part[k];
