@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -293,6 +294,45 @@ def test_bytes_seen_as_truths_may_be_any(real, threads):
     np.testing.assert_array_equal(seen.to(real), expected)
     np.testing.assert_array_equal(seen * rushlight.ones(80000, dtype=real), expected)
     np.testing.assert_array_equal(seen[:, None] + rushlight.zeros(2, dtype=real), np.stack([expected] * 2, 1))
+
+
+@pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
+def test_conversions_of_halves(half, threads, monkeypatch):
+    """All of them, and floats on all sides of each: what is too large, too small, halfway, no number."""
+    monkeypatch.setattr(copies, "_WORTH", 1)
+    every = np.arange(1 << 16, dtype=np.uint16).view(half)
+    wide = every.astype(np.float32)
+    found = copies.converted(every, np.dtype(np.float32))
+    np.testing.assert_array_equal(found, wide)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wide))
+    bits = wide.view(np.uint32)[:, None] + np.arange(-1, 2, dtype=np.int64)
+    bits = np.concatenate([bits, bits + (1 << 12), bits + (1 << 15)], 1) % (1 << 32)
+    floats = np.append(bits.ravel(), np.random.default_rng(0).integers(0, 1 << 32, 77777)).astype(np.uint32)
+    for x in (floats.view(np.float32), floats[: 7 * 5000].view(np.float32).reshape(7, -1).T):
+        with np.errstate(all="ignore"):
+            expected = x.astype(half)
+        found = copies.converted(x, np.dtype(half))
+        assert found.dtype == half and found.strides == expected.strides
+        np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+        assert (np.isnan(expected) | (found.view(np.uint16) == expected.view(np.uint16))).all()
+    for x in (wide.reshape(1, -1)[:, 1000:9000], wide[3000:3001, None], wide[5000:7000, None]):
+        for repeated in (np.broadcast_to(x, (7, 8000)) if x.shape[1] > 1 else np.broadcast_to(x, (len(x), 600)),):
+            found = copies.converted(repeated, np.dtype(half))
+            np.testing.assert_array_equal(found, repeated.astype(half))
+            found[...] = 0  # it is an array of its own
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_of_halves_that_meet_are_rounded_sums(dtype):
+    """Each sum is rounded once to the half that NumPy, too, would make of it."""
+    kind = getattr(rushlight, dtype)
+    x = rushlight.tensor(numbers(70, 90)).to(kind).requires_grad_()
+    g, h, k = (rushlight.tensor(numbers(70, 90, seed=i)).to(kind) for i in (1, 2, 3))
+    ((x.clone() * g).sum() + (x.clone() * h).sum()).backward()
+    np.testing.assert_array_equal(x.grad.float().numpy(), (g + h).float().numpy())
+    (x * k).sum().backward()
+    np.testing.assert_array_equal(x.grad.float().numpy(), (g + h + k).float().numpy())
+    assert x.grad.dtype == kind
 
 
 def test_one_element_of_a_large_array_is_put():

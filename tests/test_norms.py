@@ -244,3 +244,13 @@ def test_the_gradient_of_rows_that_vary_little_is_not_the_rounding_of_their_mean
     y = F.group_norm(x, 1) if name == "group" else F.layer_norm(x, (4, 2))
     (slope,) = rushlight.autograd.grad(y, x, rushlight.ones_like(y), create_graph=name == "plain")
     assert slope.abs().max() < 1e-4  # it is 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("value", [0.1, 1e4 + 0.3])
+@pytest.mark.parametrize("shape", [(4, 6, 20, 20), (3, 6, 700), (500, 6)])
+def test_numbers_that_are_all_alike_are_normalized_to_zero(shape, value, dtype):
+    """However their sum is rounded: the rounding of a mean would be divided by the root of eps."""
+    x = rushlight.full(shape, value, dtype=getattr(rushlight, dtype))
+    for y in (F.layer_norm(x, shape[1:]), F.group_norm(x, 3), F.batch_norm(x, None, None, training=True)):
+        assert y.abs().max() < 1e-9

@@ -223,6 +223,42 @@ def test_half_precision_is_summed_in_float32(engine):
     assert abs(x.mean().item() - 0.1) < 1e-3
 
 
+def test_running_results_of_long_rows_have_all_digits_of_a_float32():
+    """They are computed in double precision inside, as PyTorch's, and so is the gradient of a running product."""
+    x = np.random.default_rng(0).standard_normal((3, 20000)).astype(np.float32)
+    wide = np.logaddexp.accumulate(x.astype(np.float64), 1)
+    np.testing.assert_allclose(torch.tensor(x).logcumsumexp(1).numpy(), wide, rtol=1e-7)
+    g, slopes = np.random.default_rng(1).standard_normal(x.shape).astype(np.float32), []
+    for dtype in (torch.float32, torch.float64):
+        t = (1 + 1e-4 * torch.tensor(x)).to(dtype).requires_grad_()
+        t.cumprod(1).backward(torch.tensor(g).to(dtype))
+        slopes.append(t.grad.numpy())
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6, atol=5e-7 * np.abs(slopes[1]).max())
+
+
+@pytest.mark.parametrize("shape, axis", [((300, 10), 0), ((300, 10), 1), ((3, 70, 400), (0, 2)), ((2, 70000), None)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_numbers_have_no_variance(shape, axis, dtype):
+    """However their sum is rounded; the root's gradient would be a rounding error divided by another."""
+    x = torch.full(shape, 0.1, dtype=torch.float32 if dtype == np.float32 else torch.float64, requires_grad=True)
+    y = x.std(axis)
+    y.sum().backward()
+    assert not y.any() and not x.var(axis).any() and not x.grad.any()
+
+
+@pytest.mark.parametrize("shape, axis", [((300, 10), 0), ((300, 10), 1), ((3, 70, 400), (0, 2)), ((2, 70000), None)])
+@pytest.mark.parametrize("middle, size", [(1e4, 1e-2), (0, 1e-25), (0, 1e17), (1000, 1), (0, 1e-42)])
+def test_a_variance_has_all_digits_of_a_float32(shape, axis, middle, size):
+    """Far from 0, and where squares are too small, or their sum too large, for a float32."""
+    x = (np.random.default_rng(0).standard_normal(shape) * size + middle).astype(np.float32)
+    t, wide = torch.tensor(x), x.astype(np.float64)
+    np.testing.assert_allclose(t.std(axis), wide.std(axis, ddof=1), rtol=2e-7, atol=1e-45)
+    np.testing.assert_allclose(t.var(axis), wide.var(axis, ddof=1), rtol=2e-7, atol=1e-45)
+    spread, mean = torch.var_mean(t, axis, correction=0, keepdim=True)
+    np.testing.assert_allclose(spread, wide.var(axis, keepdims=True), rtol=2e-7, atol=1e-45)
+    np.testing.assert_allclose(mean, wide.mean(axis, keepdims=True), rtol=2e-7, atol=1e-6 * size + 1e-45)
+
+
 def test_too_few_elements_for_a_variance_warn():
     with pytest.warns(UserWarning, match=r"std\(\): degrees of freedom is <= 0"):
         assert np.isnan(torch.tensor([1.0]).std().item())

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from .. import dtypes
-from ..engine import SPREAD, namespace_of, replaced
+from ..engine import LOW_PRECISION, SPREAD, WIDER, namespace_of, replaced
 from ..engine.native import library
 from ..engine.numpy import layouts
 from ..engine.numpy import namespace as numpy_engine
@@ -30,6 +30,7 @@ from .mode import state
 
 _sequence = itertools.count()
 WRAPPERS: dict = {}  # of gradients that are no arrays of an engine, by class: what makes a Tensor of one
+_MANY = 1 << 10  # halves: what adding them one by one takes is more than to convert them
 _SOON = 1 << 62  # AccumulateGrad's sequence: run as soon as its gradient is complete
 
 _TWICE = (
@@ -225,12 +226,24 @@ class AccumulateGrad(Node):
 
 def _add_to(array, g) -> None:
     """``array += g``, on all threads where that is worth it."""
+    if array.size >= _MANY and array.dtype in LOW_PRECISION:
+        array[...] = _sum(array, g)
+        return
     if array.size < chains.ONE_STEP or not (array.flags.c_contiguous and array.dtype.char in "fd"):
         np.add(array, g, out=array)
         return
     total = chains.into(array, numpy_engine.add, array, g)
     if total is not array:
         array[...] = total
+
+
+def _sum(x, g):
+    """``x + g``; of many halves in single precision: NumPy's own loops do the same one by one."""
+    if g.size < _MANY or g.dtype not in LOW_PRECISION or x.__class__ is not np.ndarray:
+        return numpy_engine.add(x, g)
+    wide = WIDER[g.dtype]
+    total = numpy_engine.add(numpy_engine.astype(x, wide), numpy_engine.astype(g, wide))
+    return numpy_engine.astype(total, g.dtype)
 
 
 def _laid_out_as(array, g):
@@ -482,7 +495,7 @@ def _deliver(node, g, pending, owned, graph):
     elif node in owned:
         _add_to(pending[node], g)
     else:
-        total = np.asarray(numpy_engine.add(pending[node], g))
+        total = np.asarray(_sum(pending[node], g))
         pending[node] = layouts.each(total, (pending[node], g)) if layouts.watched else total
         owned.add(node)
 

@@ -40,12 +40,13 @@ FLAGS = [
 ]
 # What only GCC understands. Threaded jumps make branches of clamps, and both sides of each are computed then.
 GCC = ["-fno-thread-jumps"]
+CLANG = ["-Wno-pass-failed"]  # it says of which marked loops it makes no vectors
 # These families tell cases apart in their source. Copies of their loops for cases that GCC thinks of, or for what comes
 # before and after an index, would make the library a quarter larger, and not faster. (Others need theirs.)
 _AS_WRITTEN = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
 _AS_ONE = ["-fno-split-loops"]
 SMALLER = {
-    **dict.fromkeys(["attention", "axes", "matmul", "orders", "softmax"], _AS_WRITTEN),
+    **dict.fromkeys(["attention", "axes", "matmul", "norms", "orders", "softmax"], _AS_WRITTEN),
     **dict.fromkeys(["chains", "sampling", "windows"], _AS_ONE),
     "conv": ["-fno-ipa-cp-clone", *_AS_ONE],
     # Loops that are marked are vectors in any case; vectors of the others, for operands that lie anyhow, gain nothing.
@@ -71,7 +72,7 @@ def build(target: Path = LIBRARY, sanitize: bool = False) -> Path:
     """Compile all sources into ``target``; raises RuntimeError, which says why, where that is not possible."""
     compiler = _compiler()
     is_gcc = _is_gcc(compiler)
-    flags = [*FLAGS, *(GCC if is_gcc else []), *WARNINGS, *(SANITIZE if sanitize else [])]
+    flags = [*FLAGS, *(GCC if is_gcc else CLANG), *WARNINGS, *(SANITIZE if sanitize else [])]
     with tempfile.TemporaryDirectory() as folder:
         jobs = list(_jobs(Path(folder), flags, SMALLER if is_gcc else {}))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:

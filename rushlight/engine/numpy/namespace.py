@@ -255,7 +255,7 @@ def cummin(x, axis):
 
 
 def cumlogsumexp(x, axis):
-    return np.logaddexp.accumulate(x, axis)
+    return np.logaddexp.accumulate(x.astype(_WIDER.get(x.dtype, x.dtype)), axis).astype(x.dtype)  # PyTorch's way, too
 
 
 def other_products(x, axis):

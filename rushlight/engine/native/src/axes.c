@@ -135,6 +135,86 @@ static int row_sums(const rl_call *c)
     return add_parts(&t, c->array[2], t.outer * t.parts, rl_rows(n), row_pieces);
 }
 
+/* -- variances, in double precision: equal numbers have none, however their sum is rounded -------------------------------- */
+
+typedef struct {
+    double mean, squares; /* of differences from the mean */
+} spread;
+
+typedef struct {
+    const real *x;
+    real *mean, *found;
+    spread *kept; /* of the parts of each row, or NULL: each is one */
+    long n, parts;
+    int root;
+    double freedom;
+} spreads;
+
+/* The sum of the differences from `from`, or of their squares. */
+RL_INLINE double away_from(const real *x, double from, long n, int squared)
+{
+    double total = 0;
+    RL_STRETCHES(n)
+    {
+        double part[RL_WAYS] = {0};
+        RL_LANES(first, last, double away = (double)x[i] - from; part[lane] += squared ? away * away : away);
+        for (int half = RL_WAYS / 2; half; half /= 2)
+            for (int lane = 0; lane < half; lane++)
+                part[lane] += part[lane + half];
+        total += part[0];
+    }
+    return total;
+}
+
+static spread spread_of(const real *x, long n)
+{
+    double mean = (double)x[0] + away_from(x, (double)x[0], n, 0) / (double)n;
+    return (spread){mean, away_from(x, mean, n, 1)};
+}
+
+static void write_spread(const spreads *t, long row, spread s)
+{
+    t->mean[row] = (real)s.mean;
+    t->found[row] = (real)(t->root ? sqrt(s.squares / t->freedom) : s.squares / t->freedom);
+}
+
+static void spread_pieces(void *context, long begin, long end)
+{
+    const spreads *t = context;
+    for (long which = begin; which < end; which++) {
+        long row = which / t->parts, first = which % t->parts * RL_PIECE;
+        spread s = spread_of(t->x + row * t->n + first, t->n - first < RL_PIECE ? t->n - first : RL_PIECE);
+        if (t->kept)
+            t->kept[which] = s;
+        else
+            write_spread(t, row, s);
+    }
+}
+
+/* row_spreads(x, mean, variance, n, root, freedom): x is (rows, n), n > 0; with root, the root of the variance */
+static int row_spreads(const rl_call *c)
+{
+    long n = c->integer[0], parts = (n + RL_PIECE - 1) / RL_PIECE, rows = c->size[1];
+    spreads t = {.x = c->array[0], .mean = c->array[1], .found = c->array[2], .n = n, .parts = parts,
+                 .root = (int)c->integer[1], .freedom = c->number[0]};
+    if (parts > 1 && !(t.kept = malloc(sizeof(spread) * (size_t)(rows * parts) + 1)))
+        return RL_NO_MEMORY;
+    rl_parallel(spread_pieces, &t, rows * parts, rl_rows(n));
+    for (long row = 0; t.kept && row < rows; row++) {
+        spread all = t.kept[row * parts];
+        for (long part = 1; part < parts; part++) {
+            spread s = t.kept[row * parts + part];
+            long before = part * RL_PIECE, count = n - before < RL_PIECE ? n - before : RL_PIECE;
+            double away = s.mean - all.mean, share = (double)count / (double)(before + count);
+            all.mean += away * share;
+            all.squares += s.squares + away * away * (double)before * share;
+        }
+        write_spread(&t, row, all);
+    }
+    free(t.kept);
+    return RL_OK;
+}
+
 /* -- running totals and products, in double precision ------------------------------------------------------------------ */
 
 enum { SIDE_BY_SIDE = 8 }; /* rows: each number waits for the one before it, but not for those of another row */
@@ -259,9 +339,11 @@ static void scan_rows(void *context, long begin, long end)
     const recurrence *t = context;
     for (long row = begin; row < end; row++) {
         long step = t->reverse ? -1 : 1, at = row * t->n + (t->reverse ? t->n - 1 : 0);
-        real y = 0;
-        for (long i = 0; i < t->n; i++, at += step)
-            t->y[at] = y = (i ? t->a[at] * y : 0) + t->b[at];
+        double y = 0; /* of a long row a float would keep the rounding of each step */
+        for (long i = 0; i < t->n; i++, at += step) {
+            y = (i ? (double)t->a[at] * y : 0) + (double)t->b[at];
+            t->y[at] = (real)y;
+        }
     }
 }
 
@@ -426,6 +508,7 @@ static int take_rows(const rl_call *c)
 RL_FAMILY(axes) = {
     {"axis_sums", "xy iii", axis_sums},
     {"row_sums", "xx?y ii", row_sums},
+    {"row_spreads", "xyy iid", row_spreads},
     {"running_sums", "xy ii", running_sums},
     {"running_products", "xy ii", running_products},
     {"other_products", "xy i", other_products},

@@ -41,8 +41,8 @@ static void do_step(int64_t operation, real *to, const real *a, const real *b, c
     case SUBTRACT: EACH(a[i] - b[i]);
     case MULTIPLY: EACH(a[i] * b[i]);
     case DIVIDE: EACH(a[i] / b[i]);
-    case MAXIMUM: EACH((a[i] > b[i]) | (a[i] != a[i]) ? a[i] : b[i]); /* NaN stays */
-    case MINIMUM: EACH((a[i] < b[i]) | (a[i] != a[i]) ? a[i] : b[i]);
+    case MAXIMUM: EACH(((a[i] > b[i]) | (a[i] != a[i])) ? a[i] : b[i]); /* NaN stays */
+    case MINIMUM: EACH(((a[i] < b[i]) | (a[i] != a[i])) ? a[i] : b[i]);
     case LESS: EACH(a[i] < b[i] ? 1 : 0);
     case LESS_EQUAL: EACH(a[i] <= b[i] ? 1 : 0);
     case EQUAL: EACH(a[i] == b[i] ? 1 : 0);

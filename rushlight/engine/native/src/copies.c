@@ -87,7 +87,8 @@ typedef struct {
     void *y;
 } conversion;
 
-#define CONVERSION(name, from, to, of)                                                                                 \
+/* n: how many numbers there are. */
+#define CONVERSION(name, from, to, n, formula)                                                                         \
     static void name##_pieces(void *context, long begin, long end)                                                     \
     {                                                                                                                  \
         const conversion *t = context;                                                                                 \
@@ -95,22 +96,77 @@ typedef struct {
         to *restrict y = t->y;                                                                                         \
         RL_SIMD                                                                                                        \
         for (long i = begin; i < end; i++)                                                                             \
-            y[i] = (to)of(x[i]);                                                                                       \
+            y[i] = (to)formula(x[i]);                                                                                  \
     }                                                                                                                  \
                                                                                                                        \
     static int name(const rl_call *c)                                                                                  \
     {                                                                                                                  \
         conversion t = {c->array[0], c->array[1]};                                                                     \
-        rl_share(name##_pieces, &t, c->size[0], RL_PIECE);                                                             \
+        rl_share(name##_pieces, &t, n, RL_PIECE);                                                                      \
         return RL_OK;                                                                                                  \
     }
 
-CONVERSION(from_long, int64_t, real, )
-CONVERSION(from_byte, uint8_t, real, )
-CONVERSION(from_truth, uint8_t, real, !!) /* bytes seen as truths may be any */
-CONVERSION(from_double, double, real, )
-CONVERSION(to_long, real, int64_t, )
-CONVERSION(to_double, real, double, )
+CONVERSION(from_long, int64_t, real, c->size[0], )
+CONVERSION(from_byte, uint8_t, real, c->size[0], )
+CONVERSION(from_truth, uint8_t, real, c->size[0], !!) /* bytes seen as truths may be any */
+CONVERSION(from_double, double, real, c->size[0], )
+CONVERSION(to_long, real, int64_t, c->size[0], )
+CONVERSION(to_double, real, double, c->size[0], )
+
+/* -- half precision, which few processors compute in: only this is done with it ------------------------------------- */
+
+RL_INLINE uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof x);
+    return bits;
+}
+
+RL_INLINE float of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+enum { FLOAT_BIAS = 127, HALF_BIAS = 15, LOST = 13, EXPONENT = 23 }; /* LOST: the bits that a half has not */
+
+/* What is smaller than a normal half is one with its lowest bits where those of 2 to the -14, or of a half, are. */
+RL_INLINE float half_value(uint16_t half)
+{
+    const uint32_t infinite = (uint32_t)31 << EXPONENT;
+    uint32_t rest = (uint32_t)(half & 0x7fff) << LOST, exponent = rest & infinite;
+    uint32_t small = bits_of(of_bits(rest + ((uint32_t)(FLOAT_BIAS - HALF_BIAS + 1) << EXPONENT)) - 0x1p-14f);
+    rest += (uint32_t)(FLOAT_BIAS - HALF_BIAS) << EXPONENT;
+    rest += exponent == infinite ? (uint32_t)(FLOAT_BIAS - HALF_BIAS) << EXPONENT : 0;
+    rest = exponent ? rest : small;
+    return of_bits(rest | (uint32_t)(half & 0x8000) << 16);
+}
+
+/* Rounded to the nearest, to an even one between two. */
+RL_INLINE uint16_t half_of(float x)
+{
+    uint32_t bits = bits_of(x), rest = bits & 0x7fffffff;
+    uint32_t small = bits_of(of_bits(rest) + 0.5f) - bits_of(0.5f);
+    uint32_t normal = rest - ((uint32_t)(FLOAT_BIAS - HALF_BIAS) << EXPONENT) + 0xfff + (rest >> LOST & 1);
+    uint32_t large = rest > 0x7f800000 ? 0x7e00 : 0x7c00;
+    uint32_t found = rest < bits_of(0x1p-14f) ? small : normal >> LOST;
+    return (uint16_t)((rest < bits_of(0x1p16f) ? found : large) | (bits >> 16 & 0x8000));
+}
+
+RL_INLINE float brain_value(uint16_t brain) { return of_bits((uint32_t)brain << 16); }
+
+RL_INLINE uint16_t brain_of(float x)
+{
+    uint32_t bits = bits_of(x), rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded >> 16);
+}
+
+/* Halves come as bytes. */
+CONVERSION(from_half, uint16_t, real, c->size[1], half_value)
+CONVERSION(to_half, real, uint16_t, c->size[0], half_of)
+CONVERSION(from_brain, uint16_t, real, c->size[1], brain_value)
+CONVERSION(to_brain, real, uint16_t, c->size[0], brain_of)
 
 RL_FAMILY(copies) = {
     {"lay", "sS qqq", lay},
@@ -120,5 +176,9 @@ RL_FAMILY(copies) = {
     {"from_double", "qy", from_double}, /* doubles beside floats come as the words that they are */
     {"to_long", "xQ", to_long},
     {"to_double", "xQ", to_double},
+    {"from_half", "by", from_half},
+    {"to_half", "xB", to_half},
+    {"from_brain", "by", from_brain},
+    {"to_brain", "xB", to_brain},
     RL_END,
 };

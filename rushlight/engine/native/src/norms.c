@@ -10,6 +10,35 @@ static real scale_of(double variance, double eps) {
     return (real)1 / (real)sqrt((double)sum);
 }
 
+/* Adds the squares of the differences from a mean, and the differences, whose sum is what rounding took from the mean. */
+RL_INLINE void add_away(const real *x, real mean, long n, double *squares, double *rest)
+{
+    RL_STRETCHES(n)
+    {
+        rl_lanes square = {0}, total = {0};
+        RL_LANES(first, last, real away = x[i] - mean; square[lane] += away * away, total[lane] += away);
+        *squares += (double)rl_total(square), *rest += (double)rl_total(total);
+    }
+}
+
+/* The variance of `count` numbers from those sums, and a better mean: numbers that are all alike have theirs, and no variance,
+   however their sum is rounded. */
+RL_INLINE double variance_of(double squares, double rest, double count, real *mean)
+{
+    rest /= count;
+    *mean = (real)((double)*mean + rest);
+    double variance = squares / count - rest * rest;
+    return variance < 0 ? 0 : variance;
+}
+
+static double moments(const real *x, long n, real *mean)
+{
+    double squares = 0, rest = 0;
+    *mean = (real)(rl_sum(x, n) / (double)n);
+    add_away(x, *mean, n, &squares, &rest);
+    return variance_of(squares, rest, (double)n, mean);
+}
+
 /* Rows of a piece of work; more than of other loops' pieces would leave the last thread alone for long. */
 static long norm_rows(long size) { return (rl_rows(size) + 3) / 4; }
 
@@ -31,8 +60,8 @@ static void layer_norm_piece(void *context, long begin, long end)
     for (long row = begin; row < end; row++) {
         const real *restrict x = (const real *)c->array[0] + row * size;
         real *restrict y = (real *)c->array[3] + row * size;
-        real m = mean[row] = (real)(rl_sum(x, size) / (double)size);
-        double v = rl_square_sum(x, m, size) / (double)size;
+        double v = moments(x, size, &mean[row]);
+        real m = mean[row];
         variance[row] = (real)v;
         real s = scale[row] = scale_of(v, c->number[0]) + 0 * variance[row]; /* a variance that overflows leaves no number */
         if (w && b) {
@@ -158,9 +187,15 @@ static void rms_norm_piece(void *context, long begin, long end)
         const real *restrict x = (const real *)c->array[0] + row * size;
         real *restrict y = (real *)c->array[2] + row * size;
         real s = scale[row] = scale_of(rl_dot(x, x, size) / (double)size, c->number[0]);
-        RL_SIMD
-        for (long i = 0; i < size; i++)
-            y[i] = w ? x[i] * s * w[i] : x[i] * s;
+        if (w) {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = x[i] * s * w[i];
+        } else {
+            RL_SIMD
+            for (long i = 0; i < size; i++)
+                y[i] = x[i] * s;
+        }
     }
 }
 
@@ -185,10 +220,18 @@ static void rms_norm_slope_piece(void *context, long begin, long end)
         real *restrict gx = (real *)c->array[4] + row * size;
         real s = scale[row], along = (real)(w ? rl_weighted_dot(g, w, x, size) : rl_dot(g, x, size));
         real slope = -along * s * s / (real)size;
-        RL_SIMD
-        for (long i = 0; i < size; i++) {
-            gx[i] = ((w ? g[i] * w[i] : g[i]) + x[i] * slope) * s;
-            to_w[i] += g[i] * x[i] * s;
+        if (w) {
+            RL_SIMD
+            for (long i = 0; i < size; i++) {
+                gx[i] = (g[i] * w[i] + x[i] * slope) * s;
+                to_w[i] += g[i] * x[i] * s;
+            }
+        } else {
+            RL_SIMD
+            for (long i = 0; i < size; i++) {
+                gx[i] = (g[i] + x[i] * slope) * s;
+                to_w[i] += g[i] * x[i] * s;
+            }
         }
     }
 }
@@ -226,9 +269,8 @@ static void group_norm_piece(void *context, long begin, long end)
     for (long row = begin; row < end; row++) {
         const real *x = (const real *)c->array[0] + row * size;
         real *y = (real *)c->array[3] + row * size;
-        real m = mean[row] = (real)(rl_sum(x, size) / (double)size);
-        double v = rl_square_sum(x, m, size) / (double)size;
-        real s = scale[row] = scale_of(v, c->number[0]);
+        double v = moments(x, size, &mean[row]);
+        real m = mean[row], s = scale[row] = scale_of(v, c->number[0]);
         variance[row] = (real)v;
         for (long k = 0; k < channels; k++) {
             long channel = row % turns * channels + k;
@@ -292,35 +334,51 @@ static int group_norm_slope(const rl_call *c)
 
 enum { COLUMNS = 64 }; /* channels looked at together where inner is 1 */
 
+/* A row of channels that lie side by side, added to the sums of each. */
+RL_INLINE void add_row(const real *x, const real *g, const real *mean, long many, real *restrict part, real *restrict rest)
+{
+    RL_SIMD
+    for (long k = 0; k < many; k++) {
+        real away = mean ? x[k] - mean[k] : x[k];
+        part[k] += !mean ? away : g ? g[k] * away : away * away;
+        if (rest)
+            rest[k] += away;
+    }
+}
+
 /* For `many` channels from `first` on: sums over the batch of x, or of (x - mean) times (g, or x - mean where that is
-   NULL). With inner 1 the channels lie side by side, and each row adds to all of them. */
+   NULL; those of x - mean, too, then). With inner 1 the channels lie side by side, and each row adds to all of them. */
 static void channel_sums(const real *x, const real *g, const real *mean, const long *shape, long first, long many,
-                         double *restrict sums)
+                         double *restrict sums, double *restrict rest)
 {
     enum { ROWS = 32 }; /* added one by one */
     long batch = shape[0], channels = shape[1], inner = shape[2];
     memset(sums, 0, sizeof(double) * (size_t)many);
+    if (rest)
+        memset(rest, 0, sizeof(double) * (size_t)many);
     for (long n = 0; inner != 1 && n < batch; n++) {
         long at = (n * channels + first) * inner;
         for (long k = 0; k < many; k++, at += inner)
-            sums[k] += !mean ? rl_sum(x + at, inner)
-                       : g   ? rl_dot_around(g + at, x + at, mean[k], inner)
-                             : rl_square_sum(x + at, mean[k], inner);
+            if (rest)
+                add_away(x + at, mean[k], inner, &sums[k], &rest[k]);
+            else
+                sums[k] += g ? rl_dot_around(g + at, x + at, mean[k], inner) : rl_sum(x + at, inner);
     }
     for (long n = 0; inner == 1 && n < batch; n += ROWS) {
         long last = batch - n < ROWS ? batch : n + ROWS;
-        real part[COLUMNS] = {0};
-        for (long row = n; row < last; row++) {
-            long at = row * channels + first;
-            RL_SIMD
-            for (long k = 0; k < many; k++) {
-                real away = mean ? x[at + k] - mean[k] : x[at + k];
-                part[k] += !mean ? away : g ? g[at + k] * away : away * away;
-            }
-        }
+        real part[COLUMNS] = {0}, left[COLUMNS] = {0};
+        for (long at = n * channels + first; at < last * channels; at += channels)
+            if (rest)
+                add_row(x + at, NULL, mean, many, part, left);
+            else if (g)
+                add_row(x + at, g + at, mean, many, part, NULL);
+            else
+                add_row(x + at, NULL, NULL, many, part, NULL);
         RL_SIMD
         for (long k = 0; k < many; k++)
             sums[k] += (double)part[k];
+        for (long k = 0; rest && k < many; k++)
+            rest[k] += (double)left[k];
     }
 }
 
@@ -330,17 +388,18 @@ static void batch_norm_piece(void *context, long begin, long end)
     const real *x = c->array[0], *w = c->array[1], *b = c->array[2];
     real *y = c->array[3], *mean = c->array[4], *scale = c->array[5], *variance = c->array[6];
     long batch = c->integer[0], channels = c->integer[1], inner = c->integer[2];
-    double count = (double)(batch * inner), sums[COLUMNS];
+    double count = (double)(batch * inner), sums[COLUMNS], rest[COLUMNS];
     real factor[COLUMNS], shift[COLUMNS];
     for (long first = begin; first < end; first += COLUMNS) {
         long many = end - first < COLUMNS ? end - first : COLUMNS;
-        channel_sums(x, NULL, NULL, c->integer, first, many, sums);
+        channel_sums(x, NULL, NULL, c->integer, first, many, sums, NULL);
         for (long k = 0; k < many; k++)
             mean[first + k] = (real)(sums[k] / count);
-        channel_sums(x, NULL, mean + first, c->integer, first, many, sums);
+        channel_sums(x, NULL, mean + first, c->integer, first, many, sums, rest);
         for (long k = 0; k < many; k++) {
-            scale[first + k] = scale_of(sums[k] / count, c->number[0]);
-            variance[first + k] = (real)(sums[k] / count);
+            double v = variance_of(sums[k], rest[k], count, &mean[first + k]);
+            scale[first + k] = scale_of(v, c->number[0]);
+            variance[first + k] = (real)v;
             factor[k] = w ? scale[first + k] * w[first + k] : scale[first + k];
             shift[k] = b ? b[first + k] : 0;
         }
@@ -390,8 +449,8 @@ RL_INLINE void slope_of_channels(const rl_call *c, long begin, long end, int own
     real factor[COLUMNS], slope[COLUMNS], shift[COLUMNS];
     for (long first = begin; first < end; first += COLUMNS) {
         long many = end - first < COLUMNS ? end - first : COLUMNS;
-        channel_sums(g, NULL, NULL, c->integer, first, many, total);
-        channel_sums(x, g, mean + first, c->integer, first, many, along);
+        channel_sums(g, NULL, NULL, c->integer, first, many, total, NULL);
+        channel_sums(x, g, mean + first, c->integer, first, many, along, NULL);
         for (long k = 0; k < many; k++) {
             double s = scale[first + k], f = w ? s * w[first + k] : s;
             gw[first + k] = (real)(along[k] * s), gb[first + k] = (real)total[k];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from ...native import library
 
@@ -23,28 +24,43 @@ def copied(x):
 
 def converted(x, dtype):
     """``x`` in another dtype."""
-    if library is None or x.size < _WORTH or (x.dtype.char, dtype.char) not in _CONVERSIONS or not _is_plain(x):
+    if library is None or x.size < _FEW or (x.dtype, dtype) not in _CONVERSIONS:
         return x.astype(dtype, copy=False)
-    name, seen, made = _CONVERSIONS[x.dtype.char, dtype.char]
+    name, seen, made = _CONVERSIONS[x.dtype, dtype]
+    if x.size < _WORTH and name not in _SLOW:
+        return x.astype(dtype, copy=False)
+    if 0 in x.strides:  # of a sum, say: what is repeated is converted once
+        once = x[tuple([slice(None) if step else slice(1) for step in x.strides])]
+        if once.size < x.size:
+            return np.array(np.broadcast_to(converted(once, dtype), x.shape), order="K")
+    if not _is_plain(x):
+        return x.astype(dtype, copy=False)
+    if not x.flags.c_contiguous:
+        return converted(x.T, dtype).T
     out = np.empty(x.shape, dtype)
     getattr(library, name)(x.view(seen) if seen else x, out.view(made) if made else out)
     return out
 
 
 def _is_plain(x) -> bool:
-    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
+    return x.flags.forc and x.flags.aligned and x.dtype.isnative
 
 
 # (from, to) -> the kernel, and as what each of the two is shown to it.
-_LONG = np.dtype(np.int64).char
-_CONVERSIONS: dict[tuple[str, str], tuple] = {
-    **{(_LONG, real): ("from_long", None, None) for real in "fd"},
-    **{("B", real): ("from_byte", None, None) for real in "fd"},
-    **{("?", real): ("from_truth", None, None) for real in "fd"},
-    **{(real, _LONG): ("to_long", None, None) for real in "fd"},
-    ("d", "f"): ("from_double", np.int64, None),
-    ("f", "d"): ("to_double", None, np.int64),
+_HALF, _BRAIN, _SINGLE, _DOUBLE, _LONG = (np.dtype(d) for d in (np.float16, bfloat16, np.float32, np.float64, np.int64))
+_CONVERSIONS: dict[tuple, tuple] = {
+    **{(_LONG, real): ("from_long", None, None) for real in (_SINGLE, _DOUBLE)},
+    **{(np.dtype(np.uint8), real): ("from_byte", None, None) for real in (_SINGLE, _DOUBLE)},
+    **{(np.dtype(np.bool), real): ("from_truth", None, None) for real in (_SINGLE, _DOUBLE)},
+    **{(real, _LONG): ("to_long", None, None) for real in (_SINGLE, _DOUBLE)},
+    (_DOUBLE, _SINGLE): ("from_double", np.int64, None),
+    (_SINGLE, _DOUBLE): ("to_double", None, np.int64),
+    (_HALF, _SINGLE): ("from_half", np.uint8, None),
+    (_SINGLE, _HALF): ("to_half", None, np.uint8),
+    (_BRAIN, _SINGLE): ("from_brain", np.uint8, None),
+    (_SINGLE, _BRAIN): ("to_brain", None, np.uint8),
 }
+_FEW, _SLOW = 1 << 9, ("from_half", "to_half")  # NumPy takes 2 ns for each half: so many are worth a call
 
 
 def contiguous(x):

@@ -190,9 +190,12 @@ class Batch:
 
         def centre(start, stop):
             part, c = x[start:stop], y[start:stop]
-            mean = _over(self.sum(part)[:, None], len(part) * self.shape[2])
+            count = len(part) * self.shape[2]
+            mean = _over(self.sum(part)[:, None], count)
             np.subtract(part, mean, out=c)
-            parts[start] = stop, mean, self._products(c, c)[:, None]
+            rest = _over(self.sum(c)[:, None], count)  # what rounding took from the mean
+            c -= rest
+            parts[start] = stop, mean + rest, self._products(c, c)[:, None]
 
         self._rows(centre)
         mean, variance = self._merged(parts, x.dtype)
@@ -259,6 +262,9 @@ def _centred_rows(x, out, mean, scale, variance, eps):
     """``out`` = x - mean of each row; the statistics are written to the last arguments but one."""
     np.divide(sums.along(x)[:, None], x.shape[1] or math.nan, out=mean)
     c = np.subtract(x, mean, out=out)
+    rest = sums.along(c)[:, None] / (x.shape[1] or math.nan)  # what rounding took from the mean
+    mean += rest
+    c -= rest
     np.divide(sums.products(c, c)[:, None], x.shape[1] or math.nan, out=variance)
     np.reciprocal(np.sqrt(variance + x.dtype.type(eps)), out=scale)
     return c

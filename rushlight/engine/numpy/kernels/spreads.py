@@ -1,6 +1,7 @@
-"""Variances and standard deviations over the last axes of large arrays: two passes over memory, and two for a gradient.
+"""Variances and standard deviations, in double precision inside, as PyTorch has them, and gradients of large arrays.
 
-A variance is of differences from the mean, never a difference of squares, so numbers far from 0 lose nothing.
+A variance is of differences from the mean, never a difference of squares, so numbers far from 0 lose nothing. The mean
+is found from differences, too, those from one of the numbers: equal numbers have no variance at all.
 """
 
 from __future__ import annotations
@@ -10,25 +11,46 @@ import math
 import numpy as np
 
 from ...fallback import FORWARDS
+from ...native import library
 from . import chains, sums
+
+_FIRST, _ALL = slice(1), slice(None)
 
 
 def _spread(x, axis, keepdims, correction, root):
-    """(variance, or its root; mean); None where the library does not serve."""
-    count = math.prod(x.shape) if axis is None else math.prod([x.shape[a] for a in sums.axes_of(axis, x.ndim)])
-    if x.size < chains.WORTH or x.dtype.char not in "fd" or count <= correction:
+    """(variance, or its root; mean); None where this does not serve."""
+    axes = sums.axes_of(axis, x.ndim)
+    count = math.prod([x.shape[a] for a in axes])
+    if x.dtype.char not in "fd" or not x.size or count <= correction:
         return None
-    mean = np.asarray(sums.reduce(x, axis, None, None, True) / count)
-    squares = sums.rowwise(x, axis, sums.SQUARES, mean)
-    if squares is None:
+    found = _of_rows(x, axes, count, count - correction, root)
+    if found is None:
+        found = _of_any(x, axes, count, count - correction, root)
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape) if keepdims or a not in axes]
+    return [np.asarray(part, x.dtype).reshape(shape) for part in found]
+
+
+def _of_rows(x, axes, count, freedom, root):
+    """By the library, in one pass over memory; None where it does not serve."""
+    first = x.ndim - len(axes)
+    if library is None or min(axes, default=0) < first:
         return None
-    found = squares / (count - correction)
-    if root:
-        found = np.sqrt(found)
-        if np.isposinf(found).any():  # perhaps only the squares are too large
-            return None
-    shape = mean.shape if keepdims else squares.shape
-    return np.asarray(found, x.dtype).reshape(shape), mean.reshape(shape)
+    if not first and x.flags.f_contiguous:
+        x = x.T
+    if not x.flags.c_contiguous:
+        return None
+    mean, spread = (np.empty(x.shape[:first], x.dtype) for _ in range(2))
+    library.row_spreads(x, mean, spread, count, int(root), float(freedom))
+    return spread, mean
+
+
+def _of_any(x, axes, count, freedom, root):
+    axes, start = tuple(axes), x[tuple([_FIRST if a in axes else _ALL for a in range(x.ndim)])]
+    away = np.subtract(x, start, dtype=np.float64)
+    middle = sums.reduce(away, axes, None, None, True) / count
+    away -= middle
+    found = sums.reduce(np.multiply(away, away, away), axes, None, None, True) / freedom
+    return np.sqrt(found) if root else found, start + middle
 
 
 def _body(name, root, both):
@@ -36,7 +58,7 @@ def _body(name, root, both):
         found = _spread(x, axis, keepdims, correction, root)
         if found is None:
             return FORWARDS[name](xp, x, axis=axis, keepdims=keepdims, correction=correction)
-        return found if both else found[0]
+        return tuple(found) if both else found[0]
 
     return spread
 
