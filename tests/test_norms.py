@@ -254,3 +254,14 @@ def test_numbers_that_are_all_alike_are_normalized_to_zero(shape, value, dtype):
     x = rushlight.full(shape, value, dtype=getattr(rushlight, dtype))
     for y in (F.layer_norm(x, shape[1:]), F.group_norm(x, 3), F.batch_norm(x, None, None, training=True)):
         assert y.abs().max() < 1e-9
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (8, 3, 6, 5), (64, 3, 40, 40)])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_the_mean_of_numbers_with_an_infinite_one_is_that(shape, value):
+    x = rushlight.randn(shape)
+    x[0, 1] = value
+    layer = (nn.BatchNorm1d if len(shape) == 2 else nn.BatchNorm2d)(shape[1])
+    layer(x)
+    assert layer.running_mean[1] == value and layer.running_var[1].isnan()
+    assert layer.running_mean.isfinite().sum() == shape[1] - 1

@@ -26,7 +26,8 @@ RL_INLINE void add_away(const real *x, real mean, long n, double *squares, doubl
 RL_INLINE double variance_of(double squares, double rest, double count, real *mean)
 {
     rest /= count;
-    *mean = (real)((double)*mean + rest);
+    if (isfinite(rest)) /* the mean of numbers with an infinite one is that */
+        *mean = (real)((double)*mean + rest);
     double variance = squares / count - rest * rest;
     return variance < 0 ? 0 : variance;
 }
