@@ -169,6 +169,14 @@ def norm(make, shapes, parameters):
     return run
 
 
+def running_statistics(dtype):
+    for shape in ((7, 5), (3, 4, 5), (2, 65, 3, 7)):
+        sizes = shape, shape[1:2], shape[1:2]
+        x, mean, variance = [rushlight.tensor(numbers(*n, dtype=dtype, seed=i)) for i, n in enumerate(sizes)]
+        F.batch_norm(x, mean, variance, training=True, momentum=0.3)
+        yield from (mean.numpy(), variance.numpy())
+
+
 def of_images(function, dims, *options, special=False, **named):
     """Images of odd sizes, in order and channels last."""
 
@@ -373,6 +381,7 @@ CASES = {
     "layer_norm": norm(lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), ROWS, -1),
     "rms_norm": norm(lambda x, w, b: F.rms_norm(x, x.shape[-1:], w), ROWS, -1),
     "group_norm": norm(lambda x, w, b: F.group_norm(x, 4, w, b), IMAGES, 1),
+    "batch_norm, running": running_statistics,
     "batch_norm": norm(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), IMAGES[1:], 1),
     "batch_norm, eval": norm(
         lambda x, w, b: F.batch_norm(x, *(c + x.new_ones(x.shape[1]) for c in (0, 1)), w, b),

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..fallback import FORWARDS
 from ..numpy.kernels import norms as plain
 from . import library
 
@@ -25,6 +26,7 @@ def install(library, bodies, backward) -> None:
     bodies["rms_normalized"], backward["rms_normalized"] = _rms, _rms_backward
     bodies["normalized_by"] = _normalized_by(bodies["normalized_by"])
     backward["normalized_by"] = _normalized_by_backward
+    bodies["followed"] = _followed
 
 
 def _took(kernel, read, *rest) -> bool:
@@ -122,3 +124,17 @@ def _normalized_by_backward(g, edges, saved):
     if not _took(library.given_norm_slope, (g, x, saved.get("w"), mean, scale), gx, gw, gb, *sizes):
         return None
     return gx, None if edges[1] is None else gw, None if edges[2] is None else gb, None, None
+
+
+def _followed(xp, running_mean, running_var, mean, variance, by, *, scale):
+    given, after = (
+        (running_mean, running_var, mean, variance),
+        (np.empty_like(running_mean), np.empty_like(running_var)),
+    )
+    try:
+        if len({a.size for a in given}) == 1:
+            library.followed(*given, *after, by, scale)
+            return after
+    except TypeError:  # of other dtypes, not in C order, or by as much as a tensor says
+        pass
+    return FORWARDS["followed"](xp, *given, by, scale=scale)

@@ -537,6 +537,21 @@ static int channel_affine(const rl_call *c)
     return RL_OK;
 }
 
+/* -- running statistics ------------------------------------------------------------------------------------------------ */
+
+/* running mean, running variance, mean, variance, the new running ones; the weight of the batch's, a factor of its variance */
+static int followed(const rl_call *c)
+{
+    real by = (real)c->number[0], keep = (real)(1 - c->number[0]), scale = (real)c->number[1];
+    for (int which = 0; which < 2; which++) {
+        const real *restrict before = c->array[which], *restrict now = c->array[2 + which];
+        real *restrict after = c->array[4 + which], factor = which ? scale : 1;
+        for (long i = 0; i < c->size[which]; i++)
+            after[i] = keep * before[i] + by * (now[i] * factor);
+    }
+    return RL_OK;
+}
+
 RL_FAMILY(norms) = {
     {"layer_norm", "xx?x?yyyy id", layer_norm},
     {"layer_norm_slope", "xxx?xxx?x? yyy i", layer_norm_slope},
@@ -548,5 +563,6 @@ RL_FAMILY(norms) = {
     {"batch_norm_slope", "xxx?xxx?x? yyy iii", batch_norm_slope},
     {"given_norm_slope", "xxx?xx yyy iii", given_norm_slope},
     {"channel_affine", "xxxy i", channel_affine},
+    {"followed", "xxxx yy dd", followed},
     RL_END,
 };
