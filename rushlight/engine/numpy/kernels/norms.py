@@ -193,33 +193,34 @@ class Batch:
             count = len(part) * self.shape[2]
             mean = _over(self.sum(part)[:, None], count)
             np.subtract(part, mean, out=c)
-            rest = _over(self.sum(c)[:, None], count)  # what rounding took from the mean
+            rest = _over(self.sum(c)[:, None], count)
             c -= rest
-            parts[start] = stop, mean + rest, self._products(c, c)[:, None]
+            parts[start] = (
+                count / (self.size or 1),
+                mean + _rounding(rest).astype(np.float64),
+                self._products(c, c)[:, None],
+            )
 
         self._rows(centre)
-        mean, variance = self._merged(parts, x.dtype)
-        scale = np.reciprocal(np.sqrt(variance + x.dtype.type(eps)))
+        mean, variance = self._merged(parts)
+        scale = np.reciprocal(np.sqrt(variance.astype(x.dtype) + x.dtype.type(eps)))
         factor = scale if w is None else scale * w
 
         def spread(start, stop):
             c = y[start:stop]
             c *= factor
-            c += (parts[start][1] - mean) * factor + (0 if b is None else b)
+            c += (parts[start][1] - mean).astype(x.dtype) * factor + (0 if b is None else b)
 
         self._rows(spread)
-        return mean, scale, variance
+        return mean.astype(x.dtype), scale, variance.astype(x.dtype)
 
-    def _merged(self, parts, dtype):
-        """The mean and the variance of all parts from (end, mean, sum of squares around it) of each, by start."""
-        mean = variance = np.zeros((self.shape[1], 1), dtype)
-        for start in sorted(parts):
-            stop, level, squares = parts[start]
-            share = (stop - start) * self.shape[2] / self.size
-            away = level - mean
-            mean = mean + away * ((stop - start) / stop)
-            variance = variance + squares / self.size + away * (away * (share * start / stop))
-        return (mean, variance) if parts and self.size else (mean * math.nan, mean * math.nan)
+    def _merged(self, parts):
+        """The mean and the variance of all parts from (share, mean, sum of squares around it) of each, by start."""
+        if not (parts and self.size):
+            return np.full((2, self.shape[1], 1), math.nan)
+        ordered = [parts[start] for start in sorted(parts)]
+        mean = sum(share * level for share, level, _ in ordered)
+        return mean, sum(squares / self.size + share * (level - mean) ** 2 for share, level, squares in ordered)
 
     def backward(self, g, x, gx, w, mean, scale, with_w, with_b):
         parts = {}
@@ -262,12 +263,17 @@ def _centred_rows(x, out, mean, scale, variance, eps):
     """``out`` = x - mean of each row; the statistics are written to the last arguments but one."""
     np.divide(sums.along(x)[:, None], x.shape[1] or math.nan, out=mean)
     c = np.subtract(x, mean, out=out)
-    rest = sums.along(c)[:, None] / (x.shape[1] or math.nan)  # what rounding took from the mean
-    mean += rest
+    rest = sums.along(c)[:, None] / (x.shape[1] or math.nan)
+    mean += _rounding(rest)
     c -= rest
     np.divide(sums.products(c, c)[:, None], x.shape[1] or math.nan, out=variance)
     np.reciprocal(np.sqrt(variance + x.dtype.type(eps)), out=scale)
     return c
+
+
+def _rounding(rest):
+    """What rounding took from a mean, told by that of the differences from it; nothing if the mean is no number."""
+    return np.where(np.isfinite(rest), rest, 0)
 
 
 FORMS: dict = {"layer": Layer, "group": Group, "batch": Batch}
