@@ -85,6 +85,39 @@ def test_both_find_the_same(function, dtype, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_only_gradients_that_are_asked_for_are_computed(create_graph, loop):
+    """A node's hooks see which: None is for an edge that this pass does not go along."""
+    x, w, b = leaves((2,), (2,), (2,))
+    y, seen = x * w + b, []
+    for node in (y.grad_fn, y.grad_fn.next_functions[0][0]):
+        node.register_hook(lambda found, given: seen.append([g is None for g in found]))
+    torch.autograd.grad(y.sum(), x, retain_graph=True, create_graph=create_graph)
+    assert seen == [[False, True], [False, True]]
+    seen.clear()
+    torch.autograd.grad(y.sum(), [b, w], create_graph=create_graph)
+    assert seen == [[False, False], [True, False]]
+
+
+@pytest.mark.parametrize("wanted", [[0], [1], [2, 0], [3], [0, 1, 2, 3]], ids=str)
+@pytest.mark.parametrize("function", [a_network, one_that_broadcasts, one_of_several_outputs, one_that_meets_itself])
+def test_both_find_the_same_of_some(function, wanted, monkeypatch):
+    found = []
+    for loop in LOOPS.values():
+        monkeypatch.setattr(tape, "_run_ready", loop)
+        given = leaves((4, 2), (3, 2), (3,), (2, 3))
+        inner = given[0] * 2  # wanted, and on the way to another
+        loss = function(inner, *given[1:])
+        some = torch.autograd.grad(loss, [inner, *[given[i] for i in wanted]], allow_unused=True, retain_graph=True)
+        loss.backward(inputs=[given[i] for i in wanted], retain_graph=True)
+        found.append([t if t is None else t.numpy() for t in (*some, *[t.grad for t in given])])
+        full = torch.autograd.grad(loss, given, allow_unused=True)
+        for i, t in zip(wanted, some[1:]):
+            np.testing.assert_array_equal(t, full[i])
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("network", [a_network, one_of_fused_ones])
 def test_the_loop_in_c_does_all_of_a_network(network, monkeypatch):
     """Else it would be tested nowhere: what it does not know is left to Python."""

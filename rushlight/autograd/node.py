@@ -20,7 +20,7 @@ from .mode import state
 from .plan import Plan
 from .promotion import cast, type_name_of
 from .registry import differentiable
-from .tape import _TWICE, AccumulateGrad, Node, Output, _deliver, _fit, _to_raw, as_function, run_backward
+from .tape import _TWICE, AccumulateGrad, Node, Output, _as_seen, _deliver, _fit, _to_raw, as_function, run_backward
 
 if TYPE_CHECKING:
     from .op import Op
@@ -122,13 +122,19 @@ class OpNode(Node):
             self.guard = (*others, (storage, storage.version, index))
 
     def apply(self, xp, g, graph, keep):
+        """The gradient for each edge; None for those that this pass does not go along."""
+        useful = None if state.running is None else state.running[1]
+        asked = self.edges if useful is None else tuple([e if e in useful else None for e in self.edges])
+        return self._apply(xp, g, graph, keep, asked)
+
+    def _apply(self, xp, g, graph, keep, edges):
         saved, plan, details = self.saved, self.plan, self.details
         if saved is None:
             raise RuntimeError(_TWICE)
         self._check_versions(saved)
         if not graph:
             if xp.DEFERS:
-                return self._apply_once(xp, g, keep)
+                return self._apply_once(xp, g, keep, edges)
         elif overriding.begun:
             grads = self._dispatched(g)
             if grads is not None:
@@ -145,12 +151,11 @@ class OpNode(Node):
         if not keep and plan.frees:
             self._release()
         if known is not None:
-            grads = backward(g, self.edges, known)
+            grads = backward(g, edges, known)
             if grads is not None:  # else it is left to the rules
                 return grads
         if plan.op.derive:
-            return _derive(plan.op, self.edges, plan.names, values, g, graph)
-        edges = self.edges
+            return _derive(plan.op, edges, plan.names, values, g, graph)
         grads = [None] * len(edges)
         for i, rule, places in plan.rules:
             if edges[i] is not None or i == plan.many:
@@ -160,15 +165,17 @@ class OpNode(Node):
         return flat.tied(self, grads) if graph and plan.node in flat.NODES else grads
 
     def _laid(self, which, found, g):
-        from ..engine.meta.array import Meta
-
         rule = gradient_layouts.rule_of(self.plan.op, self.plan.node)
         g = next((x for x in g if x is not None), None) if g.__class__ is list else g
         if rule is None or not found.ndim or g.__class__ is not np.ndarray:
             return found
         try:
-            inputs = self.inputs
+            inputs = _inputs_of(self)
         except AttributeError:  # all in plain order; of which shape matters to none that wants no gradient
+            if rule is gradient_layouts.after_gradient and _is_new(found, g) and _says_nothing(g):
+                return found
+            from ..engine.meta.array import Meta
+
             shapes = [None if edge is None else edge.shape for edge in self.edges]
             inputs = [Meta(found.shape if shape is None else shape, found.dtype) for shape in shapes]
         return rule(found, g, inputs, which)
@@ -179,7 +186,7 @@ class OpNode(Node):
 
         return gradients(self, g)
 
-    def _apply_once(self, xp, g, keep):
+    def _apply_once(self, xp, g, keep, edges):
         """All of ``apply``, and the fitting of gradients to inputs, as one call that the engine records."""
         details, saved = self.details, self._unpacked(self.saved)
         arrays = tuple([operand(xp, v) if v.__class__ is int else _arrays(v) for v in saved])
@@ -189,7 +196,7 @@ class OpNode(Node):
             outputs = details.outputs and tuple([meta and meta[1:] for meta in details.outputs])
         if not keep and self.plan.frees:
             self._release()
-        wanted = tuple([None if e is None or e.shape is None else (e.shape, e.dtype) for e in self.edges])
+        wanted = tuple([None if e is None or e.shape is None else (e.shape, e.dtype) for e in edges])
         plan = self.plan
         if plan.op.lowered is not None and self.hooks is not None:  # which see gradients as they are before a cast
             wanted = tuple([w and (w[0], plan.op.lowered) for w in wanted])
@@ -361,7 +368,7 @@ def _gradients(xp, op, name, needs, compute, outputs, wanted, static, g, arrays,
     if op.residuals or compute is not None or outputs is not None:
         node.details = Details(residuals, compute)
         node.details.outputs = outputs
-    grads = node.apply(xp, g, False, True)
+    grads = node._apply(xp, g, False, True, wanted)
     return [None if w is None or x is None else _fit(x, *w, graph=False) for w, x in zip(wanted, grads)]
 
 
@@ -451,10 +458,23 @@ def _alias(array, wanted, graph):
     return t
 
 
+_inputs_of = OpNode.inputs.__get__  # type: ignore[attr-defined]  # not by name, which `__getattr__` would be asked for
+
+
+def _is_new(found, g) -> bool:
+    """Is it in plain order, in memory of its own?"""
+    return found is not g and found.base is None and found.flags.c_contiguous
+
+
+def _says_nothing(g) -> bool:
+    """Does it lie in plain order, or is it one number for all places, so that others decide?"""
+    return g.flags.c_contiguous or not any(g.strides)
+
+
 if library is not None:
     _lock = AccumulateGrad._lock
     library.tape_uses(
         OpNode, Output, AccumulateGrad, Tensor, numpy_engine, numpy_engine.BACKWARD, _deliver, heapq.heappush,
-        heapq.heappop, _lock.acquire, _lock.release,
+        heapq.heappop, _lock.acquire, _lock.release, _as_seen,
         (Plan, Node, OpNode, Output, AccumulateGrad, Tensor, Details, Storage),
     )  # fmt: skip

@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -382,11 +382,11 @@ def run_backward(roots, gradients, *, retain=False, graph=False, wanted=None, ac
     short = useful is None and not watched  # a gradient may be handed to a leaf as soon as it is there
     outer, outer_running = state.grad, state.running
     state.grad, state.running = recorded, (waiting, useful)
-    quickly = _run_ready if short and not graph else None
+    quickly = None if watched or graph else _run_ready
     try:
         while ready:
             if quickly is not None:
-                turn = quickly(ready, pending, waiting, owned, retain, turn)
+                turn = quickly(ready, pending, waiting, owned, retain, turn, useful, wanted, captured)
                 if not ready:
                     break
             node = heapq.heappop(ready)[2]
@@ -538,11 +538,16 @@ def watch(node, xp, g, graph, retain):
     return state.profile.gradient(node, partial(apply, xp, g, graph, retain), g)
 
 
+@cache
+def _differentiable():
+    from .op import differentiable  # which imports this module
+
+    return differentiable
+
+
 def _namespace(node, g, graph):
     if graph:
-        from .op import differentiable
-
-        return differentiable
+        return _differentiable()
     if g.__class__ is np.ndarray:
         return node.xp
     if g.__class__ is list:  # of several outputs; what only one of them is decides
@@ -554,9 +559,7 @@ def _namespace(node, g, graph):
 def _fit(g, shape, dtype, graph):
     """Sum, broadcast or reshape ``g`` to ``shape`` and cast it to ``dtype``: done here once for every rule."""
     if graph:
-        from .op import differentiable as xp
-
-        array = g._array
+        xp, array = _differentiable(), g._array
     else:
         xp, array = namespace_of(g), g
     if array.shape != shape:
@@ -594,6 +597,10 @@ def _fit_shape(xp, g, have, want):
         if len(want) == 0 or 1 in want:
             g = xp.reshape(g, shape=want)
         return g
+    if g.__class__ is np.ndarray and g.size == 1:  # as after a sum; NumPy's own way takes ten times as long
+        wide = np.ndarray(want, g.dtype, g, 0, (0,) * len(want))
+        wide.flags.writeable = False
+        return wide
     try:
         return xp.broadcast_to(g, shape=want)
     except ValueError:  # of a leaf whose shape was changed since
@@ -612,18 +619,20 @@ def _size(shape) -> int:
 def _paths_to(roots, wanted):
     """``{node: does a path from it lead on to a wanted node}`` for nodes worth running; post-order, on a stack."""
     useful: dict[Node, bool] = {}
-    seen = set()
-    stack = [(node, False) for node in roots]
+    seen = {None}
+    stack = [*roots]
     while stack:
-        node, done = stack.pop()
-        if done:
-            onward = any(e is not None and e in useful for e in node.edges)
-            if onward or node in wanted:
-                useful[node] = onward
-        elif node not in seen:
+        node = stack[-1]
+        if node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((e, False) for e in node.edges if e is not None and e not in seen)
+            stack += [e for e in node.edges if e not in seen]
+            continue
+        stack.pop()  # what it leads to is done; perhaps it is, too, if several lead to it
+        onward = False
+        for e in node.edges:
+            onward = onward or e in useful
+        if onward or node in wanted:
+            useful[node] = onward
     for node in roots:
         useful.setdefault(node, False)
     return useful

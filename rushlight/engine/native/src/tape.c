@@ -13,6 +13,7 @@
 
 /* What `tape_uses` was given, in this order. */
 static PyObject *op_node, *output_node, *leaf, *tensor, *engine, *backwards, *deliver, *push, *pop, *acquire, *release;
+static PyObject *as_seen;
 /* Their attributes; `quick`, `dtype` and others are of several classes, or are no slots: those are asked for. */
 static rl_slot array = SLOT("_array"), asked = SLOT("asked"), compute = SLOT("compute"), details = SLOT("details");
 static rl_slot dtype = SLOT("dtype"), edges = SLOT("edges"), fixed = SLOT("static"), frees = SLOT("frees");
@@ -28,7 +29,7 @@ static PyObject *aux, *incoming, *take; /* names of what is no attribute, or is 
 static PyObject *uses(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&op_node, &output_node, &leaf, &tensor, &engine, &backwards,
-                                      &deliver, &push,        &pop,  &acquire, &release};
+                                      &deliver, &push,        &pop,  &acquire, &release, &as_seen};
     static rl_slot *const slots[] = {
         &array,   &asked, &compute, &details, &dtype,  &edges,  &fixed, &frees,     &grad,  &guard,   &hooks, &index_,
         &inputs,  &is_leaf, &name,  &names,   &node,   &op,     &outputs, &packed,  &plan,  &quick,   &residuals,
@@ -97,9 +98,10 @@ static PyObject *count_waiting(PyObject *module, PyObject *roots)
 
 /* -- may this node be run here? ---------------------------------------------------------------------------------- */
 
-/* The node and what it has, all ours; saved is NULL where it is not common. */
+/* The node and what it has, all ours; saved is NULL where it is not common. asked: its edges, None in place of those that
+   this pass does not go along. */
 typedef struct {
-    PyObject *node, *g, *edges, *plan, *op, *fixed, *saved, *details;
+    PyObject *node, *g, *edges, *asked, *plan, *op, *fixed, *saved, *details;
 } call;
 
 /* Is the storage of this version? None was never written. */
@@ -175,7 +177,8 @@ static int is_common(call *c)
 
 static void drop(call *c)
 {
-    PyObject **const held[] = {&c->node, &c->g, &c->edges, &c->plan, &c->op, &c->fixed, &c->saved, &c->details};
+    PyObject **const held[] = {&c->node, &c->g,     &c->edges, &c->asked,  &c->plan,
+                               &c->op,   &c->fixed, &c->saved, &c->details};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
 }
@@ -247,7 +250,7 @@ static PyObject *by_engine(const call *c, PyObject *function, PyObject *values, 
     }
     failed = failed || (kept && PyDict_SetItem(known, aux, kept));
     if (!failed)
-        grads = PyObject_CallFunctionObjArgs(function, c->g, c->edges, known, NULL);
+        grads = PyObject_CallFunctionObjArgs(function, c->g, c->asked, known, NULL);
     Py_XDECREF(known);
     Py_XDECREF(words);
     Py_XDECREF(others);
@@ -278,7 +281,7 @@ static PyObject *by_rules(const call *c, PyObject *values)
     for (Py_ssize_t i = 0; !failed && i < PyTuple_Size(all); i++) {
         PyObject *which = PyTuple_GetItem(all, i);
         Py_ssize_t at = PyLong_AsSsize_t(PyTuple_GetItem(which, 0));
-        if (PyTuple_GetItem(c->edges, at) != Py_None) {
+        if (PyTuple_GetItem(c->asked, at) != Py_None) {
             PyObject *found = by_rule(c, PyTuple_GetItem(which, 1), PyTuple_GetItem(which, 2), values);
             failed = !found || PyList_SetItem(grads, at, found);
         }
@@ -366,6 +369,7 @@ static int delivered(PyObject *edge, PyObject *g, PyObject *pending)
 
 typedef struct {
     PyObject *ready, *pending, *waiting, *owned;
+    PyObject *useful, *wanted, *captured; /* where only some gradients are asked for, otherwise NULL */
     long turn;
 } pass;
 
@@ -407,8 +411,11 @@ static int hand_on_one(pass *p, PyObject *edge, PyObject *g)
     long left = one_less(p, edge);
     if (left < 0)
         return -1;
+    int is_useful = !p->useful || PyDict_GetItemWithError(p->useful, edge);
+    if (!is_useful)
+        g = Py_None;
     if (g != Py_None) {
-        int is_last = !left && (PyObject *)Py_TYPE(edge) == leaf && rl_array_of(g);
+        int is_last = !left && !p->useful && (PyObject *)Py_TYPE(edge) == leaf && rl_array_of(g);
         if (is_last && !PyDict_GetItemWithError(p->pending, edge)) {
             if (PyErr_Occurred() || taken(edge, g))
                 return PyErr_Occurred() ? -1 : 0;
@@ -422,7 +429,7 @@ static int hand_on_one(pass *p, PyObject *edge, PyObject *g)
                                                           deliver, edge, g, p->pending, p->owned, Py_False, NULL)))))
             return -1;
     }
-    return left ? 0 : make_ready(p, edge);
+    return left || (!is_useful && (PyObject *)Py_TYPE(edge) == leaf) ? 0 : make_ready(p, edge);
 }
 
 static int hand_on(pass *p, const call *c, PyObject *grads)
@@ -467,12 +474,28 @@ static int placed(pass *p, PyObject *one, PyObject *g)
     return failed ? -1 : 1;
 }
 
+/* Its edges, those that lead to nothing wanted left out. */
+static PyObject *asked_of(const pass *p, PyObject *whole)
+{
+    if (!p->useful)
+        return Py_NewRef(whole);
+    PyObject *some = PyTuple_New(PyTuple_Size(whole));
+    for (Py_ssize_t i = 0; some && i < PyTuple_Size(whole); i++) {
+        PyObject *edge = PyTuple_GetItem(whole, i);
+        int leads = edge != Py_None && PyDict_GetItemWithError(p->useful, edge);
+        PyTuple_SetItem(some, i, Py_NewRef(leads ? edge : Py_None));
+    }
+    return some;
+}
+
 /* Run the first of the nodes that are ready; 1: done, 0: not common, -1: failed. */
 static int run_first(pass *p, int keep)
 {
     PyObject *first = PyTuple_GetItem(PyList_GetItem(p->ready, 0), 2);
     PyObject *g = first ? PyDict_GetItemWithError(p->pending, first) : NULL;
     if (!g)
+        return PyErr_Occurred() ? -1 : 0;
+    if (p->useful && ((PyObject *)Py_TYPE(first) != op_node || PyDict_GetItemWithError(p->useful, first) != Py_True))
         return PyErr_Occurred() ? -1 : 0;
     if ((PyObject *)Py_TYPE(first) == output_node) {
         int done = placed(p, first, g);
@@ -488,9 +511,16 @@ static int run_first(pass *p, int keep)
     }
     if (done) {
         PyObject *grads = NULL;
+        int captured = p->wanted ? PySequence_Contains(p->wanted, c.node) : 0;
         if (called(PyObject_CallFunctionObjArgs(pop, p->ready, NULL)) || PyDict_DelItem(p->pending, c.node) ||
-            !(grads = gradients(&c, keep)))
+            captured < 0 || (captured && PyDict_SetItem(p->captured, c.node, c.g)) ||
+            !(c.asked = asked_of(p, c.edges)) || !(grads = gradients(&c, keep)))
             done = -1;
+        if (grads && p->wanted) {
+            PyObject *seen = PyObject_CallFunctionObjArgs(as_seen, c.node, grads, c.g, p->wanted, NULL);
+            Py_DECREF(grads);
+            grads = seen;
+        }
         Py_CLEAR(c.g); /* let go of the array before the next node runs */
         if (grads && !PyTuple_Check(grads) && !PyList_Check(grads)) {
             PyObject *listed = PySequence_List(grads);
@@ -505,13 +535,16 @@ static int run_first(pass *p, int keep)
     return done;
 }
 
-/* run_ready(ready, pending, waiting, owned, keep, turn): until the first of those that are ready is not common, or there
+/* run_ready(ready, pending, waiting, owned, keep, turn, useful, wanted, captured): until the first of those that are ready is not common, or there
    is none. Returns the turn. */
 static PyObject *run_ready(PyObject *module, PyObject *const *args, Py_ssize_t number)
 {
-    if (number != 6 || !PyList_Check(args[0]) || !PyDict_Check(args[1]) || !PyDict_Check(args[2]))
+    if (number != 9 || !PyList_Check(args[0]) || !PyDict_Check(args[1]) || !PyDict_Check(args[2]) ||
+        (args[6] != Py_None && (!PyDict_Check(args[6]) || !PyDict_Check(args[8]))))
         return PyErr_Format(PyExc_TypeError, "run_ready takes what run_backward has");
-    pass p = {args[0], args[1], args[2], args[3], PyLong_AsLong(args[5])};
+    pass p = {args[0], args[1], args[2], args[3], NULL, NULL, NULL, PyLong_AsLong(args[5])};
+    if (args[6] != Py_None)
+        p.useful = args[6], p.wanted = args[7], p.captured = args[8];
     int keep = PyObject_IsTrue(args[4]), done = PyErr_Occurred() ? -1 : 1;
     while (done > 0 && PyList_Size(p.ready) > 0)
         done = run_first(&p, keep);
