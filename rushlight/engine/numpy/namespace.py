@@ -203,6 +203,8 @@ def root_mean_square(x, count, axis=None, keepdims=False):
 
 def vector_norm(x, ord=2, axis=None, keepdims=False):
     found = sums.rowwise(x, axis, sums.SIZES if ord == 1 else sums.SQUARES) if ord == 1 or ord == 2 else None
+    if found is None and ord == 2 and x.dtype.kind == "f":  # in fewer calls than the rule, which takes absolute values
+        return np.sqrt(sum(x * x, axis, keepdims))
     if found is None:
         return FORWARDS["vector_norm"](sys.modules[__name__], x, ord=ord, axis=axis, keepdims=keepdims)
     found = np.sqrt(found) if ord == 2 else found

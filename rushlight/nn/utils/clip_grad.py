@@ -15,6 +15,8 @@ from ...errors import warn_user
 from ...ops import clamp, stack, tensor
 from ...tensor import Tensor, wrap
 
+_FEW = 1 << 14  # elements for which following a formula takes longer than NumPy's calls
+
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
@@ -128,20 +130,20 @@ def _recorder(tensors: list[Tensor]):
 
 def _scale_together(grads: list[Tensor], factor: Tensor) -> bool:
     """Multiply all gradients in one pass of the library over their memory; False where it does not serve."""
-    number = factor.item()
-    found = chains.together(lambda xp, a: {"g": a["g"] * number}, numpy_engine, factor._array.dtype, ["g"])
-    arrays = [g._array for g in grads]
-    if (
-        not grads
-        or found is None
-        or len({id(a) for a in arrays}) < len(arrays)
-        or any(g._counted().inference for g in grads)
-    ):
+    number, arrays = factor.item(), [g._array for g in grads]
+    if not grads or len({id(a) for a in arrays}) < len(arrays) or any(g._counted().inference for g in grads):
         return False
-    try:
-        found[0](arrays)
-    except TypeError:  # before anything was computed: something does not lie in memory in order
-        return False
+    if sum(a.size for a in arrays) < _FEW and all(a.flags.writeable for a in arrays):
+        for a in arrays:
+            np.multiply(a, number, a)
+    else:
+        found = chains.together(lambda xp, a: {"g": a["g"] * number}, numpy_engine, factor._array.dtype, ["g"])
+        if found is None:
+            return False
+        try:
+            found[0](arrays)
+        except TypeError:  # before anything was computed: something does not lie in memory in order
+            return False
     for g in grads:
         g._counted().version += 1
     return True
