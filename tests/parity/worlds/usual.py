@@ -51,6 +51,25 @@ for given in ({}, {"find_unused_parameters": True}, {"gradient_as_bucket_view": 
     show(f"adversaries {given}", adversaries, **given)
 
 
+def a_frozen_judge():
+    """Its parameters are frozen while the other network is trained, and then learn again."""
+    torch.manual_seed(0)
+    judge, maker = DDP(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))), DDP(nn.Linear(2, 3))
+    found = []
+    for i in range(3):
+        made = maker(torch.ones(2, 2) * (RANK + 1 + i))
+        judge.zero_grad()
+        judge(made.detach()).mean().backward()
+        found += [p.grad.sum().item() for p in judge.parameters()]
+        judge.requires_grad_(False)
+        judge.module(made).mean().backward()
+        judge.requires_grad_(True)
+    return found
+
+
+show("a frozen judge", a_frozen_judge)
+
+
 def line():
     torch.manual_seed(0)
     return DDP(nn.Linear(2, 1))
