@@ -15,6 +15,7 @@ import pytest
 import rushlight
 import rushlight.distributed as dist
 from rushlight.distributed.rendezvous import by_scheduler
+from rushlight.distributed.work import Lane, several
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -201,8 +202,23 @@ def test_futures():
         future.set_result(2)
     failed = rushlight.futures.Future()
     failed.set_exception(ValueError("no"))
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(RuntimeError, match="ValueError: no"):
         failed.then(lambda f: f.value()).wait()
+
+
+def test_futures_of_collectives_under_way():
+    """Whoever is interrupted may wait again; asking whether several are done does not wait for them."""
+    lane, go = Lane(), threading.Event()
+    works = [lane.start("sum", go.wait, lambda found: None, [i], 10.0) for i in range(2)]
+    future, both = works[0].get_future(), several(works).get_future()
+    assert not both.done()
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        future.wait()
+    assert not future.done()
+    go.set()
+    assert future.wait() == [0] and both.wait() == [0, 1]
+    lane.close()
 
 
 # -- several processes -------------------------------------------------------------------------------------------------
