@@ -105,7 +105,7 @@ def test_processes_meet_at_a_store(store):
 
 
 def test_a_store_that_somebody_was_interrupted_at():
-    """The answer to a question that nobody waits for any more is not taken for the next one's."""
+    """The answer to a question that nobody waits for any more is not taken for the next one's, and takes no value."""
     served = dist.TCPStore("127.0.0.1", 0, None, True, LONG)
     asked = served.clone()
 
@@ -113,10 +113,13 @@ def test_a_store_that_somebody_was_interrupted_at():
         raise InterruptedError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    with pytest.raises((InterruptedError, dist.DistNetworkError)):
-        asked.get("late")
+    for question in (asked.get, asked.queue_pop):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises((InterruptedError, dist.DistNetworkError)):
+            question("late")
     signal.signal(signal.SIGALRM, before)
+    served.queue_push("late", "for somebody else")
+    assert served.queue_pop("late", block=False) == b"for somebody else"
     served.set("late", "late")
     served.set("other", "other")
     assert (asked.get("other"), asked.add("n", 2), asked.get("late")) == (b"other", 2, b"late")
