@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import threading
 import weakref
@@ -91,7 +92,7 @@ def test_hooks_stay_while_a_leaf_is_frozen(without_collector):
     x, seen = rushlight.nn.Parameter(rushlight.ones(2)), []
     x.register_hook(lambda g: seen.append("before"))
     handle = x.register_post_accumulate_grad_hook(lambda p: seen.append("after"))
-    for freeze in (x.requires_grad_, lambda flag: setattr(x, "requires_grad", flag)):
+    for freeze in (x.requires_grad_, functools.partial(setattr, x, "requires_grad")):
         freeze(False)
         (x * rushlight.ones(2, requires_grad=True)).sum().backward()
         freeze(True)
