@@ -41,8 +41,14 @@ class Work:
         if self._commit is not None or self._error is not None:
             if timeout:
                 self._finish(timeout.total_seconds(), time.monotonic())
-            else:
+                return True
+            try:
                 self._finish(self._timeout, self._started)
+            except DistBackendError:
+                from . import world  # which imports this
+
+                world._world.failed = True  # whoever leaves now does not wait for the others
+                raise
         return True
 
     def synchronize(self) -> None:
