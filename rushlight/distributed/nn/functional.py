@@ -138,7 +138,7 @@ class _ReduceScatter(Function):
         return (None, None, None, *_AllGather.apply(ctx.group, g))
 
 
-class ReduceScatterSingle(_ReduceScatter):
+class _ReduceScatterSingle(_ReduceScatter):
     """Of one tensor, whose parts are the inputs: gloo adds it in another order than a list."""
 
     @staticmethod
