@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -14,6 +15,7 @@ def __dir__():
 
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Future(Generic[T]):
@@ -59,13 +61,18 @@ class Future(Generic[T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future of ``callback(self)``, which is called when this one is done."""
+        _check_callable(callback)
         after: Future = Future()
 
         def run(done: Future) -> None:
             try:
-                after.set_result(callback(done))
+                result = callback(done)
             except BaseException as error:
-                after.set_exception(error)
+                after._finish(None, _told(error))
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                after._finish(result, None)
 
         if self._fetch is not None:
             after._fetch, after._has_come = self.wait_quietly, self.done
@@ -73,12 +80,13 @@ class Future(Generic[T]):
         return after
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Have ``callback(self)`` called when this is done; at once if it is."""
+        """Have ``callback(self)`` called when this is done; at once if it is. What it raises is logged."""
+        _check_callable(callback)
         with self._lock:
             if not self._done.is_set():
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def set_result(self, result: T) -> None:
         """Give the value; once."""
@@ -86,7 +94,7 @@ class Future(Generic[T]):
 
     def set_exception(self, result: BaseException) -> None:
         """Give an error instead of a value."""
-        if not isinstance(result, BaseException):
+        if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._finish(None, result)
 
@@ -106,11 +114,31 @@ class Future(Generic[T]):
             self._done.set()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
+            self._call(callback)
+
+    def _call(self, callback: Callable) -> None:
+        try:
             callback(self)
+        except Exception as error:
+            _log.error("%s", _told(error), exc_info=error)
+
+
+def _told(error: BaseException) -> BaseException:
+    """What a callback raised, as PyTorch's kind of error."""
+    if isinstance(error, RuntimeError) or not isinstance(error, Exception):
+        return error
+    told = RuntimeError(f"Got the following error when running the callback: {type(error).__name__}: {error}")
+    told.__cause__ = error
+    return told
+
+
+def _check_callable(callback) -> None:
+    if not callable(callback):
+        raise TypeError(f"a Future's callback must be callable, not {type(callback).__name__}")
 
 
 def collect_all(futures: list[Future]) -> Future[list[Future]]:
-    """A future that is done when all ``futures`` are; its value is that list."""
+    """A future that is done when all ``futures`` are; its value is that list, or the first error in it."""
     together: Future = Future()
     left = [len(futures)]
     lock = threading.Lock()
@@ -120,7 +148,7 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
             left[0] -= 1
             last = left[0] == 0
         if last:
-            together.set_result(futures)
+            together._finish(futures, next((f._error for f in futures if f._error is not None), None))
 
     def fetch() -> None:
         for future in futures:

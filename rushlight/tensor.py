@@ -107,7 +107,7 @@ class Mirror(View):
 class Tensor:
     """A multi-dimensional array of one dtype that can remember how it was computed."""
 
-    __slots__ = ("_array", "_node", "_grad", "_storage", "_view", "__dict__", "__weakref__")
+    __slots__ = ("_array", "_node", "_grad", "_storage", "_view", "_frozen", "__dict__", "__weakref__")
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
@@ -117,6 +117,7 @@ class Tensor:
         _grad: Tensor | None
         _storage: Any
         _view: Any
+        _frozen: Any
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...
@@ -379,6 +380,8 @@ class Tensor:
             )
         epoch.value += 1
         if not requires_grad:
+            if self._node is not None and self._node.hooks is not None:
+                self._frozen = self._node  # hooks stay, for when gradients are wanted again
             self._node = None
         elif self._node is None or type(self._node) is Nowhere:
             if self._array.dtype.kind in "biu":
@@ -387,7 +390,7 @@ class Tensor:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
-            self._node = AccumulateGrad(self)
+            self._node = getattr(self, "_frozen", None) or AccumulateGrad(self)
         return self
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import gc
 import threading
 import weakref
@@ -84,6 +86,28 @@ def test_hooks_and_retained_gradients_make_no_cycle(without_collector):
     y.sum().backward()
     del y
     assert node() is None
+
+
+def test_hooks_stay_while_a_leaf_is_frozen(without_collector):
+    x, seen = rushlight.nn.Parameter(rushlight.ones(2)), []
+    x.register_hook(lambda g: seen.append("before"))
+    handle = x.register_post_accumulate_grad_hook(lambda p: seen.append("after"))
+    for freeze in (x.requires_grad_, functools.partial(setattr, x, "requires_grad")):
+        freeze(False)
+        (x * rushlight.ones(2, requires_grad=True)).sum().backward()
+        freeze(True)
+        assert not seen
+        (x * 2).sum().backward()
+        assert seen == ["before", "after"]
+        seen.clear()
+    x.requires_grad_(False)
+    handle.remove()
+    y = copy.deepcopy(x).requires_grad_()
+    (x.requires_grad_() * y).sum().backward()
+    assert seen == ["before"]
+    gone = weakref.ref(x)
+    del x, y, freeze
+    assert gone() is None
 
 
 def test_graph_with_packed_tensors_dies(without_collector):

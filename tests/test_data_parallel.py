@@ -31,6 +31,8 @@ out = wide(x)
 assert out.device == torch.device("xla:0"), out.device
 parts = [model(p) for p in x.chunk(3)]
 torch.testing.assert_close(out, torch.cat(parts))
+everywhere = nn.DataParallel(model)
+assert [str(d) for d in everywhere.device_ids] == places and torch.equal(everywhere(x), out)
 (out * out).sum().backward()
 found = [p.grad.clone() for p in model.parameters()]
 model.zero_grad()

@@ -15,6 +15,7 @@ import pytest
 import rushlight
 import rushlight.distributed as dist
 from rushlight.distributed.rendezvous import by_scheduler
+from rushlight.distributed.work import Lane, several
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -104,7 +105,7 @@ def test_processes_meet_at_a_store(store):
 
 
 def test_a_store_that_somebody_was_interrupted_at():
-    """The answer to a question that nobody waits for any more is not taken for the next one's."""
+    """The answer to a question that nobody waits for any more is not taken for the next one's, and takes no value."""
     served = dist.TCPStore("127.0.0.1", 0, None, True, LONG)
     asked = served.clone()
 
@@ -112,10 +113,13 @@ def test_a_store_that_somebody_was_interrupted_at():
         raise InterruptedError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    with pytest.raises((InterruptedError, dist.DistNetworkError)):
-        asked.get("late")
+    for question in (asked.get, asked.queue_pop):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises((InterruptedError, dist.DistNetworkError)):
+            question("late")
     signal.signal(signal.SIGALRM, before)
+    served.queue_push("late", "for somebody else")
+    assert served.queue_pop("late", block=False) == b"for somebody else"
     served.set("late", "late")
     served.set("other", "other")
     assert (asked.get("other"), asked.add("n", 2), asked.get("late")) == (b"other", 2, b"late")
@@ -201,8 +205,23 @@ def test_futures():
         future.set_result(2)
     failed = rushlight.futures.Future()
     failed.set_exception(ValueError("no"))
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(RuntimeError, match="ValueError: no"):
         failed.then(lambda f: f.value()).wait()
+
+
+def test_futures_of_collectives_under_way():
+    """Whoever is interrupted may wait again; asking whether several are done does not wait for them."""
+    lane, go = Lane(), threading.Event()
+    works = [lane.start("sum", go.wait, lambda found: None, [i], 10.0) for i in range(2)]
+    future, both = works[0].get_future(), several(works).get_future()
+    assert not both.done()
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        future.wait()
+    assert not future.done()
+    go.set()
+    assert future.wait() == [0] and both.wait() == [0, 1]
+    lane.close()
 
 
 # -- several processes -------------------------------------------------------------------------------------------------

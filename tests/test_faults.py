@@ -152,6 +152,38 @@ sys.exit(3)
     assert (tmp_path / "err0").read_text() == (tmp_path / "err2").read_text() == ""
 
 
+def test_a_message_that_does_not_come(tmp_path):
+    """Who has waited for it in vain ends without waiting for its sender, too."""
+    body = """
+join()
+x = torch.ones(4)
+dist.all_reduce(x)
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=2))
+told(lambda: dist.irecv(x, 1).wait())
+sys.exit(3)
+"""
+    found = world(tmp_path, 2, body, codes=[3, -9], stopped=[1], seconds=40)
+    assert found[0] == "DistBackendError recv of rank 0 from rank 1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+def test_processes_are_reached_at_their_own_address(tmp_path):
+    """Not at the one that the machine's name has, which is often 127.0.0.1."""
+    body = """
+join()
+dist.all_reduce(torch.ones(1))
+open_ = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+mine = {os.stat(path).st_ino for path in open_ if os.path.exists(path)}
+rows = [line.split() for line in open("/proc/net/tcp").readlines()[1:]]
+listens = [row[1].partition(":")[0] for row in rows if row[3] == "0A" and int(row[9]) in mine]
+print("0200007F" in listens)
+dist.destroy_process_group()
+"""
+    assert world(tmp_path, 2, body, RUSHLIGHT_HOST="127.0.0.2") == ["True\n"] * 2
+
+
 @pytest.mark.parametrize(
     ("size", "how"),
     [(2, "SIGKILL"), (3, "SIGSTOP"), pytest.param(2, "SIGSTOP", marks=LONG), pytest.param(3, "SIGKILL", marks=LONG)],

@@ -299,6 +299,7 @@ import os
 import torch, torch.distributed as dist
 from torch import nn
 from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.checkpoint.staging import DefaultStager
 from torch.distributed.fsdp import fully_shard
@@ -348,6 +349,25 @@ for wrap in (fully_shard, DDP):
             dcp.load(loaded, checkpoint_id=folder)
             for name, t in loaded.items():
                 assert torch.equal(here(t), expected[name]), (folder, name)
+class Odd(Exception):
+    def __init__(self, one, other):  # pickle brings it to the other process, where it cannot be made
+        super().__init__(f"{one} and {other}")
+
+
+class Failing(dcp.FileSystemWriter):
+    def write_data(self, plan, planner):
+        if dist.get_rank() == 1:
+            raise Odd("this", "that")
+        return super().write_data(plan, planner)
+
+
+for save in (dcp.save, lambda *state, **more: dcp.async_save(*state, **more).result()):
+    try:
+        save({"x": torch.ones(2)}, storage_writer=Failing("never"))
+    except CheckpointException as error:
+        assert list(error.failures) == [1] and "Odd: this and that" in str(error)
+    else:
+        raise AssertionError("a save of which one part failed")
 left = [key for key in dist.group.WORLD.get_group_store()._underlying_non_prefix_store._keys() if "board/" in key]
 dist.barrier()
 assert not left or dist.get_rank(), left

@@ -73,7 +73,7 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group=None, tag
             f"{get_world_size(group)}"
         )
     parts = [p.contiguous() for p in self.chunk(get_world_size(group), scatter_dim)]
-    return functional.reduce_scatter(PUBLIC["empty_like"](parts[0]), parts, _op(reduceOp), group)
+    return functional._ReduceScatterSingle.apply(_op(reduceOp), group, PUBLIC["empty_like"](parts[0]), *parts)
 
 
 @_counted("all_to_all_single")

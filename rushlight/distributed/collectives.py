@@ -256,7 +256,8 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     _check_lengths("reduce_scatter", [input_list[group.rank()]], [output])
     arrays, longest = _arrays(output), max(t.numel() for t in input_list)
     rows = arrays.stack([arrays.pad(flat(t), (0, longest - t.numel())) for t in input_list])
-    return _reduce_scatter("reduce_scatter", output, rows, op, group, async_op)
+    lengths = [t.numel() for t in input_list]
+    return _reduce_scatter("reduce_scatter", output, rows, op, group, async_op, lengths)
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -282,9 +283,11 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
-def _reduce_scatter(name, output, rows, op, group, async_op):
-    what, rows = _reducible(op, rows)
-    work = lambda ring: ring.reduce_scatter(rows, what)[: output.numel()]
+def _reduce_scatter(name, output, rows, op, group, async_op, lengths=None):
+    what, parts = _reducible(op, rows)
+    pair = parts.shape[1] // max(rows.shape[1], 1)  # two, for complex numbers
+    sizes = None if lengths is None else tuple(n * pair for n in lengths)
+    work = lambda ring: ring.reduce_scatter(parts, what, sizes)[: output.numel() * pair]
     return _start(group, name, output, work, [output], _back, async_op)
 
 
@@ -550,7 +553,7 @@ class _Alone:
     def all_gather(self, x):
         return x[None]
 
-    def reduce_scatter(self, rows, op):
+    def reduce_scatter(self, rows, op, lengths=None):
         return rows[0]
 
     def all_to_all(self, rows):

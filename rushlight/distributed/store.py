@@ -162,10 +162,14 @@ class HashStore(Store):
         with self._changed:
             return all(k in self._values or k in self._queues for k in keys)
 
+    def _come(self, ready, seconds: float) -> None:
+        """Wait until ``ready()``."""
+        if not self._changed.wait_for(ready, seconds):
+            raise DistStoreError("Wait timeout")
+
     def _wait(self, keys, seconds):
         with self._changed:
-            if not self._changed.wait_for(lambda: self._check(keys), seconds):
-                raise DistStoreError("Wait timeout")
+            self._come(lambda: self._check(keys), seconds)
 
     def _push(self, key, value):
         with self._changed:
@@ -176,8 +180,7 @@ class HashStore(Store):
         with self._changed:
             if seconds is None and key not in self._queues:
                 raise QueueEmptyError("queue is empty")
-            if not self._changed.wait_for(lambda: key in self._queues, seconds):
-                raise DistStoreError("Wait timeout")
+            self._come(lambda: key in self._queues, seconds or 0.0)
             value = self._queues[key].popleft()
             if not self._queues[key]:
                 del self._queues[key]
@@ -194,8 +197,7 @@ class HashStore(Store):
 
     def _get(self, keys, seconds):
         with self._changed:
-            if not self._changed.wait_for(lambda: all(k in self._values for k in keys), seconds):
-                raise DistStoreError("Wait timeout")
+            self._come(lambda: all(k in self._values for k in keys), seconds)
             return [self._values[k] for k in keys]
 
     def _change(self, how, key, first, second):
@@ -438,11 +440,38 @@ class TCPStore(Store):
         raise TypeError("a TCPStore cannot be pickled: connect to it by its host and port")
 
 
+class _Served(HashStore):
+    """What a server has. Threads wait in it for clients, but not for one that is gone: it would take others' values."""
+
+    def __init__(self):
+        super().__init__()
+        self.client = threading.local()  # its ``connection``, in each thread
+
+    def _come(self, ready, seconds):
+        end = time.monotonic() + seconds
+        while not self._changed.wait_for(ready, min(max(end - time.monotonic(), 0), 5)):
+            if time.monotonic() >= end:
+                raise DistStoreError("Wait timeout")
+            self._check_client()
+        self._check_client()
+
+    def _check_client(self) -> None:
+        connection = self.client.connection
+        connection.setblocking(False)
+        try:
+            if not connection.recv(1, socket.MSG_PEEK):  # it sends nothing while it waits
+                raise ConnectionResetError("the client is gone")
+        except BlockingIOError:
+            pass
+        finally:
+            connection.setblocking(True)
+
+
 class Server:
-    """Serves a ``HashStore``: a thread that accepts, and one for each who is connected."""
+    """Serves a store: a thread that accepts, and one for each who is connected."""
 
     def __init__(self, host: str, port: int, fd: int | None = None, token: str = ""):
-        self._store, self._token = HashStore(), token
+        self._store, self._token = _Served(), token
         local = host in ("localhost", "127.0.0.1")
         if fd is not None:
             self._listening = socket.socket(fileno=fd)
@@ -470,6 +499,7 @@ class Server:
             threading.Thread(target=self._serve, args=(connection,), name="store", daemon=True).start()
 
     def _serve(self, connection) -> None:
+        self._store.client.connection = connection
         with contextlib.suppress(OSError, ValueError, struct.error), connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             hello = _receive(connection)

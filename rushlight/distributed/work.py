@@ -41,15 +41,21 @@ class Work:
         if self._commit is not None or self._error is not None:
             if timeout:
                 self._finish(timeout.total_seconds(), time.monotonic())
-            else:
+                return True
+            try:
                 self._finish(self._timeout, self._started)
+            except DistBackendError:
+                from . import world  # which imports this
+
+                world._world.failed = True  # whoever leaves now does not wait for the others
+                raise
         return True
 
     def synchronize(self) -> None:
         self.wait()
 
     def is_completed(self) -> bool:
-        if not self._open.locked():
+        if self._has_run():
             self._finish_quietly()
         return self._commit is None
 
@@ -72,11 +78,13 @@ class Work:
 
     def get_future(self) -> Future:
         """A future of the list of output tensors."""
-        if self._future is None:
-            future = self._future = Future()
-            future._fetch, future._has_come = self._settle, lambda: not self._open.locked()
-            if self._commit is None:
-                self._settle()
+        with self._writing:  # two threads that ask have the same one
+            if self._future is None:
+                future: Future = Future()
+                future._fetch, future._has_come = self._settle, self._has_run
+                self._future = future
+        if self._commit is None:
+            self._settle()
         return self._future
 
     def _settle(self) -> None:
@@ -84,12 +92,13 @@ class Work:
         future: Any = self._future
         try:
             self.wait()
-        except BaseException as error:
+        except Exception as error:  # but an interrupt is of whoever waits, who may wait again
             future._finish(None, error, or_is_done=True)
-            if not isinstance(error, Exception):
-                raise
             return
         future._finish(self._outputs, None, or_is_done=True)
+
+    def _has_run(self) -> bool:
+        return not self._open.locked()
 
     def carry(self) -> None:
         """Run it, in the thread that carries it."""
@@ -130,7 +139,7 @@ class Work:
             try:
                 self._finish(self._timeout, self._started)
             except Exception as error:
-                if not self._open.locked():
+                if self._has_run():
                     self._error, self._commit = error, None  # type: ignore[assignment]  # its own wait() raises it
 
 
@@ -149,6 +158,9 @@ class _Several(Work):
 
     def is_completed(self) -> bool:
         return all(work.is_completed() for work in self._works)
+
+    def _has_run(self) -> bool:
+        return all(work._has_run() for work in self._works)
 
     def is_success(self) -> bool:
         return all(work.is_success() for work in self._works)

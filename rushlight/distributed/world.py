@@ -249,7 +249,7 @@ def _connect(store: Store, rank: int, size: int, timeout: datetime.timedelta) ->
     _wait_for_all(store, rank, size, timeout)
     seconds = lambda: (timeout if _world.default is None else _world.default.timeout).total_seconds()
     world.wait_at_most(seconds, lambda: _world.lane.settle())
-    world.join(store.get("rushlight/coordinator").decode(), size, rank, timeout.total_seconds())
+    world.join(store.get("rushlight/coordinator").decode(), size, rank, timeout.total_seconds(), _world.host)
     _world.connected = True
     atexit.register(_leave)
 

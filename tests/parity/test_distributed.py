@@ -76,6 +76,7 @@ WORLDS = [
         "pipelines_looped.py": (75, same),  # schedules that go round
     }),
     (3, {
+        "orders.py": (120, equal),  # of sums
         "data_parallel.py": (41, same),  # every kind of training with DistributedDataParallel
         "wrapped.py": (22, near),  # FullyShardedDataParallel, cut and not, in the world and in a part of it
         "pipelines.py": (81, same),  # a stage in each process, both schedules

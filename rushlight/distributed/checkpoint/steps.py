@@ -39,13 +39,7 @@ class Steps:
     def everywhere(self, name: str, work: Callable[[], Any]) -> list:
         """What ``work`` gives in each process, in all; if it raises in one, all raise."""
         mine = _tried(work)
-        if self._board is not None:
-            all_of_them = self._board.all_gather(mine)
-        elif self.together:
-            all_of_them = [None] * self.size
-            objects.all_gather_object(all_of_them, mine, self.group)
-        else:
-            all_of_them = [mine]
+        all_of_them = self._gathered(mine) if self.together else [mine]
         failures = {rank: outcome[1:] for rank, outcome in enumerate(all_of_them) if outcome[0] == "failed"}
         if failures:
             raise CheckpointException(name, failures)
@@ -53,16 +47,26 @@ class Steps:
 
     def first(self, name: str, work: Callable[[], Any]):
         """What ``work`` gives in the first process, in all."""
-        outcome = [_tried(work) if self.is_coordinator else None]
+        outcome = _tried(work) if self.is_coordinator else None
         if self._board is not None:
-            outcome = self._board.all_gather(outcome[0])
+            outcome = self._gathered(outcome)[0]
         elif self.together:
-            objects.broadcast_object_list(outcome, group=self.group, group_src=0)
-        return self._result(name, outcome[0])
+            given = [_packed(outcome)]
+            objects.broadcast_object_list(given, group=self.group, group_src=0)
+            outcome = pickle.loads(given[0])  # noqa: S301
+        return self._result(name, outcome)
 
     def handed_out(self, name: str, work: Callable[[], list]):
         """This process's entry of the list that ``work`` gives in the first."""
         return self.first(name, work)[self.rank]
+
+    def _gathered(self, mine) -> list:
+        given: list = [None] * self.size
+        if self._board is not None:
+            given = self._board.all_gather(_packed(mine))
+        else:
+            objects.all_gather_object(given, _packed(mine), self.group)
+        return [pickle.loads(data) for data in given]  # noqa: S301  # from our own processes
 
     def _result(self, name: str, outcome):
         if outcome[0] == "failed":
@@ -71,7 +75,7 @@ class Steps:
 
 
 class _Board:
-    """Objects that a group's processes show each other at its store.
+    """Bytes that a group's processes show each other at its store.
 
     Collectives of a thread beside training would come between those of training, in each process at another place; but
     XLA tells them apart by their order only.
@@ -86,13 +90,13 @@ class _Board:
         self._rank, self._size, self._seconds = group.rank(), group.size(), group.seconds()
         self._world = world.the(None)
 
-    def all_gather(self, mine) -> list:
-        """Every process's object. Who reads them last takes them away."""
+    def all_gather(self, mine: bytes) -> list[bytes]:
+        """Every process's bytes. Who reads them last takes them away."""
         turn = next(self._turns)
         keys = [f"{turn}/{rank}" for rank in range(self._size)]
-        self._store.set(keys[self._rank], pickle.dumps(mine))
+        self._store.set(keys[self._rank], mine)
         self._wait(keys)
-        found = [pickle.loads(data) for data in self._store.multi_get(keys)]  # noqa: S301  # from our own processes
+        found = self._store.multi_get(keys)
         if self._store.add(f"{turn}/readers", 1) == self._size:
             for key in (*keys, f"{turn}/readers"):
                 self._store.delete_key(key)
@@ -119,3 +123,15 @@ def _tried(work: Callable[[], Any]) -> tuple:
         return "done", work()
     except Exception as error:
         return "failed", error, traceback.extract_tb(error.__traceback__)
+
+
+def _packed(outcome) -> bytes:
+    """An outcome for the others, who wait for it: also of what ``pickle`` does not take, or does not give back."""
+    try:
+        data = pickle.dumps(outcome)
+        if outcome is not None and outcome[0] == "failed":
+            pickle.loads(data)  # noqa: S301  # an exception's ``__init__`` may want more than its message
+        return data
+    except Exception as error:
+        told, where = outcome[1:] if outcome[0] == "failed" else (error, traceback.extract_tb(error.__traceback__))
+        return pickle.dumps(("failed", RuntimeError(f"{type(told).__name__}: {told}"), where))

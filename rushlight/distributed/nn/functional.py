@@ -138,6 +138,17 @@ class _ReduceScatter(Function):
         return (None, None, None, *_AllGather.apply(ctx.group, g))
 
 
+class _ReduceScatterSingle(_ReduceScatter):
+    """Of one tensor, whose parts are the inputs: gloo adds it in another order than a list."""
+
+    @staticmethod
+    def forward(ctx, op, group, output, *inputs):
+        ctx.group = group
+        out = PUBLIC["empty_like"](output)
+        collectives.reduce_scatter_single(out, PUBLIC["cat"]([t.reshape(-1) for t in inputs]), op, group)
+        return out
+
+
 class _AllGather(Function):
     @staticmethod
     def forward(ctx, group, tensor):

@@ -51,6 +51,8 @@ class Ring:
 
     def all_reduce(self, x, op: str, into=None):
         """The sum (or what ``op`` says) of all members' ``x``; piece by piece ``into`` an array, if one is given."""
+        if op == "avg":
+            return self._mean(self.all_reduce(x, "sum", into), into)
         if into is None:
             return self._pieces("all_reduce", x[None], self._exact(x), lambda y, n: y[None], op=op, swaps=self.swaps)[0]
         if self.swaps and op == "sum" and x.dtype.kind in "fiu":
@@ -63,6 +65,12 @@ class Ring:
                 part = np.pad(part, (0, n - count))
             into[i : i + count] = self._run("all_reduce", part, op=op, swaps=self.swaps)[:count]
         return into
+
+    def _mean(self, total, into=None):
+        """Outside of XLA's programs, which multiply by what one divided by the size is."""
+        if into is None:
+            return (total / self.size).astype(total.dtype)
+        return np.divide(total, total.dtype.type(self.size), out=into)
 
     def _swapped(self, x, into):
         """A sum of two members: each adds to what it has what the other sends."""
@@ -94,15 +102,21 @@ class Ring:
         found = self._pieces("all_gather", words[None], _padded, lambda y, n: y.reshape(self.size, n), self.size)
         return back(found)
 
-    def reduce_scatter(self, rows, op: str):
-        """This member's row of the sum of all members' ``rows``, (members, n)."""
-        if self._gloo and (not self.swaps or op not in ("sum", "avg")):
-            return self.all_reduce(rows.reshape(-1), op).reshape(rows.shape)[self._number]
-        if self._gloo:  # after gloo's own reduce_scatter of little, what comes next may wait for ever
+    def reduce_scatter(self, rows, op: str, lengths: tuple[int, ...] | None = None):
+        """This member's row of the sum of all members' ``rows``, (members, n).
+
+        With ``lengths`` each row is an array of its own, which gloo would cut where the row does not end.
+        """
+        if op == "avg":
+            return self._mean(self.reduce_scatter(rows, "sum", lengths))
+        if self._gloo and self.swaps and op == "sum":  # after gloo's own reduce_scatter of little, others may hang
             row = rows[1 - self._number]
             other = self._pieces("permute", row[None], self._exact(row), lambda y, n: y[None], targets=(1, 0))[0]
-            total = rows[self._number] + other
-            return total if op == "sum" else (total / self.size).astype(rows.dtype)
+            return rows[self._number] + other
+        if self._gloo and lengths is not None:
+            return [self.all_reduce(row[:n], op) for row, n in zip(rows, lengths)][self._number]
+        if self._gloo:
+            return self.all_reduce(rows.reshape(-1), op).reshape(rows.shape)[self._number]
         return self._pieces("reduce_scatter", rows, self._exact(rows), lambda y, n: y[None], self.size, op=op)[0]
 
     def all_to_all(self, rows):
@@ -228,9 +242,8 @@ def _swap(x):
 
 
 def _all_reduce(x, op, swaps=False):
-    if op in ("sum", "avg"):
-        y = x + _swap(x) if swaps else lax.psum(x, AXIS)
-        return (y / lax.axis_size(AXIS)).astype(x.dtype) if op == "avg" else y
+    if op == "sum":
+        return x + _swap(x) if swaps else lax.psum(x, AXIS)
     if op == "max":
         return lax.pmax(x, AXIS)
     if op == "min":
@@ -253,9 +266,8 @@ def _all_gather(x):
 
 
 def _reduce_scatter(x, op):
-    if op in ("sum", "avg"):
-        y = lax.psum_scatter(x, AXIS, tiled=True)
-        return (y / lax.axis_size(AXIS)).astype(x.dtype) if op == "avg" else y
+    if op == "sum":
+        return lax.psum_scatter(x, AXIS, tiled=True)
     n = x.shape[0] // lax.axis_size(AXIS)
     return lax.dynamic_slice(_all_reduce(x, op), (lax.axis_index(AXIS) * n,), (n,))
 

@@ -88,6 +88,11 @@ def _missing(d: device) -> str:
     return f"device '{d}' was asked for, but JAX finds only: {have}."
 
 
+def local_count(kind: str) -> int:
+    """How many devices of a kind this process has."""
+    return len(jax.local_devices(backend=_PLATFORM[kind]))
+
+
 def device_of(array) -> device:
     """The rushlight device an array lives on; while compiling, the device that is compiled for."""
     if isinstance(array, jax.core.Tracer):

@@ -42,8 +42,8 @@ class RecordedRing:
     def all_gather(self, x):
         return self._record("all_gather", x, (self._group.size(), *x.shape))
 
-    def reduce_scatter(self, rows, op: str):
-        return self._record("reduce_scatter", rows, rows.shape[1:], op=op)
+    def reduce_scatter(self, rows, op: str, lengths: tuple[int, ...] | None = None):
+        return self._record("reduce_scatter", rows, rows.shape[1:], op=op, lengths=lengths)
 
     def all_to_all(self, rows):
         return self._record("all_to_all", rows, rows.shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import functools
 import os
 import queue
 import re
@@ -58,10 +59,14 @@ def serve(size: int, host: str) -> str:
     return f"{host}:{port}"
 
 
-def join(address: str, size: int, rank: int, timeout: float) -> None:
-    """Become process ``rank`` of the service at ``address``; arrays made before keep their values."""
+def join(address: str, size: int, rank: int, timeout: float, host: str = "127.0.0.1") -> None:
+    """Become process ``rank`` of the service at ``address``, which others reach at ``host``.
+
+    Arrays made before keep their values.
+    """
     if xla_bridge.backends_are_initialized():
         clear_backends()
+    xla_bridge.register_backend_factory("cpu", functools.partial(_cpus, host), priority=0, fail_quietly=False)
     atexit.unregister(_park)
     atexit.register(_park)
     what = f"init_process_group of rank {rank} of {size}"
@@ -89,6 +94,19 @@ def join(address: str, size: int, rank: int, timeout: float) -> None:
         if isinstance(error, DistBackendError):
             raise
         raise DistBackendError(f"{what} failed: {cause(error)}") from None
+
+
+def _cpus(host: str):
+    """JAX's CPUs. Their gloo is told where others find this process: a machine's own name often leads to 127.0.0.1.
+
+    ``GLOO_SOCKET_IFNAME`` names an interface, as for PyTorch's; of several the first.
+    """
+    client, collectives = distributed.global_state.client, None
+    if client is not None and jax.config.jax_cpu_collectives_implementation == "gloo":  # type: ignore[attr-defined]
+        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").partition(",")[0]
+        way = {"interface": interface} if interface else {"hostname": host}
+        collectives = _jax.make_gloo_tcp_collectives(client, **way)
+    return xla_bridge.make_cpu_client(collectives)
 
 
 def leave(used_by_others: bool = False) -> None:

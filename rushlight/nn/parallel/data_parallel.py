@@ -14,16 +14,17 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Runs ``module`` on each of ``device_ids`` (all GPUs, if none are given) with a part of the batch, and joins.
+    """Runs ``module`` on each of ``device_ids`` (by default all GPUs) with a part of the batch, and joins.
 
-    Checkpoints have ``module.`` before each name. Without GPUs it calls the module. Differs from PyTorch: devices of
-    any kind can be named, such as ``["xla:0", "xla:1"]``; the parts are started one after the other and run at once.
+    Checkpoints have ``module.`` before each name. Differs from PyTorch: devices of any kind can be named, such as
+    ``["xla:0", "xla:1"]``, and without GPUs all of the module's kind are taken (on the CPU, the module is called); the
+    parts are started one after the other and run at once.
     """
 
     def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):
         super().__init__()
         self.module, self.dim = module, dim
-        places = _places(device_ids)
+        places = _places(device_ids, module)
         self.device_ids = [_number(place) for place in places]
         self.__dict__["_places"] = places
         self.output_device = None
@@ -72,12 +73,17 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int 
     return wrapped(*inputs, **(module_kwargs or {}))
 
 
-def _places(device_ids) -> list[device]:
-    """The devices that are meant; all GPUs, if none are named."""
+def _places(device_ids, module: Module) -> list[device]:
+    """The devices that are meant; if none are named, all GPUs, or all of the kind that the module lies on."""
     if device_ids is None:
         from ... import cuda
 
+        kind = next((p.device.type for p in module.parameters()), "cpu")
         device_ids = range(cuda.device_count())
+        if not device_ids and kind in ("xla", "tpu"):
+            from ...engine.xla.devices import local_count
+
+            device_ids = [f"{kind}:{i}" for i in range(local_count(kind))]
     return [place_of(d) for d in device_ids]
 
 

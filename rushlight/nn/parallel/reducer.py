@@ -182,11 +182,12 @@ def _scaled(x: np.ndarray, factor: float, out: np.ndarray) -> None:
 class _Pass:
     """A forward pass whose backward is to exchange gradients, until that is over."""
 
-    __slots__ = ("armed", "arrived", "begun", "left", "next", "seen", "unused", "waits")
+    __slots__ = ("armed", "arrived", "begun", "left", "next", "seen", "times", "unused", "waits")
 
     def __init__(self, parameters: int, unused: set, waits: bool):
         self.armed, self.begun = True, False  # is backward still to come; has it brought a gradient
         self.waits = waits  # will the buckets be cut by this pass, at its end? Then nothing leaves before
+        self.times: dict[Tensor, int] = {}  # in a static graph: how often a parameter's gradient was added to
         self.next, self.left = 0, parameters  # the bucket that leaves next, parameters that have no gradient yet
         self.seen: set[Tensor] = set()
         self.arrived: list[Tensor] = []
@@ -220,6 +221,7 @@ class Reducer:
         self.joining = False
         self.under_way: _Pass | None = None
         self._ordered = False  # are buckets in the order in which gradients come
+        self._times: dict[Tensor, int] = {}  # how often backward adds to each gradient, if the graph is static
         limits = caps if find_unused or listed else [sys.maxsize]
         self._build(list(reversed(_assigned(parameters, limits, sparse))))
         self._handles = [p.register_post_accumulate_grad_hook(self.ready) for p in parameters]
@@ -242,7 +244,8 @@ class Reducer:
         for bucket in self.buckets:
             bucket.begin()
         unused = self._found_unused(outputs) if self.find_unused else set()
-        self.under_way = _Pass(len(self.parameters), unused, self._orders() and self.hook is None)
+        waits = (self._orders() and self.hook is None) or (self.static_graph and not self._times)
+        self.under_way = _Pass(len(self.parameters), unused, waits)
 
     def follow(self) -> None:
         """Exchange zeros: this process has no inputs left, others have."""
@@ -270,6 +273,8 @@ class Reducer:
             Variable._execution_engine.queue_callback(self._end)
             for unused in [q for q in self.parameters if q in now.unused]:
                 self._mark(now, unused)
+        if self.static_graph and self._comes_again(now, p):
+            return
         if p in now.seen:
             raise RuntimeError(
                 f"Expected to mark a variable ready only once. Parameter at index {self._index(p)} has been marked as "
@@ -278,6 +283,15 @@ class Reducer:
             )
         now.arrived.append(p)
         self._mark(now, p)
+
+    def _comes_again(self, now: _Pass, p: Tensor) -> bool:
+        """Will more be added to a gradient, as in the first pass? In that, at its end all have come."""
+        count = now.times[p] = now.times.get(p, 0) + 1
+        if self._times:
+            return count < self._times.get(p, 1)
+        if count > 1:
+            now.arrived.append(p)
+        return count > 1
 
     def _mark(self, now: _Pass, p: Tensor) -> None:
         now.seen.add(p)
@@ -309,6 +323,8 @@ class Reducer:
         now = self.under_way
         assert now is not None
         now.armed = False
+        if self.static_graph and not self._times:
+            self._times = now.times
         if self.static_graph and now.left:  # what had no gradient the first time has none ever
             for p in [q for q in self.parameters if q not in now.seen]:
                 now.unused.add(p)
@@ -316,7 +332,8 @@ class Reducer:
         if now.left:
             return  # the next forward says which are missing
         if now.waits:
-            self._order(now.arrived)
+            if self._orders() and self.hook is None:
+                self._order(now.arrived)
             for p in self.parameters:
                 self._take(now, p)
         skip = self._unused_everywhere(now) if now.unused or self.find_unused else set()
@@ -346,8 +363,8 @@ class Reducer:
         return not (self._ordered or self.joining or self.find_unused)
 
     def _order(self, arrived: list[Tensor]) -> None:
-        """Buckets in the order in which gradients came in process 0, from now on."""
-        self._ordered = True
+        """Buckets in the order in which gradients came in process 0, from now on; the last time, if they came again."""
+        self._ordered, arrived = True, [*dict.fromkeys(reversed(arrived))][::-1]
         if len(arrived) != len(self.parameters):
             return
         numbers = {p: i for i, p in enumerate(self.parameters)}

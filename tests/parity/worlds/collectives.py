@@ -60,11 +60,11 @@ def moves(group, label):
         out = torch.zeros(n, dtype=dtype)
         dist.all_to_all_single(out, mine(dtype, n), group=group)
         show(f"{label} all_to_all_single {dtype}", out)
-    for dtype in [torch.float32, torch.int64, torch.float16]:
+    for dtype in [torch.float32, torch.int64, torch.float16, torch.complex64]:
         x = mine(dtype, 3)
         dist.reduce(x, ranks[0], group=group)
         show(f"{label} reduce {dtype}", x if me == 0 else "-")
-        for op in [Op.SUM, Op.MAX]:
+        for op in [Op.SUM] if dtype == torch.complex64 else [Op.SUM, Op.MAX]:
             out = torch.zeros(2, dtype=dtype)
             dist.reduce_scatter(out, [mine(dtype, 2, seed=i) for i in range(n)], op, group=group)
             show(f"{label} reduce_scatter {dtype} {op}", out)

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import io
 import os
 import pickle
@@ -10,7 +11,9 @@ import warnings
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.checkpoint import checkpoint
 
 warnings.simplefilter("ignore")
 RANK = int(os.environ["RANK"])
@@ -49,6 +52,54 @@ def adversaries(**options):
 
 for given in ({}, {"find_unused_parameters": True}, {"gradient_as_bucket_view": True}, {"static_graph": True}):
     show(f"adversaries {given}", adversaries, **given)
+
+
+def a_frozen_judge():
+    """Its parameters are frozen while the other network is trained, and then learn again."""
+    torch.manual_seed(0)
+    judge, maker = DDP(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))), DDP(nn.Linear(2, 3))
+    found = []
+    for i in range(3):
+        made = maker(torch.ones(2, 2) * (RANK + 1 + i))
+        judge.zero_grad()
+        judge(made.detach()).mean().backward()
+        found += [p.grad.sum().item() for p in judge.parameters()]
+        judge.requires_grad_(False)
+        judge.module(made).mean().backward()
+        judge.requires_grad_(True)
+    return found
+
+
+show("a frozen judge", a_frozen_judge)
+
+
+class Recomputed(nn.Module):
+    """Its layers are computed again in backward passes of their own; one is used twice, one never."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.never = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(1, 1)
+
+    def forward(self, x):
+        again = functools.partial(checkpoint, use_reentrant=True)
+        return again(self.first, again(self.second, self.first(x)))
+
+
+def a_static_graph(hook=None):
+    torch.manual_seed(0)
+    model = DDP(Recomputed(), static_graph=True, bucket_cap_mb=0.00005)
+    if hook is not None:
+        model.register_comm_hook(None, hook)
+    found = []
+    for i in range(3):
+        model.zero_grad()
+        model(torch.ones(2, 4, requires_grad=True) * (RANK + i)).square().mean().backward()
+        found += ["-" if p.grad is None else p.grad.sum().item() for p in model.parameters()]
+    return found
+
+
+show("a static graph", a_static_graph)
+show("a static graph with a hook", a_static_graph, default_hooks.allreduce_hook)
 
 
 def line():
