@@ -335,6 +335,30 @@ def test_gradients_of_halves_that_meet_are_rounded_sums(dtype):
     assert x.grad.dtype == kind
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_of_repeated_halves_are_added_in_single_precision(dtype):
+    """A half of 256 to which small ones are added one by one stays what it is."""
+    kind, n = getattr(rushlight, dtype), 5000
+    x = rushlight.tensor(numbers(3, 1)).to(kind).requires_grad_()
+    bias = rushlight.zeros(3, dtype=kind, requires_grad=True)
+    g = (rushlight.tensor(numbers(n, 3)) + 1).to(kind)
+    (x.expand(3, n) * g.T).sum().backward()
+    ((rushlight.ones(n, 3, dtype=kind) + bias) * g).sum().backward()
+    index = rushlight.zeros(n, dtype=rushlight.int64)
+    row = rushlight.zeros(2, 3, dtype=kind, requires_grad=True)
+    for took in (row[index], row.gather(0, index[:, None].expand(n, 3)), row[index, :], F.embedding(index, row)):
+        row.grad = None
+        (took * g).sum().backward()
+        close(row.grad[0], g)
+    close(x.grad[:, 0], g), close(bias.grad, g)
+    close(row.detach().index_add(0, index, g)[0], g)
+
+
+def close(total, g):
+    exact = g.double().sum(0)
+    assert ((total.double() - exact).abs() <= exact.abs() * (2**-10 if g.dtype is rushlight.float16 else 2**-7)).all()
+
+
 def test_one_element_of_a_large_array_is_put():
     x = numbers(40000)
     for index in ((7,), 7, (slice(3, 5),), (slice(None),)):
