@@ -294,6 +294,14 @@ def test_bytes_seen_as_truths_may_be_any(real, threads):
     np.testing.assert_array_equal(seen.to(real), expected)
     np.testing.assert_array_equal(seen * rushlight.ones(80000, dtype=real), expected)
     np.testing.assert_array_equal(seen[:, None] + rushlight.zeros(2, dtype=real), np.stack([expected] * 2, 1))
+    for n in (40, 4000, 80000):
+        ones = rushlight.ones(n, dtype=real)
+        for chosen in (
+            rushlight.where(seen[:n], ones, 0.0),
+            ones.masked_fill(~seen[:n], 0),
+            ones - ones.masked_fill(seen[:n], 0),
+        ):
+            np.testing.assert_array_equal(chosen, expected[:n])
 
 
 @pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
