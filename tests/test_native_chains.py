@@ -294,6 +294,14 @@ def test_bytes_seen_as_truths_may_be_any(real, threads):
     np.testing.assert_array_equal(seen.to(real), expected)
     np.testing.assert_array_equal(seen * rushlight.ones(80000, dtype=real), expected)
     np.testing.assert_array_equal(seen[:, None] + rushlight.zeros(2, dtype=real), np.stack([expected] * 2, 1))
+    for n in (40, 4000, 80000):
+        ones = rushlight.ones(n, dtype=real)
+        for chosen in (
+            rushlight.where(seen[:n], ones, 0.0),
+            ones.masked_fill(~seen[:n], 0),
+            ones - ones.masked_fill(seen[:n], 0),
+        ):
+            np.testing.assert_array_equal(chosen, expected[:n])
 
 
 @pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
@@ -333,6 +341,30 @@ def test_gradients_of_halves_that_meet_are_rounded_sums(dtype):
     (x * k).sum().backward()
     np.testing.assert_array_equal(x.grad.float().numpy(), (g + h + k).float().numpy())
     assert x.grad.dtype == kind
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_of_repeated_halves_are_added_in_single_precision(dtype):
+    """A half of 256 to which small ones are added one by one stays what it is."""
+    kind, n = getattr(rushlight, dtype), 5000
+    x = rushlight.tensor(numbers(3, 1)).to(kind).requires_grad_()
+    bias = rushlight.zeros(3, dtype=kind, requires_grad=True)
+    g = (rushlight.tensor(numbers(n, 3)) + 1).to(kind)
+    (x.expand(3, n) * g.T).sum().backward()
+    ((rushlight.ones(n, 3, dtype=kind) + bias) * g).sum().backward()
+    index = rushlight.zeros(n, dtype=rushlight.int64)
+    row = rushlight.zeros(2, 3, dtype=kind, requires_grad=True)
+    for took in (row[index], row.gather(0, index[:, None].expand(n, 3)), row[index, :], F.embedding(index, row)):
+        row.grad = None
+        (took * g).sum().backward()
+        close(row.grad[0], g)
+    close(x.grad[:, 0], g), close(bias.grad, g)
+    close(row.detach().index_add(0, index, g)[0], g)
+
+
+def close(total, g):
+    exact = g.double().sum(0)
+    assert ((total.double() - exact).abs() <= exact.abs() * (2**-10 if g.dtype is rushlight.float16 else 2**-7)).all()
 
 
 def test_one_element_of_a_large_array_is_put():

@@ -77,6 +77,25 @@ def test_the_number_of_threads_does_not_change_a_bit(shape):
         assert all(np.array_equal(a, b) for a, b in zip(results[0], other))
 
 
+@pytest.mark.parametrize("sizes", [(2048, 100, 4), (5, 512, 512), (1024, 96, 16), (64, 2048, 7)], ids=str)
+def test_few_rows_or_columns_have_the_same_bits_with_any_number_of_threads(sizes):
+    """A last layer of a few classes, or a batch of a few rows: BLAS adds up otherwise on two threads."""
+    rows, inside, outside = sizes
+
+    def step(threads):
+        rushlight.set_num_threads(threads)
+        x, w = (rushlight.tensor(numbers(n, inside, seed=n), requires_grad=True) for n in (rows, outside))
+        y = rushlight.nn.functional.linear(x, w)
+        y.backward(rushlight.tensor(numbers(rows, outside)))
+        return [t.detach().numpy().tobytes() for t in (y, x.grad, w.grad)]
+
+    before = rushlight.get_num_threads()
+    try:
+        assert step(1) == step(2) == step(3)
+    finally:
+        rushlight.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
 @pytest.mark.parametrize("m, n", [(1, 1), (3, 5), (300, 500), (2, 3000), (0, 4), (4, 0)])
 def test_a_column_times_a_row_is_every_product(m, n, dtype):

@@ -75,6 +75,18 @@ def test_reals_near_the_ends_of_whole_numbers(dtype):
     check(lambda x: x.astype(dtype), np.nextafter(ends.astype(np.float32), np.float32(0)))
 
 
+def test_bytes_seen_as_truths_may_be_any():
+    a, b = (np.array(v, np.uint8).view(bool) for v in ([0, 1, 2, 255] * 4, [2] * 4 + [0] * 4 + [255] * 4 + [1] * 4))
+
+    def function(a, b):
+        kinds = np.float32, np.float64, np.int32, np.int64
+        return a & b, a | b, a ^ b, ~a, a == b, a != b, a.all(), b.all(), a.any(), *(a.astype(kind) for kind in kinds)
+
+    truths = a.view(np.uint8) != 0, b.view(np.uint8) != 0
+    for found, expected in zip(played(function, a, b), jax.jit(function)(*truths), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_truth():
     a, b = some(4, 3, dtype=bool), some(1, 3, dtype=bool)
     check(lambda a, b: (a & b, a | b, a ^ b, ~a, a == b, a != b, jnp.where(a, b, ~b)), a, b)

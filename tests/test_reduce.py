@@ -264,6 +264,16 @@ def test_too_few_elements_for_a_variance_warn():
         assert np.isnan(torch.tensor([1.0]).std().item())
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom:UserWarning")
+def test_gradients_of_variances_without_freedom():
+    x = torch.tensor([[1.0, 3.0]], requires_grad=True)
+    for correction, slope in ((2, [-math.inf, math.inf]), (3, [2.0, -2.0])):  # PyTorch's
+        (found,) = torch.autograd.grad(x.var(1, correction=correction).sum(), x)
+        assert found[0].tolist() == slope
+    (found,) = torch.autograd.grad(x[:, :1].var(1).sum(), x)
+    assert math.isnan(found[0, 0]) and found[0, 1] == 0
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_searchsorted_keeps_order(right):
     edges, values = np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.5, 2.0, 3.0, 9.0])

@@ -53,8 +53,8 @@ def _deviation(xp, x, axis, keepdims, correction):
 
 def _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape):
     g = kept(xp, g, axis, keepdims, x_shape)
-    freedom = _freedom(x_shape, axis, correction)
-    scale = 2.0 / freedom if freedom else math.nan
+    freedom = count_of(x_shape, axis) - correction  # below 0, too, in PyTorch's gradient
+    scale = 2.0 / freedom if freedom else math.inf
     return g * scale * (x - xp.mean(x, axis=axis, keepdims=True))
 
 

@@ -168,7 +168,8 @@ def lay_out(x, order):
 
 
 def sum(x, axis=None, keepdims=False, dtype=None):
-    return (np.add.reduce if x.size <= sums.FEW else sums.reduce)(x, axis, dtype, None, keepdims)
+    plain = x.size <= sums.FEW and x.itemsize > 2  # of halves there may be too many to be added one by one
+    return (np.add.reduce if plain else sums.reduce)(x, axis, dtype, None, keepdims)
 
 
 def prod(x, axis=None, keepdims=False, dtype=None):
@@ -188,7 +189,7 @@ def min(x, axis=None, keepdims=False):
 
 
 def mean(x, axis=None, keepdims=False):
-    total = (np.add.reduce if x.size <= sums.FEW else sums.reduce)(x, axis, None, None, keepdims)
+    total = sum(x, axis, keepdims)
     return total / (x.size // (total.size or 1) or np.nan)
 
 
@@ -230,7 +231,11 @@ def cumprod(x, axis, dtype=None):
 
 
 _ROW = 256  # as many numbers or more are added to as many by one call; NumPy's own loop would go down the columns
-_WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+_WIDER = {
+    np.dtype(np.float32): np.float64,
+    np.dtype(np.complex64): np.complex128,
+    **dict.fromkeys(copies.HALVES, np.float32),
+}
 
 
 def _running(ufunc, x, axis, dtype):
@@ -363,7 +368,7 @@ def add_along_axis(value, index, axis, size, unique=False):
     else:
         places = list(np.ogrid[tuple(map(slice, index.shape))])
         places[axis] = index
-        np.add.at(out, tuple(places), value)
+        out = index_add(out, value, tuple(places))
     return out
 
 
@@ -581,6 +586,8 @@ def index_put(x, value, index):
 
 def index_add(x, value, index):
     """``x`` with ``value`` added at ``index``, repeated positions adding up."""
+    if x.dtype in copies.HALVES:
+        return astype(index_add(astype(x, np.float32), astype(value, np.float32), index), x.dtype)
     out = copies.copied(x)
     *before, last = index if index.__class__ is tuple and index else (index,)
     if last.__class__ is value.__class__ is np.ndarray and builtins.all(map(_is_whole, before)):

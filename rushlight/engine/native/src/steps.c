@@ -175,8 +175,9 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         made[i] = which[i] ? yes : no;                                                                                 \
     }
 
-/* What all dtypes have. Operands of gather, scatter and scatter_add are indices, then what is read; of select a bool first. */
-#define ANY(name, T)                                                                                                   \
+/* What all dtypes have; V is what a T stands for. Operands of gather, scatter and scatter_add are indices, then what is read; of
+   select a bool first. */
+#define ANY(name, T, V)                                                                                                \
     UNARY(copy##name, T, T, x)                                                                                         \
     ROW(select##name)                                                                                                  \
     {                                                                                                                  \
@@ -212,11 +213,11 @@ RL_INLINE char *led(char *base, const char *indices, const long *rest)
         LED(2, if (place) *(T *)place = AT(T, 1))                                                                      \
     }                                                                                                                  \
     STEP(scatter##name, 3)                                                                                             \
-    BINARY(eq##name, T, uint8_t, x == y)                                                                               \
-    BINARY(ne##name, T, uint8_t, x != y)
+    BINARY(eq##name, T, uint8_t, (V)x == (V)y)                                                                         \
+    BINARY(ne##name, T, uint8_t, (V)x != (V)y)
 
 #define NUMERIC(name, T, A)                                                                                            \
-    ANY(name, T)                                                                                                       \
+    ANY(name, T, T)                                                                                                    \
     BINARY(lt##name, T, uint8_t, x < y)                                                                                \
     BINARY(le##name, T, uint8_t, x <= y)                                                                               \
     BINARY(gt##name, T, uint8_t, x > y)                                                                                \
@@ -395,29 +396,30 @@ UNARY(erf_inv, float, float, inverse_erf(x))
 
 WHOLE(_i, int32_t, uint32_t)
 WHOLE(_q, int64_t, uint64_t)
-ANY(_b, uint8_t)
-BINARY(and_b, uint8_t, uint8_t, x &y)
-BINARY(or_b, uint8_t, uint8_t, x | y)
-BINARY(xor_b, uint8_t, uint8_t, x ^ y)
+/* Bytes that are seen as truths may be any. */
+ANY(_b, uint8_t, _Bool)
+BINARY(and_b, uint8_t, uint8_t, x && y)
+BINARY(or_b, uint8_t, uint8_t, x || y)
+BINARY(xor_b, uint8_t, uint8_t, !x != !y)
 UNARY(not_b, uint8_t, uint8_t, !x)
-REDUCE(reduce_and_b, uint8_t, int, 1, y & x)
-REDUCE(reduce_or_b, uint8_t, int, 0, y | x)
+REDUCE(reduce_and_b, uint8_t, _Bool, 1, y && x)
+REDUCE(reduce_or_b, uint8_t, _Bool, 0, y || x)
 
 /* A real as a whole number: nan is 0, what is out of range is the number next to it. */
 #define INTO(T, most) (x != x ? 0 : x >= (double)most ? most : x <= -(double)most - 1 ? -most - 1 : (T)x)
 
-#define FROM(name, T, i_value, q_value)                                                                                \
-    UNARY(convert_##name##f, T, float, (float)x)                                                                       \
-    UNARY(convert_##name##d, T, double, (double)x)                                                                     \
+#define FROM(name, T, V, i_value, q_value)                                                                             \
+    UNARY(convert_##name##f, T, float, (float)(V)x)                                                                    \
+    UNARY(convert_##name##d, T, double, (double)(V)x)                                                                  \
     UNARY(convert_##name##i, T, int32_t, i_value)                                                                      \
     UNARY(convert_##name##q, T, int64_t, q_value)                                                                      \
     UNARY(convert_##name##b, T, uint8_t, x != 0)
 
-FROM(f, float, INTO(int32_t, INT32_MAX), INTO(int64_t, INT64_MAX))
-FROM(d, double, INTO(int32_t, INT32_MAX), INTO(int64_t, INT64_MAX))
-FROM(i, int32_t, x, x)
-FROM(q, int64_t, (int32_t)x, x)
-FROM(b, uint8_t, x, x)
+FROM(f, float, float, INTO(int32_t, INT32_MAX), INTO(int64_t, INT64_MAX))
+FROM(d, double, double, INTO(int32_t, INT32_MAX), INTO(int64_t, INT64_MAX))
+FROM(i, int32_t, int32_t, x, x)
+FROM(q, int64_t, int64_t, (int32_t)x, x)
+FROM(b, uint8_t, _Bool, (_Bool)x, (_Bool)x)
 
 #endif
 

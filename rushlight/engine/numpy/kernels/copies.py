@@ -60,6 +60,7 @@ _CONVERSIONS: dict[tuple, tuple] = {
     (_BRAIN, _SINGLE): ("from_brain", np.uint8, None),
     (_SINGLE, _BRAIN): ("to_brain", None, np.uint8),
 }
+HALVES = frozenset([_HALF, _BRAIN])  # of which many are added in single precision: one by one, digits are lost
 _FEW, _SLOW = 1 << 9, ("from_half", "to_half")  # NumPy takes 2 ns for each half: so many are worth a call
 
 

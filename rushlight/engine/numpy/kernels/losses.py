@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...native import library
-from . import sums
+from . import copies, sums
 
 _FEW = 8  # rows of one index that are added one by one
 _MANY = 1 << 16  # rows; the kernel adds fewer
@@ -103,6 +103,8 @@ def add_rows(value, index, size):
     found = _added_by_kernel(value, index, size)
     if found is not None:
         return found
+    if value.dtype in copies.HALVES:
+        return copies.converted(add_rows(copies.converted(value, np.dtype(np.float32)), index, size), value.dtype)
     out = np.zeros((size, *value.shape[1:]), value.dtype)
     if value.ndim == 1 or not value.size:
         np.add.at(out, index, value)

@@ -10,8 +10,9 @@ from ...fallback import FORWARDS
 from ...native import library
 from . import sums
 
-_SMALL = 1 << 11  # elements of a matrix that needs no further question
-FEW = 8  # rows or columns; with fewer a product is bound by memory, and BLAS is as good
+_SMALL = 1 << 11  # elements of two matrices that need no further question
+FEW = 2  # rows or columns; a vector's product is bound by memory, and BLAS is twice as fast
+_SHORT = 8  # elements of a batch of columns that NumPy multiplies as soon as the library is called
 _FEW_SUMS = 16  # rows; with more BLAS is faster, and sums more carefully
 # Multiplications below which a linear layer is done where its arrays lie, without BLAS; one row gains nothing by it.
 _THIN, _THIN_ROW = (0, 0) if library is None else (1 << 12, 1 << 16)
@@ -23,7 +24,7 @@ def matmul(x, w):
     """Products of the last two dimensions; the others are those of a batch, and broadcast."""
     if w.ndim == 2 and x.ndim >= 2:  # one product, where np.matmul would loop over the batch
         return product(x, w) if x.ndim == 2 else product(_rows(x), w).reshape(*x.shape[:-1], w.shape[1])
-    if x.ndim > 2 and x.shape[-1] == 1 and x.size > FEW:
+    if x.ndim > 2 and x.shape[-1] == 1 and x.size > _SHORT:
         return _outer(x, w)
     if x.ndim > 2 and w.ndim > 2 and x.size * w.shape[-1] > WORTH and _serves(x, w):
         return _batch(x, w)
@@ -34,7 +35,7 @@ def product(x, w, bias=None):
     """``x @ w + bias`` of two matrices."""
     if w.shape[0] == 1 == x.shape[1] and bias is None:
         return _outer(x, w)
-    if w.size > _SMALL and x.size * w.shape[1] > WORTH and _serves(x, w):
+    if (w.size > _SMALL or x.size > _SMALL) and x.size * w.shape[1] > WORTH and _serves(x, w):
         return _native(x, w, bias)
     y = x.dot(w)  # half the overhead of np.matmul
     if bias is not None:

@@ -57,7 +57,7 @@ def _chosen(condition, x, w, dtype, bits):
 
 def choose(out, condition, x, w):
     """``out`` = x where the condition holds, else w; all but the condition are integers, the bits of what is chosen."""
-    flags = condition.view(np.int8)
+    flags = (condition.view(np.int8) != 0).view(np.int8)  # bytes that are seen as truths may be any
     if x.ndim == 0 and x == 0:
         mask = np.subtract(flags, 1).astype(out.dtype)  # all bits where the condition is false
         np.bitwise_and(w, mask, out=out)

@@ -20,12 +20,15 @@ _WIDTH = 512  # narrower rows are laid side by side first: a loop over few colum
 _ROW = 4096  # numbers whose sum is left to BLAS
 SHARED = 32768  # numbers that are worth more than one thread
 FEW = 1024  # so small an array is not worth the trouble
+_SINGLE = np.dtype(np.float32)
 
 
 def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
     """``np.add.reduce`` in blocks."""
     if x.dtype.kind == "b" and axis is None and not keepdims and dtype in (None, np.int64):
         return np.int64(np.count_nonzero(x))  # ten times as fast
+    if x.dtype in copies.HALVES and dtype in (None, x.dtype):
+        return reduce(copies.converted(x, _SINGLE), axis, None, None, keepdims).astype(x.dtype)
     if x.size <= FEW or x.dtype.kind not in "fc" or dtype not in (None, x.dtype) or x.dtype.itemsize < 4:
         return np.add.reduce(x, axis, dtype, None, keepdims)
     axes = axes_of(axis, x.ndim)
@@ -35,7 +38,7 @@ def reduce(x, axis=None, dtype=None, out=None, keepdims=False):
 
 def rows(x):
     """The sum over the first axis of a two-dimensional array."""
-    if x.size <= FEW or not x.flags.c_contiguous:
+    if x.size <= FEW or not x.flags.c_contiguous or x.dtype in copies.HALVES:
         return reduce(x, 0)
     n, width = x.shape
     beside = _WIDTH // width if n > _BLOCK else 1
