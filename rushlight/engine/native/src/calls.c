@@ -20,7 +20,7 @@ static rl_slot hooks = SLOT("hooks"), inference = SLOT("inference"), inputs = SL
 static rl_slot output = SLOT("output"), plan_of = SLOT("plan"), saved = SLOT("saved"), saves_more = SLOT("saves_more");
 static rl_slot seen = SLOT("seen"), sequence = SLOT("sequence"), shape = SLOT("shape"), storage = SLOT("_storage");
 static rl_slot version = SLOT("version"), versions = SLOT("versions"), view = SLOT("_view"), xp = SLOT("xp");
-static PyObject *active, *keep, *kind, *recording, *watched; /* names */
+static PyObject *active, *itemsize, *keep, *kind, *recording, *watched; /* names */
 
 static PyObject *use(PyObject *module, PyObject *args)
 {
@@ -30,7 +30,8 @@ static PyObject *use(PyObject *module, PyObject *args)
                                      &inputs, &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape,
                                      &fixed, &storage, &version, &versions, &view, &xp};
     static const struct { PyObject **name; const char *text; } names[] = {
-        {&active, "active"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"}, {&watched, "watched"}};
+        {&active, "active"}, {&itemsize, "itemsize"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"},
+        {&watched, "watched"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!(*kept[i] = PySequence_GetItem(args, (Py_ssize_t)i)))
             return NULL;
@@ -93,10 +94,20 @@ static int is_fresh(PyObject *x)
     return PyObject_RichCompareBool(rl_peek(way, &seen), rl_peek(rl_peek(x, &storage), &version), Py_EQ) == 1;
 }
 
+static Py_ssize_t size_of(PyObject *dtype)
+{
+    if (dtype == single_precision || dtype == double_precision || dtype == truth)
+        return dtype == truth ? 1 : dtype == single_precision ? 4 : 8;
+    PyObject *found = PyObject_GetAttr(dtype, itemsize);
+    Py_ssize_t size = found ? PyLong_AsSsize_t(found) : -1;
+    Py_XDECREF(found);
+    return size;
+}
+
 /* Does it lie as PyTorch lays out what is new? */
 static int is_plain(const rl_array *a)
 {
-    Py_ssize_t step = a->dtype == double_precision ? 8 : a->dtype == single_precision ? 4 : 1;
+    Py_ssize_t step = size_of(a->dtype);
     for (int i = a->ndim; i-- > 0; step *= a->shape[i] ? a->shape[i] : 1)
         if (a->strides[i] != step)
             return 0;
@@ -182,7 +193,7 @@ static int compute(call *c, operator_ *o)
     const rl_array *a = c->out ? rl_array_of(c->out) : NULL;
     if (!a)
         return -1;
-    return !c->ordered || o->link || a->ndim < 2 || ((a->dtype == c->dtype || a->dtype == truth) && is_plain(a));
+    return !c->ordered || o->link || a->ndim < 2 || is_plain(a);
 }
 
 PyObject *rl_wrapped(PyObject *out)
