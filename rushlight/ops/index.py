@@ -161,7 +161,7 @@ def _basic(self, index, keep_mask=False):
         if p.__class__ is int:
             x = _select(x, dim, p, place)
         elif p.__class__ is slice:
-            x = _slice(x, dim, p, whole=False)
+            x = x if p.start is p.stop is p.step is None else _slice(x, dim, p, whole=False)
             dim += 1
         elif p is Ellipsis:
             dim += self._array.ndim - used

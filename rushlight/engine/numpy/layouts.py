@@ -119,7 +119,7 @@ def like(out, operands):
 def channels(out, operands):
     """Channels last if the first operand's are, else in plain order."""
     x = operands[0]
-    if out.ndim != x.ndim or not looks_channels_last(x.shape, strides_of(x)):
+    if out.ndim != x.ndim or is_plain(x) or not looks_channels_last(x.shape, strides_of(x)):
         return plain(out)
     return laid(out, dense_strides(out.shape, channels_last_order(out.ndim)))
 

@@ -536,7 +536,10 @@ def expanded(x, shape):
     if x.shape == shape:
         return x.view()
     fixed = len(shape) - x.ndim
-    strides = (0,) * fixed + tuple([s if n == m else 0 for n, m, s in zip(x.shape, shape[fixed:], x.strides)])
+    strides = x.strides
+    if x.shape != shape[fixed:]:
+        strides = tuple([s if n == m else 0 for n, m, s in zip(x.shape, shape[fixed:], strides)])
+    strides = (0,) * fixed + strides
     if x.flags.c_contiguous and x.size:
         return np.ndarray(shape, x.dtype, x, 0, strides)
     return np.lib.stride_tricks.as_strided(x, shape, strides)

@@ -66,8 +66,10 @@ def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool =
     # PyTorch first fills all of memory with uniform values (half precision: only the whole blocks).
     drawn = uniform01(generator, whole if dtype.itemsize == 2 else n, compute)
     fill = _blocks if compute is _DOUBLE else box_muller.normal
-    fill(drawn[:whole], out[:whole], mean, std)
-    if whole != n:
+    if whole == n:
+        fill(drawn, out, mean, std)
+    else:
+        fill(drawn[:whole], out[:whole], mean, std)
         fill(uniform01(generator, _BLOCK, compute), out[-_BLOCK:], mean, std)
     return out.astype(dtype, copy=False)
 
