@@ -431,11 +431,8 @@ def _by_race(weights, n, generator):
 
 
 def _check_weights(weights) -> None:
-    if weights.size and np.minimum.reduce(weights, None) >= 0:
-        sums = np.asarray(weights.sum(axis=-1))
-        if np.minimum.reduce(sums, None) > 0 and np.maximum.reduce(sums, None) < np.inf:
-            return  # nothing is wrong, told in few steps
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+    within = not weights.size or 0 <= np.minimum.reduce(weights, None) <= np.maximum.reduce(weights, None) < np.inf
+    if not within:  # or there is a NaN, which both find
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if np.any(weights.sum(axis=-1) == 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
