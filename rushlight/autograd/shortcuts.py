@@ -68,7 +68,9 @@ class _Probe:
 
 
 # Results of these lie in plain order where all operands do.
-_PLAIN_IN_PLAIN_OUT = (None, layouts.each, layouts.each_alone, layouts.like, layouts.plain)
+_PLAIN_IN_PLAIN_OUT = (
+    None, layouts.channels, layouts.each, layouts.each_alone, layouts.like, layouts.padded, layouts.plain
+)  # fmt: skip
 
 
 def _in_c(o: Op, plans: Plans, layout, some=False):
@@ -80,8 +82,10 @@ def _in_c(o: Op, plans: Plans, layout, some=False):
         return None
     function, *engine = _function_and_engine(o)
     first, link = engine[0] if engine else None, link_view if o.view else None
-    plain = layout in _PLAIN_IN_PLAIN_OUT
-    return library.short_call(o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns)
+    plain, statics = layout in _PLAIN_IN_PLAIN_OUT, len(o.static) if o.view is True else -1
+    return library.short_call(
+        o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns, statics
+    )
 
 
 def pair(o: Op, plans: Plans, general):
