@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -40,7 +41,7 @@ class dtype:
         return {float64: complex128, float16: complex32}.get(self, complex64)
 
     def to_real(self) -> dtype:
-        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
+        return _REAL_PARTS[self] if self.is_complex else self
 
     @property
     def word(self) -> str:
@@ -87,6 +88,7 @@ ALIASES = {
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
+_REAL_PARTS = {complex32: float16, complex64: float32, complex128: float64}
 _OF_NUMPY = {d.numpy: d for d in ALL}
 _OF_PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
 _BARE_UNSIGNED = (uint16, uint32, uint64)  # storage types: PyTorch promotes them to floating point only
@@ -227,29 +229,47 @@ class finfo(_Limits):
     """Limits of a floating-point dtype: ``finfo(float32).eps``."""
 
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
 
     def __init__(self, type: dtype | None = None):
         d = _checked("finfo", type or _default)
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
-        info = ml_dtypes.finfo(d.to_real().numpy)
-        self.dtype = d.to_real().name
-        self.bits = info.bits
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
-        self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 1.0 if d.rank == _FLOAT8 else 10.0**-info.precision
+        vars(self).update(_limits(d.to_real()))
 
 
 class iinfo(_Limits):
     """Limits of an integer dtype: ``iinfo(int8).max``."""
 
     _shown = ("min", "max")
+    bits: int
+    max: int
+    min: int
 
     def __init__(self, type: dtype):
         if _checked("iinfo", type).is_floating_point or type.is_complex or type is bool_:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
-        info = np.iinfo(type.numpy)
-        self.dtype, self.bits, self.min, self.max = type.name, info.bits, int(info.min), int(info.max)
+        vars(self).update(_limits(type))
+
+
+@functools.cache  # functions look at limits at every call
+def _limits(d: dtype) -> dict[str, Any]:
+    """What ``finfo`` or ``iinfo`` says of a real dtype."""
+    if not d.is_floating_point:
+        whole = np.iinfo(d.numpy)
+        return {"dtype": d.name, "bits": whole.bits, "min": int(whole.min), "max": int(whole.max)}
+    info = ml_dtypes.finfo(d.numpy)
+    tiny, resolution = float(info.smallest_normal), 1.0 if d.rank == _FLOAT8 else 10.0**-info.precision
+    return {
+        "dtype": d.name, "bits": info.bits, "eps": float(info.eps), "max": float(info.max), "min": float(info.min),
+        "tiny": tiny, "smallest_normal": tiny, "resolution": resolution,
+    }  # fmt: skip
 
 
 def _named(name: str) -> dtype:

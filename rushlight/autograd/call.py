@@ -174,7 +174,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False, first=False):
             raise _no_kernel(o, arrays, compute)
         if xp is numpy_engine:
             out = out if out.__class__ is _ndarray else np.asarray(out)
-            if (odd or mixed) and any(out is a for a in arrays):
+            if (odd or mixed) and [a for a in arrays if a is out]:
                 out = out.copy()  # floor of integers, say: what is no view has memory of its own
             if layouts.watched and layout is not None and out.ndim > 1:
                 out = layout(out, given)

@@ -88,7 +88,8 @@ def record_several(o, plans, args, nodes, needs, xp, outs, auxiliary, static, co
         for i, t in enumerate(tensors):
             link_view(o, args[0], t, static, index=i)
     if needs and o.rules and state.grad and outs:
-        if all(a.dtype.kind in "biu" for a in outs) and not has_gradient(o, args[0], outs[0].dtype):
+        integral = outs[0].dtype.kind in "biu" and all(a.dtype.kind in "biu" for a in outs)
+        if integral and not has_gradient(o, args[0], outs[0].dtype):
             return tensors
         node = record(plans[needs], args, nodes, xp, outs, auxiliary, static, compute)
         made = []
@@ -127,17 +128,20 @@ def link_view(o, base, t, static, index=None):
         whole = base._strided_array()
         array = whole if o.view is not True else o.forward(numpy_engine, whole, **static)
         array = array if index is None else array[index]
-    if array.__class__ is _ndarray and array.base is not whole and not _aliases(array, whole):
-        return
+    if array.__class__ is _ndarray:
+        owner = array.base
+        if owner is not whole and (owner is None or owner is not whole.base) and not _aliases(array, whole):
+            return
     if o.turns:
         layouts.watch()
     storage = t._storage = base._storage or base._counted()
     if storage.views is not None:
         storage.views.append(t)
     step = (o, static if len(static) == len(o.static) else {**o.static, **static}, index)
-    recorded = True if state.grad else "inference" if state.inference else "no_grad"
+    grad = state.grad
+    recorded = True if grad else "inference" if state.inference else "no_grad"
     root = base if view is None or view.recorded is None else view.base
-    if not state.grad:
+    if not grad:
         if root._node is not None:
             t._node = Nowhere()
     elif root is not base and view.recorded is not True:
@@ -181,6 +185,4 @@ def physical(path) -> tuple:
 
 
 def _aliases(array, whole) -> bool:
-    if array.base is not None and array.base is whole.base:
-        return True
     return not array.size or np.may_share_memory(array, whole)

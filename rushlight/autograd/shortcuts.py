@@ -22,7 +22,7 @@ from .mode import state
 from .node import OpNode
 from .overriding import PLAIN
 from .plan import Plan, Plans
-from .record import link_view, make_node, note_layouts, versions_of
+from .record import link_view, make_node, note_layouts, record_several, versions_of
 from .tape import Node, _sequence
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class _Probe:
 
 
 # Results of these lie in plain order where all operands do.
-_PLAIN_IN_PLAIN_OUT = (None, layouts.each, layouts.each_alone, layouts.plain)
+_PLAIN_IN_PLAIN_OUT = (
+    None, layouts.channels, layouts.each, layouts.each_alone, layouts.like, layouts.padded, layouts.plain
+)  # fmt: skip
 
 
 def _in_c(o: Op, plans: Plans, layout, some=False):
@@ -80,8 +82,10 @@ def _in_c(o: Op, plans: Plans, layout, some=False):
         return None
     function, *engine = _function_and_engine(o)
     first, link = engine[0] if engine else None, link_view if o.view else None
-    plain = layout in _PLAIN_IN_PLAIN_OUT
-    return library.short_call(o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns)
+    plain, statics = layout in _PLAIN_IN_PLAIN_OUT, len(o.static) if o.view is True else -1
+    return library.short_call(
+        o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns, statics
+    )
 
 
 def pair(o: Op, plans: Plans, general):
@@ -173,6 +177,7 @@ def pair(o: Op, plans: Plans, general):
 def single(o: Op, plans: Plans, general):
     """For ops of one array, with or without static arguments, and for views."""
     compute, recorded, is_view = _numpy_function(o), bool(o.rules), o.view
+    takes_integers = is_view or (o.promote is None and o.check is None)  # as they are
     layout = layouts.rule_of(o, general.node)
     several = False  # outputs: such an op is the general caller's from its second call on, not computed twice
     short = _in_c(o, plans, layout)
@@ -183,22 +188,29 @@ def single(o: Op, plans: Plans, general):
             t = short(static, x)
             if t is not None:
                 return t
-        if several or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
+        if (several and not is_view) or mode.active or not (x.__class__ is Tensor or x.__class__ in PLAIN):
             return general(x, **static)
         if x._view is not None and x._view.seen != x._storage.version:
             x._refresh(recorded)
         a, node = x._array, x._node
         dtype = a.dtype
-        if a.__class__ is not _ndarray or (
-            dtype is not _F32 and dtype is not _F64 and (not is_view or (node is not None and dtype.kind in "biu"))
-        ):
+        if a.__class__ is not _ndarray:
             return general(x, **static)
+        if dtype is not _F32 and dtype is not _F64:
+            integral = dtype.kind in "biu"
+            if not takes_integers or (integral and node is not None) or not (integral or is_view):
+                return general(x, **static)
         try:
             out = compute(a, **static) if static else compute(a)
-        except (MemoryError, ValueError):
+        except (MemoryError, ValueError, TypeError):
             out = None
+        if out is a:  # it is no view, or not known to be one
+            return general(x, **static)
         if out.__class__ is not _ndarray:
             several = out.__class__ is tuple
+            if several and is_view:
+                needs, static = int(node is not None), {**o.static, **static}
+                return record_several(o, plans, (x,), [node], needs, numpy_engine, out, None, static, None)
             if out is None or several:
                 return general(x, **static)  # which knows how to say what is wrong
             out = np.asarray(out)

@@ -181,8 +181,10 @@ def refuse(kernel, wrong, *values):
 
 def refuse_complex_gradient(name, input, other=None):
     """PyTorch's error for a function of ``input`` and ``other`` of which it has no gradient in complex numbers."""
+    if input._array.dtype.kind not in "cW":
+        return
     wanted = input.requires_grad or (isinstance(other, Tensor) and other.requires_grad)
-    if input._array.dtype.kind in "cW" and wanted and state.grad:
+    if wanted and state.grad:
         raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 

@@ -35,6 +35,8 @@ def to(self, *args, **kwargs):
 
     The tensor itself if nothing changes, unless ``copy=True``.
     """
+    if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.dtype:  # the commonest
+        return _converted(self, None, args[0])
     device, dtype, copy, form = _to_arguments(args, kwargs)
     return _converted(self, device, dtype, copy, form)
 
@@ -83,7 +85,8 @@ def _type_word(value) -> str:
 
 def _converted(t, device, dtype, copy=False, form=None):
     form = preserve_format if form is None else form
-    _check_format(form)
+    if form is not preserve_format:
+        _check_format(form)
     recast = dtype is not None and dtype.numpy != t._array.dtype
     moved = device is not None and not _same_place(t.device, device)
     relaid = form is not preserve_format and not _has_format(t, form)

@@ -306,8 +306,9 @@ def factory(make):
 def zeros(*size, dtype, device, **keywords):
     """A tensor filled with zeros."""
     shape = sizes("zeros", size, keywords)
-    if any(n < 0 for n in shape):
-        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    for n in shape:
+        if n < 0:
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
     return _filled(shape, 0, dtype or dtypes.get_default_dtype(), device)
 
 
@@ -321,10 +322,10 @@ def ones(*size, dtype, device, **keywords):
 def empty(*size, dtype, device, memory_format=contiguous_format, **keywords):
     """A tensor whose values nobody has set."""
     shape = sizes("empty", size, keywords)
-    order, dtype = memory_order(memory_format, len(shape)), dtype or dtypes.get_default_dtype()
+    dtype = dtype or dtypes.get_default_dtype()
     if memory_format is contiguous_format:
         return _filled(shape, None, dtype, device)
-    return _strided(shape, dense_strides(shape, order), dtype, device)
+    return _strided(shape, dense_strides(shape, memory_order(memory_format, len(shape))), dtype, device)
 
 
 @factory
@@ -381,19 +382,22 @@ def arange(*args, dtype, device, start=0, end=None, step=1):
         start, end, step = start, args[0], step
     elif args:
         start, end, step = args if len(args) == 3 else args + (end, step)[len(args) - 1 :]
-    one = len(args) == 1
-    start, end, step = (
-        number("arange", name, place, value)
-        for name, place, value in (("start", 1, start), ("end", 1 if one else 2, end), ("step", 3, step))
-    )
-    bounds = (start, end, step)
-    if any(isinstance(v, complex) for v in bounds):
-        raise RuntimeError("value cannot be converted to type double without overflow")
-    if dtype is None:
-        dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in bounds) else dtypes.int64
+    one, bounds = len(args) == 1, (start, end, step)
+    if whole := _are_plain(bounds):  # the commonest: there is nothing to convert
+        dtype = dtype or dtypes.int64
+    else:
+        start, end, step = (
+            number("arange", name, place, value)
+            for name, place, value in (("start", 1, start), ("end", 1 if one else 2, end), ("step", 3, step))
+        )
+        bounds = (start, end, step)
+        if any(isinstance(v, complex) for v in bounds):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        if dtype is None:
+            dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in bounds) else dtypes.int64
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.word}'")
-    if has_open(bounds):
+    if not whole and has_open(bounds):
         return accelerated().arange(start, end, step, dtype=dtype.numpy)
     return on_device(_arange(start, end, step, dtype), device)
 
@@ -412,7 +416,12 @@ def _arange(start, end, step, dtype) -> np.ndarray:
     else:
         count = math.ceil((end - start) / step)
     if not dtype.is_floating_point:
-        return (int(start) + int(step) * np.arange(count)).astype(dtype.numpy)
+        numbers = np.arange(count)
+        if int(step) != 1:
+            numbers *= int(step)
+        if int(start):
+            numbers += int(start)
+        return numbers.astype(dtype.numpy, copy=False)
     if dtype.itemsize == 2:
         start, step = float(np.asarray(start, dtype.numpy)), float(np.asarray(step, dtype.numpy))
     return (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
@@ -638,6 +647,8 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
             return finish(xp.full_like(input._array, value, dtype=dtype.numpy), requires_grad)
         made = xp.full(shape, value, dtype=dtype.numpy)
         return finish(made.laid(_strides_like(input, memory_format)) if input.is_meta else made, requires_grad)
+    if memory_format is preserve_format and _lies_plain(input):
+        return finish(_filled(shape, value, dtype, place), requires_grad)
     plain, strides = dense_strides(shape, range(len(shape))), _strides_like(input, memory_format)
     if strides == plain:
         return finish(_filled(shape, value, dtype, place), requires_grad)
@@ -647,6 +658,11 @@ def _made_like(name, input, value, dtype, device, layout, requires_grad, memory_
     elif value is not None:
         array = _filled(shape, value, dtype, place)
     return finish(array, requires_grad)
+
+
+def _lies_plain(t) -> bool:
+    """Is it known at once that the tensor lies in plain order? Most do."""
+    return not layouts.watched or (t._array.size > 0 and layouts.is_plain(t._strided_array()))
 
 
 def _strides_like(input, memory_format) -> tuple[int, ...]:
@@ -759,9 +775,9 @@ def engine_of(device: Device):
 
 
 def _filled(shape, value, dtype, device):
-    if any(n < 0 for n in shape):
-        bad = next(n for n in shape if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(shape)}")
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     if device.type != "cpu":
         xp = engine_of(device)
         return xp.full(shape, fill_value(value or 0, dtype), dtype=dtype.numpy, device=xp.place_of(device))
@@ -771,7 +787,10 @@ def _filled(shape, value, dtype, device):
         return np.empty(shape, dtype.numpy)
     if value.__class__ is int and value == 0:
         return np.zeros(shape, dtype.numpy)
-    return np.full(shape, fill_value(value, dtype), dtype.numpy)
+    value = fill_value(value, dtype)
+    array = np.empty(shape, dtype.numpy)
+    array.fill(value)  # np.full takes several times as long for a few numbers
+    return array
 
 
 def _strided(size, stride, dtype, device):
@@ -793,6 +812,10 @@ def _strided(size, stride, dtype, device):
 
 def sizes(function: str, args, keywords=None) -> tuple[int, ...]:
     """A shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    if args and not keywords:  # the commonest: nothing but ints
+        given = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        if _are_plain(given) and math.prod(given) < 1 << 60:
+            return tuple(given)
     if keywords:
         unknown = next((k for k in keywords if k != "size"), None)
         if unknown is not None or args:
@@ -818,6 +841,13 @@ def sizes(function: str, args, keywords=None) -> tuple[int, ...]:
     if not has_open(shape) and math.prod(shape) >= 1 << 60:  # NumPy's error for such a shape is another
         raise RuntimeError(f"Storage size calculation overflowed with sizes={shape}")
     return tuple(shape)
+
+
+def _are_plain(values) -> bool:
+    for n in values:  # noqa: SIM110 (as in ``has_open``)
+        if n.__class__ is not int:
+            return False
+    return True
 
 
 def number(function: str, name: str, position: int, value):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from .. import dtypes
+from ..engine.numpy import layouts
 from ..tensor import Tensor
 
 _PLAIN = frozenset({int, float, bool, complex})
@@ -23,6 +25,10 @@ def as_array(data, dtype=None) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         array = of_ndarray(np.asarray(data))
         return array if dtype is None else array.astype(dtype.numpy, copy=False)
+    if data.__class__ is list and data:
+        kinds = set(map(type, data))
+        if kinds <= _PLAIN:  # the commonest: one row of numbers
+            return _cast(data, (len(data),), kinds, dtype)
     if type(data) in _PLAIN:
         return _cast([data], (), {type(data)}, dtype)
     if hasattr(data, "__array__") and not isinstance(data, Tensor):
@@ -41,13 +47,14 @@ def as_array(data, dtype=None) -> np.ndarray:
 
 def of_ndarray(array: np.ndarray) -> np.ndarray:
     """The array itself as a plain ndarray, if PyTorch could hold it; a copy of one that is not aligned."""
-    if array.dtype.kind in "biufc" and any(s % array.itemsize for s in array.strides):
+    plain = layouts.is_plain(array)
+    if not plain and array.dtype.kind in "biufc" and any(s % array.itemsize for s in array.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
             "the memory."
         )
     dtypes.of_numpy(array.dtype)
-    if any(s < 0 for s in array.strides):
+    if not plain and any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array  with "
@@ -59,10 +66,12 @@ def of_ndarray(array: np.ndarray) -> np.ndarray:
 
 def fill_value(value, dtype: dtypes.dtype):
     """A number that ``dtype`` can hold, as a NumPy scalar; RuntimeError if it would overflow."""
+    if value.__class__ in _REAL and dtype in _EXACT and abs(value) <= _largest(dtype):
+        return dtype.numpy.type(float(value))  # the commonest, at once
     bad = False
     if dtype.is_complex:
         number = complex(value)
-        limit = dtypes.finfo(dtype).max
+        limit = _largest(dtype)
         bad = any(math.isfinite(part) and abs(part) > limit for part in (number.real, number.imag))
     elif dtype is dtypes.bool_:
         number = bool(value)
@@ -71,7 +80,7 @@ def fill_value(value, dtype: dtypes.dtype):
         number = value.real if isinstance(value, complex) else value
         if dtype.is_floating_point:
             number = float(number)
-            bad = bad or (math.isfinite(number) and abs(number) > dtypes.finfo(dtype).max)
+            bad = bad or (math.isfinite(number) and abs(number) > _largest(dtype))
         elif not bad:
             bad = not _fits(number, number, dtype) or (number < 0 and isinstance(number, float) and not dtype.is_signed)
             number = number if bad else int(number)
@@ -80,10 +89,19 @@ def fill_value(value, dtype: dtypes.dtype):
     return np.asarray(number).astype(dtype.numpy)[()]
 
 
+_REAL: frozenset = frozenset({int, float})
+_EXACT = frozenset({dtypes.float32, dtypes.float64})
+
+
+@functools.cache
+def _largest(dtype: dtypes.dtype) -> float:
+    return dtypes.finfo(dtype).max
+
+
 def _fits(low, high, dtype) -> bool:
     """Negative numbers may wrap around into an unsigned type, as in PyTorch, but only once."""
-    info = np.iinfo(dtype.numpy)
-    return high <= info.max and low >= (info.min or -int(info.max))
+    info = dtypes.iinfo(dtype)
+    return high <= info.max and low >= (info.min or -info.max)
 
 
 def _is_sequence(value) -> bool:
@@ -179,7 +197,7 @@ def _integers(leaves, kinds, target) -> np.ndarray:
     if values:
         low, high = min(values), max(values)
         if target in (dtypes.int64, dtypes.uint64):
-            info = np.iinfo(target.numpy)
+            info = dtypes.iinfo(target)
             if float not in kinds and not info.min <= low <= high <= info.max:
                 if target is dtypes.uint64:
                     raise OverflowError("int too big to convert")

@@ -153,7 +153,7 @@ def _basic(self, index, keep_mask=False):
     Masks become the positions where they are true; with ``keep_mask`` a mask that is the only tensor stays.
     """
     parts = _parts(index)
-    used = sum(_consumes(p) for p in parts)
+    used = sum([1 if p.__class__ is slice else _consumes(p) for p in parts])
     if used > self._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self._array.ndim}")
     x, dim, tensors = self, 0, []
@@ -161,7 +161,7 @@ def _basic(self, index, keep_mask=False):
         if p.__class__ is int:
             x = _select(x, dim, p, place)
         elif p.__class__ is slice:
-            x = _slice(x, dim, p, whole=False)
+            x = x if p.start is p.stop is p.step is None else _slice(x, dim, p, whole=False)
             dim += 1
         elif p is Ellipsis:
             dim += self._array.ndim - used
@@ -173,7 +173,7 @@ def _basic(self, index, keep_mask=False):
                 x, p = expand_dims(x, axis=dim), _one_or_none(p)
             tensors.append((dim, p))
             dim += p._array.ndim if _is_mask(p) else 1
-    return x, *_advanced(x, tensors, keep_mask and len(tensors) == 1)
+    return x, *(_advanced(x, tensors, keep_mask and len(tensors) == 1) if tensors else ([], []))
 
 
 def _one_or_none(p: Tensor) -> Tensor:
@@ -196,7 +196,8 @@ def _advanced(x, tensors, keep_mask):
 def _parts(index) -> list:
     if isinstance(index, list) and _means_tuple(index):
         index = tuple(index)
-    return [_part(p) for p in (index if isinstance(index, tuple) else (index,))]
+    index = index if isinstance(index, tuple) else (index,)
+    return [p if p.__class__ is slice else _part(p) for p in index]
 
 
 def _means_tuple(index: list) -> bool:

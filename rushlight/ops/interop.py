@@ -63,6 +63,14 @@ Tensor.__iter__, Tensor.__contains__, Tensor.__reversed__, Tensor.__format__ = _
 @public(function=False)
 def numpy(self, *, force=False):
     """The values as a NumPy array that shares this tensor's memory (a copy from other devices, with ``force=True``)."""
+    plain = self._array.__class__ is _ndarray and self._node is None and self._view is None
+    if not plain or self._array.dtype.isbuiltin != 1:  # one of NumPy's own
+        _check_numpy(self, force)
+    array = _host(self)
+    return lend(array) if array is self._array else array
+
+
+def _check_numpy(self, force) -> None:
     if self.requires_grad and state.grad and not force:
         raise RuntimeError(_HAS_GRAD)
     if self.dtype in (dtypes.bfloat16, dtypes.complex32) or (self.is_floating_point() and self.dtype.itemsize == 1):
@@ -75,13 +83,11 @@ def numpy(self, *, force=False):
         )
     if self._array.__class__ is not _ndarray and not force:
         if namespace_of(self._array).is_traced(self._array) and not self.is_meta:
-            return _host(self)  # which says why that cannot be
+            _host(self)  # which says why that cannot be
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
         )
-    array = _host(self)
-    return lend(array) if array is self._array else array
 
 
 def _host(t) -> np.ndarray:

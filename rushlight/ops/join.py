@@ -149,9 +149,9 @@ def _write_part(xp, x, value, sizes, axis, output):
     x=lambda xp, g, axis: xp.concatenate(g, axis=axis),
 )
 def split_sizes(xp, x, *, sizes, axis):
-    parts, start = [], 0
+    parts, start, before = [], 0, (slice(None),) * axis
     for size in sizes:
-        parts.append(x[(slice(None),) * axis + (slice(start, start + size),)])
+        parts.append(x[(*before, slice(start, start + size))])
         start += size
     return tuple(parts)
 
@@ -165,7 +165,8 @@ def split_sizes(xp, x, *, sizes, axis):
     x=lambda xp, g, axis: xp.stack(g, axis=axis),
 )
 def unbind_(xp, x, *, axis):
-    return tuple(x[(slice(None),) * axis + (i, Ellipsis)] for i in range(x.shape[axis]))
+    before = (slice(None),) * axis
+    return tuple([x[(*before, i, Ellipsis)] for i in range(x.shape[axis])])
 
 
 _split_with_sizes = variant(split_sizes, "SplitWithSizesBackward0")
@@ -194,7 +195,7 @@ def _even(tensor, size, dim, name):
     if size == 0 and length:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     count = max(-(-length // size), 1) if size else 1
-    return {"sizes": tuple(min(size, length - i * size) for i in range(count)), "axis": dim}
+    return {"sizes": (size,) * (count - 1) + (length - (count - 1) * size,), "axis": dim}
 
 
 @public(out=False)

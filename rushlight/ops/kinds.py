@@ -116,7 +116,7 @@ def checked(f, free=frozenset(), explain=None):
         return f
     positional = enumerate(parameters[: code.co_argcount])
     places = [
-        (place - skipped, name, _AT_ONCE[kinds[name].removesuffix("?")])
+        (place - skipped, name, _at_once(kinds[name]))
         for place, name in positional
         if name in kinds and kinds[name][0] != "="
     ]
@@ -154,6 +154,11 @@ _AT_ONCE = {
 }  # fmt: skip
 
 
+def _at_once(kind: str):
+    classes = _AT_ONCE[kind.removesuffix("?")]
+    return (*classes, type(None)) if kind[-1] == "?" and classes is not PLAIN else classes
+
+
 def _kinds(f, title, parameters, free) -> dict[str, str]:
     given = dict(zip(reversed(parameters[: f.__code__.co_argcount]), reversed(f.__defaults__ or ())))
     given |= f.__kwdefaults__ or {}
@@ -170,7 +175,12 @@ def of(f) -> dict[str, str]:
 
 def fits(kind: str, value) -> bool:
     """Is the value of that kind?"""
-    return (value is None and kind[-1] == "?") or _FITS[kind.removesuffix("?").removeprefix("=")](value)
+    return (value is None and kind[-1] == "?") or _test_of(kind)(value)
+
+
+@functools.cache
+def _test_of(kind: str):
+    return _FITS[kind.removesuffix("?").removeprefix("=")]
 
 
 def word(kind: str) -> str:
@@ -186,6 +196,8 @@ def _check(f, name: str, kind: str, value, place: int | None = None) -> None:
 
 
 def _is_whole(value) -> bool:
+    if value.__class__ is int:
+        return True
     if isinstance(value, Tensor):
         return value.ndim == 0 and value._array.dtype.kind in "iu"
     return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_))
@@ -212,7 +224,7 @@ _FITS = {
     "str": lambda value: isinstance(value, str),
     "torch.dtype": lambda value: isinstance(value, dtypes.dtype),
     "tuple of ints": _are_ints,
-    "int or ints": lambda value: _is_whole(value) or is_open(value) or _are_ints(value),
+    "int or ints": lambda value: _are_ints(value) or _is_whole(value) or is_open(value),
     "int or Tensor": lambda value: _is_whole(value) or is_open(value) or _is_tensor(value),
     "int, ints or Tensor": lambda value: _is_whole(value) or is_open(value) or _are_ints(value) or _is_tensor(value),
     "Number or Tensor": lambda value: _is_number(value) or _is_tensor(value),

@@ -7,6 +7,7 @@ gradient rules stay pure.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 
@@ -75,7 +76,7 @@ def randint(*args, dtype, device, generator=None, low=0, high=None, size=None):
 def randperm(n, *, dtype, device, generator=None):
     """A random order of the integers below ``n``."""
     shape, dtype = _shape("randperm", (n,)), dtype or dtypes.int64
-    if not dtype.is_floating_point and n > dtypes.iinfo(dtype).max + 1:
+    if not dtype.is_floating_point and n > _limits(dtype)[1] + 1:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     return _draw("permutation", shape, dtype, device, generator)
 
@@ -243,7 +244,7 @@ def random_(self, *bounds, generator=None, **named):
         return _write(self, record, _draw_for(self, "any_integers", generator))
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds
     if high is None:
-        high = _largest(self.dtype) + 1
+        high = _limits(self.dtype)[1] + 1
     low, high = _bounds("random_", low, high, self.dtype)
     return _write(self, record, _draw_for(self, "integers", generator, low=low, high=high))
 
@@ -430,7 +431,8 @@ def _by_race(weights, n, generator):
 
 
 def _check_weights(weights) -> None:
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+    within = not weights.size or 0 <= np.minimum.reduce(weights, None) <= np.maximum.reduce(weights, None) < np.inf
+    if not within:  # or there is a NaN, which both find
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if np.any(weights.sum(axis=-1) == 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
@@ -654,9 +656,9 @@ def _bounds(function, low, high, dtype):
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if not dtype.is_floating_point:
-        smallest = 0 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).min
+        smallest, largest = _limits(dtype)
         for name, value in (("from", low), ("to - 1", high - 1)):
-            if not smallest <= value <= _largest(dtype):
+            if not smallest <= value <= largest:
                 raise RuntimeError(f"{name} is out of bounds for {_C_NAMES.get(dtype.name, dtype.name)}")
     return low, high
 
@@ -664,10 +666,16 @@ def _bounds(function, low, high, dtype):
 _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int"}
 
 
-def _largest(dtype) -> int:
+@functools.cache
+def _limits(dtype) -> tuple[int, int]:
+    """The integers that are drawn at most: those that a dtype holds."""
     if dtype.is_floating_point:
-        return {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}[dtype.name]
-    return 1 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max
+        largest = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}[dtype.name]
+        return -largest, largest
+    if dtype is dtypes.bool_:
+        return 0, 1
+    whole = dtypes.iinfo(dtype)
+    return whole.min, whole.max
 
 
 def _check_uniform_dtype(dtype) -> None:

@@ -470,6 +470,8 @@ def constant_pad_nd(input, pad, value=0):
     if input._array.dtype.kind in "iu":
         fill_value(value, input.dtype)
     pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + list(zip(pad[-2::-2], pad[::-2]))
+    if not [n for n in pad if n < 0]:
+        return pad_constant(input, pad=tuple(pairs), value=value)
     x = input
     for axis, (before, after) in enumerate(pairs):
         if before < 0 or after < 0:

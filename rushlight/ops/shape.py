@@ -243,7 +243,7 @@ def squeeze(input, dim=None):
     """
     shape = input._array.shape
     if dim is None:
-        return _squeeze_all(input, axis=tuple(i for i, n in enumerate(shape) if n == 1))
+        return _squeeze_all(input, axis=tuple([i for i, n in enumerate(shape) if n == 1]))
     axes = wrap_dims(dim, len(shape))
     call = squeeze_ if is_int(dim) else _squeeze_dims
     return call(input, axis=tuple(a for a in axes if shape and shape[a] == 1))
@@ -328,7 +328,7 @@ def permute(input, *dims_, dims=None):
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
         )
-    axes = tuple(wrap_dim(d, ndim) for d in dims)
+    axes = tuple([d if -1 < d < ndim else wrap_dim(d, ndim) for d in dims])
     if len(set(axes)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     return transpose_(input, axes=axes)
@@ -469,7 +469,7 @@ def expand(self, *sizes_, size=None, implicit=False):
     >>> rushlight.zeros(3, 1).expand(2, 3, 4).shape
     torch.Size([2, 3, 4])
     """
-    shape = _expanded(self._array.shape, sizes(sizes_ if size is None else (size,)), f"torch.{self.dtype.char}")
+    shape = _expanded(self, sizes(sizes_ if size is None else (size,)))
     if self._array.__class__ is _ndarray and has_open(shape):  # a constant of the trace becomes part of it
         self = wrap(accelerated().asarray(self._array))
     return broadcast_to_(self, shape=shape)
@@ -487,16 +487,17 @@ def expand_as(self, other):
     return expand(self, other.shape)
 
 
-def _expanded(have, want, kind) -> tuple:
-    """The shape that ``expand(want)`` gives a tensor of shape ``have``; checked from the last dimension on."""
+def _expanded(t, want) -> tuple:
+    """The shape that ``t.expand(want)`` has; checked from the last dimension on."""
+    have = t._array.shape
     extra = len(want) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand({kind}{{{list(have)}}}, size={list(want)}): the number of sizes provided ({len(want)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({len(have)})"
+            f"expand(torch.{t.dtype.char}{{{list(have)}}}, size={list(want)}): the number of sizes provided "
+            f"({len(want)}) must be greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
     shape = list(want)
-    for i in reversed(range(len(want))):
+    for i in range(len(want) - 1, -1, -1):
         n, size = want[i], have[i - extra] if i >= extra else None
         if n == -1:
             if size is None:
@@ -514,7 +515,7 @@ def _expanded(have, want, kind) -> tuple:
 
 def check_expands(t, shape) -> None:
     """Raise PyTorch's error unless ``t`` can be expanded to ``shape``."""
-    _expanded(t._array.shape, shape, f"torch.{t.dtype.char}")
+    _expanded(t, shape)
 
 
 @public(method=False)

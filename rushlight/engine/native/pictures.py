@@ -69,11 +69,18 @@ def _along(kernel, x, axis, maps, transposed):
 # -- a constant around it ----------------------------------------------------------------------------------------------
 
 
+_FEW = 1 << 12  # elements
+
+
 def _padded(xp, x, *, pad, value=0):
     """What is inside is copied on all threads; the borders are few."""
     out = np.empty([n + before + after for n, (before, after) in zip(x.shape, pad)], x.dtype)
-    put(out[_inside(pad, out.shape)], x)
     value, lead = np.asarray(value).astype(x.dtype), ()
+    if out.size < _FEW:  # one write more is less than finding the borders
+        out[...] = value
+        out[_inside(pad, out.shape)] = x
+        return out
+    put(out[_inside(pad, out.shape)], x)
     for (before, after), n in zip(pad, out.shape):
         for border in filter(None, (before and slice(0, before), after and slice(n - after, n))):
             out[(*lead, border)] = value

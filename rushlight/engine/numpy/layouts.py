@@ -35,6 +35,11 @@ def _plain_strides(shape, itemsize) -> tuple[int, ...]:
     return tuple([s * itemsize for s in dense_strides(shape, range(len(shape)))])
 
 
+def is_plain(array) -> bool:
+    """Is it an array in plain order?"""
+    return array.__class__ is _ndarray and array.strides == _plain_strides(array.shape, array.itemsize)
+
+
 def _all_plain(arrays) -> bool:
     """Do all that are arrays lie in plain order, as PyTorch lays out new ones?"""
     for a in arrays:
@@ -106,13 +111,15 @@ def plain(out, operands=None):
 
 def like(out, operands):
     """As the first operand, where that has no gaps; else by its strides."""
+    if is_plain(operands[0]) and is_plain(out):
+        return out
     return laid(out, preserved(operands[0].shape, strides_of(operands[0])))
 
 
 def channels(out, operands):
     """Channels last if the first operand's are, else in plain order."""
     x = operands[0]
-    if out.ndim != x.ndim or not looks_channels_last(x.shape, strides_of(x)):
+    if out.ndim != x.ndim or is_plain(x) or not looks_channels_last(x.shape, strides_of(x)):
         return plain(out)
     return laid(out, dense_strides(out.shape, channels_last_order(out.ndim)))
 

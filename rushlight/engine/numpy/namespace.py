@@ -6,6 +6,7 @@ A name that NumPy and JAX share with one meaning needs no entry here or in ``xla
 from __future__ import annotations
 
 import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
+import functools
 import math
 import sys
 
@@ -103,11 +104,21 @@ def stack(arrays, axis=0):
 
 
 def tril(x, k=0):
-    return np.tril(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k, dtype=bool), x, x.dtype.type(0))
+    if x.size < _LARGE:
+        return np.where(_triangle(*x.shape[-2:], k), x, np.zeros(1, x.dtype))
+    return where(np.tri(*x.shape[-2:], k, dtype=bool), x, x.dtype.type(0))
 
 
 def triu(x, k=0):
-    return np.triu(x, k) if x.size < _LARGE else where(np.tri(*x.shape[-2:], k - 1, dtype=bool), x.dtype.type(0), x)
+    if x.size < _LARGE:
+        return np.where(_triangle(*x.shape[-2:], k - 1), np.zeros(1, x.dtype), x)
+    return where(np.tri(*x.shape[-2:], k - 1, dtype=bool), x.dtype.type(0), x)
+
+
+@functools.lru_cache(32)
+def _triangle(m, n, k):
+    """Where the lower triangle of a small matrix is."""
+    return np.tri(m, n, k, dtype=bool)
 
 
 def concatenate(arrays, axis=0):
@@ -130,6 +141,10 @@ def expand_dims(x, axis):
     if x.__class__ is not np.ndarray or axis.__class__ is not int or axis < 0:
         return np.expand_dims(x, axis)
     return x.reshape((*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+def squeeze(x, axis=None):
+    return x.squeeze(axis) if x.__class__ is np.ndarray else np.squeeze(x, axis)
 
 
 def transpose(x, axes=None):
@@ -528,7 +543,10 @@ def expanded(x, shape):
     if x.shape == shape:
         return x.view()
     fixed = len(shape) - x.ndim
-    strides = (0,) * fixed + tuple([s if n == m else 0 for n, m, s in zip(x.shape, shape[fixed:], x.strides)])
+    strides = x.strides
+    if x.shape != shape[fixed:]:
+        strides = tuple([s if n == m else 0 for n, m, s in zip(x.shape, shape[fixed:], strides)])
+    strides = (0,) * fixed + strides
     if x.flags.c_contiguous and x.size:
         return np.ndarray(shape, x.dtype, x, 0, strides)
     return np.lib.stride_tricks.as_strided(x, shape, strides)

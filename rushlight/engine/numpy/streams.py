@@ -21,8 +21,14 @@ from .fused import fused
 _FEW = 1024  # numbers that Python's math goes through one by one
 
 
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
 def whole(draw):
-    """The generator is this thread's alone until ``draw`` has all its numbers, as in PyTorch."""
+    """The generator is this thread's alone until ``draw`` has all its numbers, as in PyTorch.
+
+    What asks the generator once is that by itself.
+    """
 
     @functools.wraps(draw)
     def drawn(generator, *args, **kwargs):
@@ -32,18 +38,16 @@ def whole(draw):
     return drawn
 
 
-@whole
 def uniform01(generator, n: int, dtype=np.float64) -> np.ndarray:
     """[0, 1): 24 of a word's bits for float32, 53 of two words' for float64."""
     return generator.uniform(n, dtype)
 
 
-@whole
 def uniform(generator, n: int, dtype, low: float, high: float) -> np.ndarray:
     compute = _compute(dtype)
-    low, high = compute.type(low), compute.type(high)
     values = uniform01(generator, n, compute)
     if low != 0 or high != 1:
+        low, high = compute.type(low), compute.type(high)
         values = fused(values, high - low, low)
     if dtype.itemsize == 2:  # rounding may reach ``high``, which is excluded
         values = values.astype(dtype)
@@ -61,9 +65,11 @@ def normal(generator, n: int, dtype, mean: float, std: float, contiguous: bool =
     out = np.empty(n, compute)
     # PyTorch first fills all of memory with uniform values (half precision: only the whole blocks).
     drawn = uniform01(generator, whole if dtype.itemsize == 2 else n, compute)
-    fill = _blocks if compute == np.float64 else box_muller.normal
-    fill(drawn[:whole], out[:whole], mean, std)
-    if whole != n:
+    fill = _blocks if compute is _DOUBLE else box_muller.normal
+    if whole == n:
+        fill(drawn, out, mean, std)
+    else:
+        fill(drawn[:whole], out[:whole], mean, std)
         fill(uniform01(generator, _BLOCK, compute), out[-_BLOCK:], mean, std)
     return out.astype(dtype, copy=False)
 
@@ -118,27 +124,22 @@ def log_normal(generator, n: int, dtype, mean: float, std: float) -> np.ndarray:
     return exactly(np.exp, _pairs(generator, n) * std + mean).astype(dtype)
 
 
-@whole
 def bernoulli(generator, n: int, dtype, p: float) -> np.ndarray:
     return generator.below(n, p).astype(dtype, copy=False)
 
 
-@whole
 def exponential(generator, n: int, dtype, rate: float) -> np.ndarray:
     return (-1 / rate * exactly(np.log1p, -uniform01(generator, n))).astype(dtype)
 
 
-@whole
 def geometric(generator, n: int, dtype, p: float) -> np.ndarray:
     return np.ceil(np.log(uniform01(generator, n)) / math.log1p(-p)).astype(dtype)
 
 
-@whole
 def cauchy(generator, n: int, dtype, median: float, sigma: float) -> np.ndarray:
     return (median + sigma * np.tan(math.pi * (uniform01(generator, n) - 0.5))).astype(dtype)
 
 
-@whole
 def integers(generator, n: int, dtype, low: int, high: int) -> np.ndarray:
     """[low, high) by remainder; two words a number from a range of 2**28 on."""
     span = high - low
@@ -147,11 +148,13 @@ def integers(generator, n: int, dtype, low: int, high: int) -> np.ndarray:
     if span >= 2**28:
         values = _long(generator, n) % np.uint64(span)
     else:
-        values = (generator.words(n) % np.uint32(span)).astype(np.uint64)
+        values = generator.words(n) % np.uint32(span)
+        if not low:
+            return values.astype(dtype)
+        values = values.astype(np.uint64)
     return (values + np.uint64(low % 2**64)).view(np.int64).astype(dtype)
 
 
-@whole
 def any_integers(generator, n: int, dtype) -> np.ndarray:
     """All non-negative values that the dtype holds exactly."""
     if dtype.kind in "biu":
@@ -162,7 +165,6 @@ def any_integers(generator, n: int, dtype) -> np.ndarray:
     return (draw % np.uint64(limit)).astype(dtype)
 
 
-@whole
 def permutation(generator, n: int, dtype) -> np.ndarray:
     """Fisher–Yates from the front."""
     values = list(range(n))
@@ -360,4 +362,4 @@ def _long(generator, n: int) -> np.ndarray:
 
 
 def _compute(dtype) -> np.dtype:
-    return np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    return _DOUBLE if dtype == _DOUBLE else _SINGLE

@@ -62,12 +62,12 @@ def _amounts(pad) -> tuple:
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     for i, n in enumerate(pad):
-        if not hasattr(n, "__index__") or (n.__class__ is bool and not i):
+        if n.__class__ is not int and (not hasattr(n, "__index__") or (n.__class__ is bool and not i)):
             raise TypeError(
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
                 f"{type(n).__name__} at pos {i}"
             )
-    return tuple(operator.index(n) for n in pad)
+    return tuple([operator.index(n) for n in pad])
 
 
 def _maps(kind, shape, pairs) -> tuple:

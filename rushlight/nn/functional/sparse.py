@@ -26,18 +26,19 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             [1.]])
     """
     check_tensor("embedding", input, "indices", 2)
+    shape = weight._array.shape
     if padding_idx is not None:
-        assert -weight.shape[0] <= padding_idx < weight.shape[0], "Padding_idx must be within num_embeddings"
-        padding_idx %= weight.shape[0]
-    if not weight.ndim and weight.requires_grad and is_grad_enabled():
+        assert -shape[0] <= padding_idx < shape[0], "Padding_idx must be within num_embeddings"
+        padding_idx %= shape[0]
+    if not shape and weight.requires_grad and is_grad_enabled():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    if weight.ndim != 2:
+    if len(shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", input)
-    if not weight.shape[0] and input.numel():
+    if not shape[0] and input.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    values = known_values(input, lambda i: (i >= 0) & (i < weight.shape[0]))
-    if values is not None and not are_below(values, weight.shape[0]):
+    values = known_values(input, lambda i: (i >= 0) & (i < shape[0]))
+    if values is not None and not are_below(values, shape[0]):
         raise IndexError("index out of range in self")
     refuse_complex_gradient("embedding", weight)
     if max_norm is not None:

@@ -19,27 +19,33 @@ static rl_slot edges = SLOT("edges"), fixed = SLOT("static"), grad = SLOT("_grad
 static rl_slot hooks = SLOT("hooks"), inference = SLOT("inference"), inputs = SLOT("inputs"), node = SLOT("_node");
 static rl_slot output = SLOT("output"), plan_of = SLOT("plan"), saved = SLOT("saved"), saves_more = SLOT("saves_more");
 static rl_slot seen = SLOT("seen"), sequence = SLOT("sequence"), shape = SLOT("shape"), storage = SLOT("_storage");
+static rl_slot collected = SLOT("views"), from = SLOT("base"), from_node = SLOT("node"), is_recorded = SLOT("recorded");
+static rl_slot way = SLOT("_way"); /* of views */
 static rl_slot version = SLOT("version"), versions = SLOT("versions"), view = SLOT("_view"), xp = SLOT("xp");
-static PyObject *active, *keep, *kind, *recording, *watched; /* names */
+static PyObject *active, *itemsize, *keep, *kind, *recording, *watched; /* names */
 
 static PyObject *use(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&tensor, &op_node, &view_class, &plain, &engine, &single_precision,
                                       &double_precision, &truth, &switches, &modes, &layouts, &counter, &as_array};
-    static rl_slot *const slots[] = {&array, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference,
+    static rl_slot *const of_views[] = {&from, &from_node, &is_recorded, &way};
+    static rl_slot *const slots[] = {&array, &collected, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference,
                                      &inputs, &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape,
                                      &fixed, &storage, &version, &versions, &view, &xp};
     static const struct { PyObject **name; const char *text; } names[] = {
-        {&active, "active"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"}, {&watched, "watched"}};
+        {&active, "active"}, {&itemsize, "itemsize"}, {&keep, "keep"}, {&kind, "kind"}, {&recording, "grad"},
+        {&watched, "watched"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!(*kept[i] = PySequence_GetItem(args, (Py_ssize_t)i)))
             return NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!(*names[i].name = PyUnicode_InternFromString(names[i].text)))
             return NULL;
-    PyObject *classes = PySequence_GetItem(args, sizeof kept / sizeof *kept);
-    int failed = !classes || rl_find_slots(slots, sizeof slots / sizeof *slots, classes);
+    PyObject *classes = PySequence_GetItem(args, sizeof kept / sizeof *kept), *one = PyTuple_Pack(1, view_class);
+    int failed = !classes || !one || rl_find_slots(of_views, sizeof of_views / sizeof *of_views, one) ||
+                 rl_find_slots(slots, sizeof slots / sizeof *slots, classes);
     Py_XDECREF(classes);
+    Py_XDECREF(one);
     if (failed)
         return NULL;
     Py_RETURN_NONE;
@@ -53,6 +59,7 @@ typedef struct {
     int some;  /* may arrays but the first be truths and None, or only numbers? */
     int plain; /* do results lie in plain order if the arrays do? */
     int turns; /* does it make the first view whose dimensions are turned around? */
+    int statics; /* how many static arguments it takes; -1: its views are not simply parts of memory */
 } operator_;
 
 /* One call. All objects are borrowed from its arguments but ``given``, ``nodes`` and ``out``: what computes may let
@@ -93,10 +100,20 @@ static int is_fresh(PyObject *x)
     return PyObject_RichCompareBool(rl_peek(way, &seen), rl_peek(rl_peek(x, &storage), &version), Py_EQ) == 1;
 }
 
+static Py_ssize_t size_of(PyObject *dtype)
+{
+    if (dtype == single_precision || dtype == double_precision || dtype == truth)
+        return dtype == truth ? 1 : dtype == single_precision ? 4 : 8;
+    PyObject *found = PyObject_GetAttr(dtype, itemsize);
+    Py_ssize_t size = found ? PyLong_AsSsize_t(found) : -1;
+    Py_XDECREF(found);
+    return size;
+}
+
 /* Does it lie as PyTorch lays out what is new? */
 static int is_plain(const rl_array *a)
 {
-    Py_ssize_t step = a->dtype == double_precision ? 8 : a->dtype == single_precision ? 4 : 1;
+    Py_ssize_t step = size_of(a->dtype);
     for (int i = a->ndim; i-- > 0; step *= a->shape[i] ? a->shape[i] : 1)
         if (a->strides[i] != step)
             return 0;
@@ -182,7 +199,7 @@ static int compute(call *c, operator_ *o)
     const rl_array *a = c->out ? rl_array_of(c->out) : NULL;
     if (!a)
         return -1;
-    return !c->ordered || o->link || a->ndim < 2 || ((a->dtype == c->dtype || a->dtype == truth) && is_plain(a));
+    return !c->ordered || o->link || a->ndim < 2 || is_plain(a);
 }
 
 PyObject *rl_wrapped(PyObject *out)
@@ -302,13 +319,53 @@ static int record(const call *c, PyObject *made)
     return failed;
 }
 
+/* Is the view a part of a tensor's memory, or of such a part's, made while gradients are recorded and nobody collects
+   views? -1: failed. */
+static int is_part(const call *c, PyObject *before, PyObject *counted)
+{
+    const rl_array *whole = (const rl_array *)c->given[0], *part = rl_array_of(c->out);
+    int is = c->o->statics >= 0 && PyDict_Size(c->fixed) == c->o->statics && counted != Py_None && part && part->base &&
+             (part->base == (PyObject *)whole || part->base == whole->base) &&
+             rl_peek(counted, &collected) == Py_None &&
+             (before == Py_None || rl_peek(before, &is_recorded) == Py_True) &&
+             (!c->o->turns || is_on(layouts, watched)) && is_recording();
+    return PyErr_Occurred() ? -1 : is;
+}
+
+/* `link_view` of the commonest; 0: that one is to see it, -1: failed. */
+static int link_part(const call *c, PyObject *made)
+{
+    PyObject *base = c->args[0], *before = rl_get(base, &view), *counted = rl_get(base, &storage);
+    PyObject *root = NULL, *one = NULL, *steps = NULL;
+    int done = before && counted ? is_part(c, before, counted) : -1;
+    if (done > 0) {
+        root = before == Py_None ? Py_NewRef(base) : rl_get(before, &from);
+        one = rl_make(view_class);
+        steps = Py_BuildValue("(O((OOO)))", before, c->o->op, c->fixed, Py_None);
+        if (!root || !one || !steps || rl_put(one, &from, root) || rl_put(one, &way, steps) ||
+            rl_put(one, &seen, rl_peek(counted, &version)) || rl_put(one, &is_recorded, Py_True) ||
+            rl_put(one, &from_node, rl_peek(root, &node)) || rl_put(made, &storage, counted) ||
+            rl_put(made, &view, one))
+            done = -1;
+    }
+    Py_XDECREF(before);
+    Py_XDECREF(counted);
+    Py_XDECREF(root);
+    Py_XDECREF(one);
+    Py_XDECREF(steps);
+    return done;
+}
+
 static PyObject *result(const call *c)
 {
     PyObject *made = rl_wrapped(c->out);
-    if (made && c->o->link) {
-        PyObject *linked = PyObject_CallFunctionObjArgs(c->o->link, c->o->op, c->args[0], made, c->fixed, NULL);
-        Py_XDECREF(linked);
-        if (!linked)
+    int linked = made && c->o->link ? link_part(c, made) : 1;
+    if (linked < 0)
+        Py_CLEAR(made);
+    if (made && !linked) {
+        PyObject *done = PyObject_CallFunctionObjArgs(c->o->link, c->o->op, c->args[0], made, c->fixed, NULL);
+        Py_XDECREF(done);
+        if (!done)
             Py_CLEAR(made);
     }
     if (made && c->needs && c->o->recorded && is_recording() && has_gradient(c) && record(c, made))
@@ -341,14 +398,14 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
     return made;
 }
 
-/* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns) */
+/* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns, statics) */
 static PyObject *short_call(PyObject *module, PyObject *args)
 {
     static PyMethodDef method = {"short", (PyCFunction)(void *)call_operator, METH_FASTCALL,
                                  "See autograd/shortcuts.py."};
     operator_ *o = PyMem_Calloc(1, sizeof *o); /* for as long as the process lives, as operators do */
-    if (!o || !PyArg_ParseTuple(args, "OiOOOpOppp", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
-                                &o->recorded, &o->link, &o->some, &o->plain, &o->turns)) {
+    if (!o || !PyArg_ParseTuple(args, "OiOOOpOpppi", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
+                                &o->recorded, &o->link, &o->some, &o->plain, &o->turns, &o->statics)) {
         PyMem_Free(o);
         return o ? NULL : PyErr_NoMemory();
     }
