@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -62,7 +63,7 @@ def fill_value(value, dtype: dtypes.dtype):
     bad = False
     if dtype.is_complex:
         number = complex(value)
-        limit = dtypes.finfo(dtype).max
+        limit = _largest(dtype)
         bad = any(math.isfinite(part) and abs(part) > limit for part in (number.real, number.imag))
     elif dtype is dtypes.bool_:
         number = bool(value)
@@ -71,13 +72,18 @@ def fill_value(value, dtype: dtypes.dtype):
         number = value.real if isinstance(value, complex) else value
         if dtype.is_floating_point:
             number = float(number)
-            bad = bad or (math.isfinite(number) and abs(number) > dtypes.finfo(dtype).max)
+            bad = bad or (math.isfinite(number) and abs(number) > _largest(dtype))
         elif not bad:
             bad = not _fits(number, number, dtype) or (number < 0 and isinstance(number, float) and not dtype.is_signed)
             number = number if bad else int(number)
     if bad:
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
     return np.asarray(number).astype(dtype.numpy)[()]
+
+
+@functools.cache
+def _largest(dtype) -> float:
+    return dtypes.finfo(dtype).max
 
 
 def _fits(low, high, dtype) -> bool:
