@@ -185,6 +185,21 @@ def test_several_outputs(both, monkeypatch):
         assert went.pop() == way and not went
 
 
+def test_what_is_written_over_whole_numbers_is_refused_in_python(both):
+    """A float with a gradient beside places: it is not the places that are computed with."""
+    g = torch.tensor(1.0, requires_grad=True)
+    for function in both(xp.masked_fill)[:2]:
+        with pytest.raises(RuntimeError, match="Autograd not support dtype: Long"):
+            function(torch.arange(3), torch.arange(3) > 1, g)
+
+
+def test_whole_numbers_that_do_not_fit(both):
+    here, there, _ = both(xp.add)
+    for function in (here, there):
+        with pytest.raises((RuntimeError, OverflowError, TypeError)):
+            function(torch.arange(3), 1 << 70)
+
+
 def test_nothing_that_was_given_comes_out(both):
     x = torch.arange(6)
     here, there, _ = both(xp.floor)

@@ -69,7 +69,8 @@ typedef struct {
     const operator_ *o;
     PyObject *const *args;
     PyObject *fixed, *given[MOST], *nodes[MOST], *dtype, *out;
-    int arrays, needs, written, beside; /* beside: there are indices or a mask */
+    int arrays, needs, written;
+    int beside, first;                  /* are there indices or a mask; is the first array one? */
     int ordered;                        /* all must lie in plain order */
 } call;
 
@@ -141,19 +142,36 @@ static int take_tensor(call *c, int i, PyObject *x)
         c->written |= PyLong_AsLong(rl_peek(counted, &version)) != 0;
     }
     c->beside |= beside;
+    c->first |= beside && !i;
     c->dtype = beside ? c->dtype : a->dtype;
     c->given[i] = Py_NewRef((PyObject *)a), c->nodes[i] = Py_NewRef(rl_peek(x, &node));
     c->needs |= (c->nodes[i] != Py_None) << i;
     return 1;
 }
 
-/* Are the numbers beside whole ones whole, too? */
-static int are_whole(const call *c)
+/* Are the numbers beside whole ones whole, too? They are made arrays: what does not fit is then of another dtype. */
+static int are_whole(call *c)
 {
-    for (int i = 0; i < c->arrays; i++)
-        if (Py_TYPE(c->given[i]) == &PyFloat_Type || Py_TYPE(c->given[i]) == &PyBool_Type)
+    for (int i = 0; i < c->arrays; i++) {
+        PyObject *x = c->given[i];
+        if (Py_TYPE(x) == &PyLong_Type) {
+            c->given[i] = PyObject_CallFunctionObjArgs(as_array, x, NULL);
+            Py_DECREF(x);
+            const rl_array *a = c->given[i] ? rl_array_of(c->given[i]) : NULL;
+            if (!a || a->dtype != whole)
+                return 0;
+        } else if (Py_TYPE(x) == &PyFloat_Type || Py_TYPE(x) == &PyBool_Type)
             return 0;
+    }
     return 1;
+}
+
+/* Are arrays of one dtype computed with, beside others or not, or only such as an operator of indices takes? */
+static int is_common(call *c)
+{
+    if (c->dtype == whole)
+        return are_whole(c);
+    return c->dtype ? !c->first || !c->o->index : c->o->index;
 }
 
 static int take_all(call *c)
@@ -168,7 +186,7 @@ static int take_all(call *c)
         else
             return 0;
     }
-    return (c->dtype == whole ? are_whole(c) : c->dtype || c->o->index) && !PyErr_Occurred();
+    return is_common(c) && !PyErr_Occurred();
 }
 
 /* -- the result -------------------------------------------------------------------------------------------------- */
@@ -209,7 +227,7 @@ static int is_as_made(const call *c, PyObject *out)
 }
 
 /* Are several outputs Python's? It makes views and nodes of them, and what does not lie as it should. */
-static int is_python_s(const call *c)
+static int is_for_python(const call *c)
 {
     return c->o->link || c->o->several == UNLIKE || (c->needs && c->o->recorded);
 }
@@ -245,11 +263,11 @@ static int compute(call *c, operator_ *o)
     }
     if (PyTuple_Check(out)) {
         o->several = SEVERAL;
-        c->out = is_python_s(c) ? NULL : all_arrays(out);
+        c->out = is_for_python(c) ? NULL : all_arrays(out);
         int made = c->out != NULL;
         for (Py_ssize_t i = 0; made && i < PyTuple_Size(c->out); i++)
             made = is_as_made(c, PyTuple_GetItem(c->out, i));
-        if (!made && !is_python_s(c))
+        if (!made && !is_for_python(c))
             o->several = UNLIKE;
         Py_DECREF(out);
         return PyErr_Occurred() ? -1 : made;
@@ -420,7 +438,7 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
     call c = {.o = o, .args = args + 1, .arrays = (int)n - 1, .fixed = args[0], .ordered = laid_out || o->turns};
     int done = take_all(&c);
     PyErr_Clear(); /* Python will say what is wrong */
-    if (done && !(o->several && is_python_s(&c))) /* not computed twice */
+    if (done && !(o->several && is_for_python(&c))) /* not computed twice */
         done = compute(&c, o);
     else
         done = 0;
