@@ -396,11 +396,8 @@ def scatter_zeros(x, index, axis, shape):
 
 
 def scatter(x, index, src, axis):
-    value, out = np.empty(index.shape, x.dtype), copies.copied(x)
-    value[...] = src
-    if along.put(out, value, index, axis) is not None:
-        return out
-    return FORWARDS["scatter"](sys.modules[__name__], x, index, src, axis=axis)
+    found = along.put(copies.copied(x), src, index, axis)
+    return FORWARDS["scatter"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
 
 
 def scatter_add(x, index, src, axis):

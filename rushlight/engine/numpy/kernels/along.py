@@ -31,13 +31,18 @@ def add(out, value, index, axis):
 
 
 def put(out, value, index, axis):
-    """``value``, of the index's shape, written over ``out`` where the index says; the last of equal places stays."""
+    """``value``, a number or of the index's shape, written over ``out`` where that says; in equal places the last."""
     kind = copies.REALS.get(out.itemsize)
-    if kind is None or value.shape != index.shape or not _serves(value.view(kind), index, axis):
+    if (
+        kind is None
+        or not _serves(out.view(kind), index, axis)
+        or _others(out.shape, axis) != _others(index.shape, axis)
+    ):
         return None
-    if not _fits(out, value, axis):
-        return None
-    return _called(library.put_along, value.view(kind), index, out.view(kind), out.shape, index.shape[axis], axis)
+    each = np.empty(index.shape, out.dtype)
+    each[...] = value
+    found = _called(library.put_along, each.view(kind), index, out.view(kind), out.shape, index.shape[axis], axis)
+    return None if found is None else out
 
 
 def add_to_zeros(value, index, axis, shape):
