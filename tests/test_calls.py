@@ -62,8 +62,11 @@ def same(a, b):
     assert a._node.__class__ is b._node.__class__
     if a._node is None or not hasattr(a._node, "plan"):
         return
-    for name in ("shape", "dtype", "xp", "hooks", "guard", "details", "static", "versions"):
+    for name in ("shape", "dtype", "xp", "hooks", "guard"):
         assert getattr(a._node, name) == getattr(b._node, name), name
+    assert [*filter(None, a._node.versions)] == [*filter(None, b._node.versions)]
+    assert a._node.details is None and (b._node.details is None or b._node.details.compute == a._node.dtype)
+    assert {**a._node.op.static, **(a._node.static or {})} == {**b._node.op.static, **(b._node.static or {})}
     assert a._node.plan.op is b._node.plan.op and a._node.plan.needs == b._node.plan.needs
     assert [id(edge) for edge in a._node.edges] == [id(edge) for edge in b._node.edges]
     for mine, other in zip(a._node.saved, b._node.saved, strict=True):
@@ -87,6 +90,20 @@ COMMON = {
     "a view that turns": (xp.matrix_transpose, lambda x, w, b: (x,)),
     "three": (xp.linear, lambda x, w, b: (x, w, b)),
     "three, one of them None": (xp.linear, lambda x, w, b: (x, w, None)),
+    "a mask first": (xp.where, lambda x, w, b: (w > 0, x, w)),
+    "a mask and a number": (xp.masked_fill, lambda x, w, b: (x, w > 0, 2.0)),
+    "places, and something static": (xp.gather, lambda x, w, b: (x, torch.tensor([[0, 2], [1, 1]])), {"axis": 1}),
+    "two, and something static": (xp.add_scaled, lambda x, w, b: (x, w), {"alpha": 0.5}),
+    "any number": (xp.cat, lambda x, w, b: (x, w, x), {"axis": 1}),
+    "any number of places": (
+        xp.index_at,
+        lambda x, w, b: (x, torch.tensor([0, 2]), torch.tensor([1, 1])),
+        {"dims": None},
+    ),
+    "whole numbers": (xp.multiply, lambda x, w, b: (torch.arange(6), torch.arange(6))),
+    "whole numbers, and one of Python's": (xp.add, lambda x, w, b: (torch.arange(6), -3)),
+    "whole numbers that are summed up": (xp.sum, lambda x, w, b: (torch.arange(6),), {"axis": 0, "keepdims": True}),
+    "truth values": (xp.any, lambda x, w, b: (w > 0,), {"axis": 1, "keepdims": False}),
 }
 
 
@@ -132,7 +149,10 @@ class Sub(torch.Tensor):
 
 
 UNCOMMON = {
-    "whole numbers": lambda x, w, b: (torch.arange(3), torch.arange(3)),
+    "truth values": lambda x, w, b: (w > 0, x > 0),
+    "whole numbers of two kinds": lambda x, w, b: (torch.arange(3), torch.arange(3).int()),
+    "whole numbers and another": lambda x, w, b: (torch.arange(3), 0.5),
+    "whole numbers and a truth": lambda x, w, b: (torch.arange(3), True),
     "two dtypes": lambda x, w, b: (x, w.double()),
     "half precision": lambda x, w, b: (x.half(), w.half()),
     "a number first": lambda x, w, b: (2.0, w),
@@ -150,6 +170,43 @@ def test_uncommon_calls(both, case):
     a, b = here(*given), there(*given)
     assert torch.equal(a, b) and a.grad_fn.__class__ is b.grad_fn.__class__ and a.__class__ is b.__class__
     assert set(went) == {"Python"}
+
+
+def test_several_outputs(both, monkeypatch):
+    here, there, went = both(xp.topk)
+    x = values()[0]
+    for watched, given, way in [
+        (False, x.detach(), "C"), (False, x, "Python"), (False, x.detach()[0], "C"), (True, x.detach(), "C"),
+        (True, x.detach().t(), "Python"),
+    ]:  # fmt: skip
+        monkeypatch.setattr(layouts, "watched", watched)
+        found, expected = here(given, k=2, axis=0), there(given, k=2, axis=0)
+        assert found.__class__ is expected.__class__ is tuple
+        for a, b in zip(found, expected, strict=True):
+            assert torch.equal(a, b) and a.stride() == b.stride() and a.grad_fn.__class__ is b.grad_fn.__class__
+        assert went.pop() == way and not went
+
+
+def test_what_is_written_over_whole_numbers_is_refused_in_python(both):
+    """A float with a gradient beside places: it is not the places that are computed with."""
+    g = torch.tensor(1.0, requires_grad=True)
+    for function in both(xp.masked_fill)[:2]:
+        with pytest.raises(RuntimeError, match="Autograd not support dtype: Long"):
+            function(torch.arange(3), torch.arange(3) > 1, g)
+
+
+def test_whole_numbers_that_do_not_fit(both):
+    here, there, _ = both(xp.add)
+    for function in (here, there):
+        with pytest.raises((RuntimeError, OverflowError, TypeError)):
+            function(torch.arange(3), 1 << 70)
+
+
+def test_nothing_that_was_given_comes_out(both):
+    x = torch.arange(6)
+    here, there, _ = both(xp.floor)
+    for function in (here, there):
+        assert function(x)._array is not x._array
 
 
 @pytest.mark.parametrize("given", [

@@ -161,3 +161,27 @@ def test_what_is_picked_by_arrays_lies_in_order():
         assert picked.is_contiguous() and picked.view(-1).tolist() == picked.flatten().tolist()
     assert rushlight.equal(x.index_select(2, i), rushlight.stack([x[:, :, 2], x[:, :, 0]], 2))
     assert rushlight.permute_copy(x, (2, 0, 1)).is_contiguous()
+
+
+def test_an_assignment_reads_its_index_before_it_writes():
+    x = rushlight.tensor([1, 2, 3, 0])
+    x[x] = rushlight.tensor([5, 6, 7, 8])
+    assert x.tolist() == [8, 5, 6, 7] and x._version == 1
+    y = rushlight.zeros(3, dtype=rushlight.float64)
+    y[y.view(rushlight.int64)] = rushlight.tensor([1.0, 2.0, 3.0], dtype=rushlight.float64)
+    assert y.tolist() == [3, 0, 0] and y._version == 1
+
+
+def test_what_may_not_be_assigned_to():
+    i = rushlight.tensor([0, 2])
+    with rushlight.inference_mode():
+        x = rushlight.zeros(3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        x[i] = 1.0
+    leaf = rushlight.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf[i] = 1.0
+    y, w = rushlight.zeros(3), rushlight.ones(2, requires_grad=True)
+    y[i] = w
+    y.sum().backward()
+    assert w.grad.tolist() == [1, 1] and y._version == 1

@@ -383,8 +383,7 @@ def test_one_element_of_a_large_array_is_put():
     "shape, axis, k", [((40, 50), 1, 7), ((40, 50), 0, 90), ((3, 50, 600), 1, 4), ((2000,), 0, 5000)]
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_reading_and_adding_along_an_axis(shape, axis, k, dtype, threads, monkeypatch):
-    monkeypatch.setattr(along, "_WORTH", 1)
+def test_reading_and_writing_along_an_axis(shape, axis, k, dtype, threads):
     x = numbers(*shape, dtype=dtype)
     index = np.random.default_rng(1).integers(0, shape[axis], [k if d == axis else n for d, n in enumerate(shape)])
     np.testing.assert_array_equal(along.take(x, index, axis), np.take_along_axis(x, index, axis))
@@ -394,6 +393,10 @@ def test_reading_and_adding_along_an_axis(shape, axis, k, dtype, threads, monkey
     np.add.at(expected, tuple(places), value)
     few = 64 * np.finfo(dtype).eps
     np.testing.assert_allclose(along.add(x.copy(), value, index, axis), expected, rtol=few, atol=few)
+    for written in (value, 2.0):
+        expected = x.copy()
+        expected[tuple(places)] = written
+        np.testing.assert_array_equal(along.put(x.copy(), written, index, axis), expected)
     one, expected = index[tuple(slice(None) if d == axis else 0 for d in range(x.ndim))].copy(), x.astype(np.float64)
     np.add.at(expected, (slice(None),) * axis + (one,), value)
     np.testing.assert_allclose(along.add_slices(x.copy(), value, one, axis), expected, rtol=few, atol=few)
@@ -460,6 +463,7 @@ def test_an_index_out_of_range_is_left_to_numpy(wrong, places):
     index[:, places] = wrong
     assert along.take(x, index, 1) is None
     assert along.add(x.copy(), x, index, 1) is None
+    assert along.put(x.copy(), x, index, 1) is None
     assert along.add_slices(x.copy(), x, index[0], 1) is None
     assert along.take_slices(x, index[0], 1) is None
     assert along.spread_slices(x, index[0], 1, x.shape) is None

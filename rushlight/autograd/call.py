@@ -48,9 +48,11 @@ def caller(o: Op, node=None, operator=False, short=True, first=False):
     plans = Plans(o, node or o.node)
     general = _general_caller(o, plans, layouts.rule_of(o, node or o.node), operator, first)
     general.op, general.node = o, node or o.node  # interceptors are handed this one, and want to know what it is
-    if o.variadic or o.aux is not None or o.residuals or o.name in layouts.OWN or not short:
+    if o.aux is not None or o.residuals or o.name in layouts.OWN or not short:
         return general
-    short_cut = {1: shortcuts.single, 2: None if o.static else shortcuts.pair, 3: shortcuts.trio}.get(len(o.arrays))
+    if o.variadic or (o.static and len(o.arrays) == 2):
+        return shortcuts.others(o, plans, general)
+    short_cut = {1: shortcuts.single, 2: shortcuts.pair, 3: shortcuts.trio}.get(len(o.arrays))
     return general if short_cut is None else short_cut(o, plans, general)
 
 
@@ -109,7 +111,7 @@ def _general_caller(o: Op, plans: Plans, layout, operator=False, first=False):
         compute = target = final = auxiliary = None
         given = arrays
         odd = not (plain and (common is _F32 or common is _F64)) and not as_given
-        if odd:
+        if odd and not (indexed and plain and (common is _INT or common is _BOOL)):  # else there is nothing to convert
             if operator and not all(isinstance(a, _OPERANDS) for a in args):
                 return _stranger(o, call, args, static, True)
             if common is None and args:

@@ -1,5 +1,7 @@
 """Short cuts for the commonest calls: float32 or float64 on NumPy, nothing to convert, no mode but the grad switch.
 
+Whole numbers alone, and indices or a mask beside others, where the op takes them as they are: the library's, too.
+
 Whatever else comes, bad arguments among them, is handed to the general caller. The three repeat lines of it and of each
 other because nearly each of those lines may end in that hand-over, which a shared function could not do for its caller.
 
@@ -69,12 +71,13 @@ class _Probe:
 
 # Results of these lie in plain order where all operands do.
 _PLAIN_IN_PLAIN_OUT = (
-    None, layouts.channels, layouts.each, layouts.each_alone, layouts.like, layouts.padded, layouts.plain
+    None, layouts.channels, layouts.each, layouts.each_alone, layouts.joined, layouts.like, layouts.padded,
+    layouts.plain
 )  # fmt: skip
 
 
 def _in_c(o: Op, plans: Plans, layout, some=False):
-    """``short(static, *arrays)``: the Tensor, or None if a call is not so common; None where there is no library.
+    """``short(static, *arrays)``: the Tensor, or several, or None if a call is not so common; None without the library.
 
     ``some``: arrays but the first may be truths and None, beside Python's numbers.
     """
@@ -83,8 +86,11 @@ def _in_c(o: Op, plans: Plans, layout, some=False):
     function, *engine = _function_and_engine(o)
     first, link = engine[0] if engine else None, link_view if o.view else None
     plain, statics = layout in _PLAIN_IN_PLAIN_OUT, len(o.static) if o.view is True else -1
+    many, mask = bool(o.variadic), o.keep[0] if o.keep else -1
+    index, ints = (o.promote == kind and o.check is None for kind in (None, "common"))
     return library.short_call(
-        o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns, statics
+        o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns, statics, many, index, ints,
+        mask,
     )
 
 
@@ -233,6 +239,17 @@ def single(o: Op, plans: Plans, general):
     return call
 
 
+def others(o: Op, plans: Plans, general):
+    """For ops of two arrays with static arguments, and of any number of arrays: the library, or the general caller."""
+    short = _in_c(o, plans, layouts.rule_of(o, general.node))
+
+    def call(*args, **static):
+        t = short(static, *args)
+        return general(*args, **static) if t is None else t
+
+    return general if short is None else call
+
+
 def trio(o: Op, plans: Plans, general):
     """For ops of three arrays, the second and third of which may be Python numbers or None."""
     compute, recorded = _numpy_function(o), bool(o.rules)
@@ -304,6 +321,6 @@ def trio(o: Op, plans: Plans, general):
 
 if library is not None:
     library.calls_use(
-        Tensor, OpNode, View, PLAIN, numpy_engine, _F32, _F64, _BOOL, state, vars(mode), vars(layouts), _sequence,
+        Tensor, OpNode, View, PLAIN, numpy_engine, _F32, _F64, _BOOL, _INT, state, vars(mode), vars(layouts), _sequence,
         np.asarray, (Plan, Node, OpNode, Tensor, Storage, View),
     )  # fmt: skip

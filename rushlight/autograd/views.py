@@ -218,6 +218,11 @@ def _regenerate(t: Tensor) -> None:
 
 def check_writable(t: Tensor, values: bool = True) -> None:
     """Raise PyTorch's error if ``t`` may not be written in place now; not ``values``: only its shape is to change."""
+    storage = t._storage
+    if t._view is None and t._node is None and (storage is None or not storage.inference):
+        if values and not (t._array.__class__ is _ndarray and t._array.flags.c_contiguous):
+            check_places(t)
+        return  # the rest is about the graph, views, and inference tensors
     if state.grad and t._node is not None and (_one_of_several(t) or type(t._node) is Nowhere):
         raise RuntimeError(_refused(t, "is being modified inplace"))
     t._sync()
@@ -403,9 +408,18 @@ def _is_large(t: Tensor) -> bool:
 
 def _leaves_no_trace(t: Tensor, args, kwargs) -> bool:
     """Is a write to ``t`` plainly nothing to record? A counter's is not."""
-    if mode.active or kwargs or t._node is not None or t._view is not None:
+    if mode.active or t._node is not None or t._view is not None:
         return False
-    return not [a for a in args if isinstance(a, Tensor) and (a._node is not None or a._view is not None)]
+    for a in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(a, Tensor) and (a._node is not None or (a._view is not None and _has_past(a, t))):
+            return False
+    return True
+
+
+def _has_past(a: Tensor, t: Tensor) -> bool:
+    """May a view be in the graph by what was written to its base, or share memory with ``t``?"""
+    base = a._view.base
+    return base is None or base._node is not None or base._view is not None or a._storage is t._storage
 
 
 _BY_KIND = ("Negation", "Subtraction", "expected dtype")  # how errors about kinds of numbers begin
@@ -482,6 +496,12 @@ def become(t: Tensor, function, node: str, *args, **kwargs) -> Tensor:
 
 def assign(t: Tensor, result: Tensor) -> None:
     """Put ``result``'s values and history into ``t``. Shapes must agree, dtypes must be castable."""
+    own, array = t._array, result._array
+    if t._view is t._node is result._node is None and not mode.active and _are_alike(own, array):
+        if array is not own:
+            copies.write(own, array)
+        t._counted().version += 1
+        return  # there is nothing to refuse, to convert, or to record
     _check_assign(t, result)
     node = result._node if state.grad else None
     if node is not None and result._array.dtype != t._array.dtype:
@@ -495,6 +515,10 @@ def assign(t: Tensor, result: Tensor) -> None:
     if state.grad and (node is not None or t._node is not None):
         _guard_output(t, result)
         rebase(t, node)
+
+
+def _are_alike(a, b) -> bool:
+    return a.__class__ is b.__class__ is _ndarray and a.dtype is b.dtype and a.shape == b.shape
 
 
 def write_tangents(t: Tensor, result: Tensor | None) -> None:

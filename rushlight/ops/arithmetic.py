@@ -43,7 +43,8 @@ def add_scaled(xp, x, w, *, alpha):
 def _scaled(xp, w, alpha):
     """``w * alpha`` in w's dtype: integers wrap around, half precision is rounded, as in PyTorch."""
     d = dtype_of(w)
-    return xp.multiply(w, np.asarray(alpha).astype(d.numpy) if is_integral(w) or d.numpy in LOW_PRECISION else alpha)
+    in_its_dtype = integral_dtype(d) or d.numpy in LOW_PRECISION
+    return xp.multiply(w, np.asarray(alpha).astype(d.numpy) if in_its_dtype else alpha)
 
 
 def _check_subtract(x, w):
@@ -226,6 +227,8 @@ def lerp_(xp, start, end, weight):
 
 
 def _check_alpha(alpha, input, other):
+    if alpha.__class__ is float and other.__class__ is Tensor and other.dtype.is_floating_point:
+        return
     kinds = [dtype_of(t) for t in (input, other) if isinstance(t, Tensor)]
     if alpha.__class__ is bool and not all(d is dtypes.bool_ for d in kinds):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -249,7 +252,6 @@ def add(input, other, *, alpha=1):
         _check_alpha(alpha, input, other)
     if alpha == 1:
         return xp_.add(input, other)
-    _check_alpha(alpha, input, other)
     if not isinstance(other, Tensor):
         return xp_.add(input, other * alpha)
     return xp_.add_scaled(input, other, alpha=alpha)
@@ -266,7 +268,6 @@ def sub(input, other, *, alpha=1):
         _check_alpha(alpha, input, other)
     if alpha == 1:
         return subtract(input, other)
-    _check_alpha(alpha, input, other)
     if not isinstance(other, Tensor):
         return subtract(input, other * alpha)
     return subtract_scaled(input, other, alpha=alpha)
@@ -369,11 +370,10 @@ def lerp(input, end, weight):
     """
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
-    tensors = [("end", end)] + ([("weight", weight)] if isinstance(weight, Tensor) else [])
-    for name, t in tensors:
-        if t.dtype is not input.dtype:
+    for name, t in (("end", end), ("weight", weight)):
+        if isinstance(t, Tensor) and t._array.dtype is not input._array.dtype and t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {_word(input)} for `{name}` but got dtype {_word(t)}")
-    if is_integral(input):
+    if input._array.dtype.kind in "biu":
         check_broadcast((input, end, weight))
         refuse("lerp_kernel_scalar", lambda d: True, input)
     return (lerp_ if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)

@@ -111,15 +111,15 @@ def clamp(input, min=None, max=None):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     check_tensor("clamp", input)
-    kinds = {isinstance(bound, Tensor) for bound in (min, max) if bound is not None}
-    if len(kinds) == 2:
+    tensors = isinstance(min, Tensor), isinstance(max, Tensor)
+    if tensors[0] is not tensors[1] and min is not None and max is not None:
         raise TypeError(
             f"clamp() received an invalid combination of arguments - got (min={type(min).__name__}, "
             f"max={type(max).__name__}): give two numbers or two Tensors"
         )
     if input._array.dtype.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
-    if True in kinds:
+    if True in tensors:
         return clip(input, min, max)
     _check_numbers(input, min, max)
     return _clip_numbers(input, min, max)
@@ -127,7 +127,7 @@ def clamp(input, min=None, max=None):
 
 def _check_numbers(input, *bounds):
     """Truth values have no bounds that are truth values; integers none that their dtype cannot hold."""
-    if all(bound is None or isinstance(bound, bool) for bound in bounds):
+    if not [bound for bound in bounds if bound is not None and not isinstance(bound, bool)]:
         refuse("clamp_scalar_cpu", bool_dtype, input)
     if input._array.dtype.kind in "iu":
         for bound in bounds:

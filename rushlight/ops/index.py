@@ -14,6 +14,7 @@ import numpy as np
 from ..autograd import mode, views
 from ..autograd.op import differentiable as xp_
 from ..autograd.op import op
+from ..autograd.overriding import PLAIN
 from ..engine import expect, namespace_of
 from ..errors import ValuesNeeded, type_name, warn_once
 from ..layout import contiguous_format
@@ -152,6 +153,10 @@ def _basic(self, index, keep_mask=False):
 
     Masks become the positions where they are true; with ``keep_mask`` a mask that is the only tensor stays.
     """
+    if index.__class__ is Tensor and index._array.ndim:  # the commonest: nothing in it is static
+        part = _part(index)
+        if _consumes(part) <= self._array.ndim:
+            return self, *_advanced(self, [(0, part)], keep_mask)
     parts = _parts(index)
     used = sum([1 if p.__class__ is slice else _consumes(p) for p in parts])
     if used > self._array.ndim:
@@ -250,6 +255,8 @@ def _traced(array) -> bool:
 
 def _consumes(p) -> int:
     """How many dimensions of the tensor a part of the index uses up."""
+    if p.__class__ is int or p.__class__ is slice:
+        return 1
     if p is None or p is Ellipsis:
         return 0
     return p._array.ndim if isinstance(p, Tensor) and _is_mask(p) else 1
@@ -365,7 +372,29 @@ def _index_put_(target, dims, indices, value):
         views.check_writable(target)  # may have worse to say
         raise
     _check_same_dtype(target, value)
-    views.inplace(target, _put, value, dims=dims, indices=indices)
+    if not _put_at_once(target, dims, indices, value):
+        views.inplace(target, _put, value, dims=dims, indices=indices)
+
+
+def _put_at_once(target, dims, indices, value) -> bool:
+    """Write what is nothing to record, or to refuse, where it belongs; False if it is anything else."""
+    own, storage = target._array, target._storage
+    if mode.active or target._view is not None or value._view is not None:
+        return False
+    if storage is not None and storage.inference:
+        return False
+    for t in (target, value, *indices):
+        if t.__class__ not in PLAIN or t._node is not None or t._array.__class__ is not _ndarray:
+            return False
+    for i in indices:
+        if i._array.dtype == own.dtype or i._storage is storage is not None:
+            return False  # it may be the memory that is written
+    try:
+        own[_placed([i._array for i in indices], _dims(dims))] = value._array
+    except (IndexError, ValueError):  # found before anything was written
+        return False
+    views.put(target, own)
+    return True
 
 
 def _check_same_dtype(target, value):
@@ -382,7 +411,7 @@ def _put(target, value, *, dims, indices, accumulate=False):
     _expect_something(target, dims, indices)
     value = _without_leading_ones(value, len(shape))
     try:
-        if value._array.shape != shape:
+        if value._array.shape != shape and not _is_bare_number(value):
             value = value.expand(shape)
     except RuntimeError:
         raise RuntimeError(
@@ -395,8 +424,15 @@ def _put(target, value, *, dims, indices, accumulate=False):
         raise _index_error(error, target, dims, indices) from None
 
 
+def _is_bare_number(value) -> bool:
+    """Is it nothing but a number, which NumPy writes everywhere?"""
+    array, is_plain = value._array, value.__class__ is Tensor and value._node is None and value._view is None
+    return is_plain and array.__class__ is _ndarray and not array.ndim and not mode.active
+
+
 def _expect_something(target, dims, indices) -> None:
-    if any(not target._array.shape[d] for d in dims) and all(i._array.size for i in indices):
+    shape = target._array.shape
+    if 0 in shape and any(not shape[d] for d in dims) and all(i._array.size for i in indices):
         raise IndexError("index is out of bounds for dimension with size 0")
 
 
@@ -414,7 +450,9 @@ views.ONE_VALUE.update((_put, _put_masked))
 def _result_shape(x, dims, indices) -> tuple:
     """The shape of ``x[indices]``."""
     try:
-        part = np.broadcast_shapes(*[i._array.shape for i in indices])
+        part = indices[0]._array.shape
+        if len(indices) > 1:
+            part = np.broadcast_shapes(*[i._array.shape for i in indices])
     except ValueError as error:
         raise _index_error(error, x, dims, indices) from None
     shape = x._array.shape

@@ -57,7 +57,7 @@ xp_.concatenate, xp_.stack = _concatenate, _stack
 
 
 def _sequence(tensors, name):
-    if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
+    if tensors.__class__ is not list and (isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__")):
         raise TypeError(
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
         )
@@ -80,6 +80,9 @@ def cat(tensors, dim=0):
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     shapes = [t._array.shape for t in tensors]
+    first = shapes[0]
+    if first and first != (0,) and shapes.count(first) == len(shapes):  # there is nothing to refuse, or to leave out
+        return cat_(*tensors, axis=wrap_dim(dim, len(first)))
     if () in shapes:
         raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
     # PyTorch lets an empty 1-d tensor stand among tensors of any shape; it only counts for the dtype.

@@ -178,6 +178,8 @@ def _in_place(f, name, how, around):
 
     def method(self, *args, **kwargs):
         try:
+            if written is plain and check is None:
+                return views.inplace(self, f, *args, **kwargs)
             return written(self, *args, **kwargs)
         except Exception:
             refusals.explain(name + "_", f, args, kwargs)
@@ -189,7 +191,7 @@ def _in_place(f, name, how, around):
         return views.inplace(self, f, *args, **kwargs)
 
     def check_apart(self, args, kwargs):
-        if any(a is None for a in args):
+        if [a for a in args if a is None]:
             f(self, *args, **kwargs)  # says what was wanted
         for a in args:
             if isinstance(a, Tensor) and a._view is not None and a._view.seen != a._storage.version:

@@ -191,7 +191,7 @@ def _check_long(index, name):
 def _checked(input, axis, index, message, what="input"):
     """Index and input of equal rank, with index within bounds and no larger than the input elsewhere."""
     have, want = index._array.shape, input._array.shape
-    if max(len(have), 1) != max(len(want), 1) and index._array.size:
+    if len(have) != len(want) and max(len(have), 1) != max(len(want), 1) and index._array.size:
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
     if index._array.size:
         for d, (a, b) in enumerate(zip(have, want)):
@@ -204,8 +204,10 @@ def _checked(input, axis, index, message, what="input"):
 def check_bounds(index, size, axis, kind=RuntimeError, negative=False, message=None):
     """Raise if an index of an eager CPU tensor is out of range; XLA keeps them inside silently."""
     array = index._array
+    if array.__class__ is _ndarray and not negative and are_below(array, size):
+        return
     expect(array, lambda i: (i >= (-size if negative else 0)) & (i < size))
-    if array.__class__ is not _ndarray or not array.size or (not negative and are_below(array, size)):
+    if array.__class__ is not _ndarray or not array.size:
         return
     low, high = int(array.min()), int(array.max())
     if low < (-size if negative else 0) or high >= size:
@@ -261,7 +263,10 @@ def _cut(src, shape, message, input, axis):
 
 def _number(value, input):
     """A number to be written: in ``input``'s dtype, or refused."""
-    return fill_value(value, input.dtype) if isinstance(value, (int, float, complex)) else value
+    if not isinstance(value, (int, float, complex)):
+        return value
+    number = fill_value(value, input.dtype)
+    return number.item() if number.dtype.char in "fd" else number  # one of Python's needs no conversion
 
 
 def _scattered(value, index, input):

@@ -5,7 +5,7 @@ A name that NumPy and JAX share with one meaning needs no entry here or in ``xla
 
 from __future__ import annotations
 
-import builtins  # names found in the library become globals here, ``any`` and ``all`` among them
+import builtins  # names of functions here hide some of these
 import functools
 import math
 import sys
@@ -97,10 +97,11 @@ def asarray(x, dtype=None, copy=None):
 
 
 def stack(arrays, axis=0):
-    if not arrays or len({a.shape for a in arrays}) > 1 or arrays[0].size * len(arrays) < _LARGE:
-        return np.stack(arrays, axis)
+    if not arrays or len({a.shape for a in arrays}) > 1:
+        return np.stack(arrays, axis)  # which says what is wrong
     axis %= arrays[0].ndim + 1
-    return concatenate([expand_dims(a, axis) for a in arrays], axis)
+    shape = (*arrays[0].shape[:axis], 1, *arrays[0].shape[axis:])
+    return concatenate([a.reshape(shape) for a in arrays], axis)
 
 
 def tril(x, k=0):
@@ -201,6 +202,14 @@ def max(x, axis=None, keepdims=False):
 
 def min(x, axis=None, keepdims=False):
     return np.minimum.reduce(x, axis, None, None, keepdims)
+
+
+def all(x, axis=None, keepdims=False):
+    return np.logical_and.reduce(x, axis, bool, None, keepdims)
+
+
+def any(x, axis=None, keepdims=False):
+    return np.logical_or.reduce(x, axis, bool, None, keepdims)
 
 
 def mean(x, axis=None, keepdims=False):
@@ -408,6 +417,11 @@ def scatter_zeros(x, index, axis, shape):
     )
 
 
+def scatter(x, index, src, axis):
+    found = along.put(copies.copied(x), src, index, axis)
+    return FORWARDS["scatter"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
+
+
 def scatter_add(x, index, src, axis):
     found = along.add(copies.copied(x), src, index, axis) if src.__class__ is x.__class__ else None
     return FORWARDS["scatter_add"](sys.modules[__name__], x, index, src, axis=axis) if found is None else found
@@ -425,7 +439,7 @@ def add_slices(x, index, axis, shape):
 
 def nonzero(x):
     if x.ndim < 2 or x.size < _LARGE or x.dtype != bool or not x.flags.c_contiguous:
-        return np.nonzero(x)
+        return x.nonzero() if x.__class__ is np.ndarray and x.ndim else np.nonzero(x)
     place, found = np.flatnonzero(x), []  # NumPy takes several times as long to count in all dimensions
     for n in x.shape[:0:-1]:
         place, last = np.divmod(place, n)
@@ -450,6 +464,7 @@ BODIES["add_slices"] = lambda xp, x, index, axis, shape: add_slices(x, index, ax
 BODIES["put_one"] = lambda xp, value, index, axis, size: put_one(value, index, axis, size)
 BODIES["gather"] = lambda xp, x, index, axis: gather(x, index, axis)
 BODIES["scatter_zeros"] = lambda xp, x, index, axis, shape: scatter_zeros(x, index, axis, shape)
+BODIES["scatter"] = lambda xp, x, index, src, axis: scatter(x, index, src, axis)
 BODIES["scatter_add"] = lambda xp, x, index, src, axis: scatter_add(x, index, src, axis)
 
 

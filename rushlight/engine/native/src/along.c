@@ -72,6 +72,12 @@ static void add_pieces(void *context, long begin, long end)
         FOR_EACH(t, t->y[other] += t->x[mine])
 }
 
+static void put_pieces(void *context, long begin, long end)
+{
+    along *t = context;
+    FOR_EACH(t, t->y[other] = t->x[mine])
+}
+
 /* With one index for all, it is looked at once for a strip. */
 static void add_slice_pieces(void *context, long begin, long end)
 {
@@ -158,7 +164,10 @@ static int take_along(const rl_call *c) { return over_strips(c, take_pieces); }
 /* add_along(x, index, y, outer, n, k, inner): x, of the index's shape, is added to y */
 static int add_along(const rl_call *c) { return over_strips(c, add_pieces); }
 
-/* add_slices(x, index, y, outer, n, k, inner): the same with an index for all */
+/* put_along(x, index, y, outer, n, k, inner): the same, written over what y holds */
+static int put_along(const rl_call *c) { return over_strips(c, put_pieces); }
+
+/* add_slices(x, index, y, outer, n, k, inner): as add_along, with an index for all */
 static int add_slices(const rl_call *c) { return over_strips(c, add_slice_pieces); }
 
 /* take_slices(x, index, y, outer, n, k, inner): those that the index names, one index for all */
@@ -191,6 +200,7 @@ static int spread_slices(const rl_call *c)
 RL_FAMILY(along) = {
     {"take_along", "xqy iiii", take_along},
     {"add_along", "xqy iiii", add_along},
+    {"put_along", "xqy iiii", put_along},
     {"add_slices", "xqy iiii", add_slices},
     {"take_slices", "xqy iiii", take_slices},
     {"spread_slices", "xqy iiii", spread_slices},

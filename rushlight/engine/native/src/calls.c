@@ -1,5 +1,5 @@
-/* Calls of operators where everything is common: float32 or float64 on NumPy, no mode but the grad switch, views that
-   have seen the last write. `single`, `pair` and `trio` in autograd/shortcuts.py are the definition and do the rest. */
+/* Calls of operators where everything is common: float32, float64 or int64 on NumPy, perhaps with indices or a mask
+   beside them, no mode but the grad switch, views that have seen the last write. `single`, `pair` and `trio` in autograd/shortcuts.py are the definition and do the rest. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,10 +8,11 @@
 #include "calls.h"
 #include "slots.h"
 
-enum { MOST = 3 }; /* arrays of a call */
+enum { MOST = 8, FEW = 3 }; /* arrays of a call; so many are handed on without a tuple */
 
 /* What `calls_use` was given, in this order. */
 static PyObject *tensor, *op_node, *view_class, *plain, *engine, *single_precision, *double_precision, *truth;
+static PyObject *whole;
 static PyObject *switches, *modes, *layouts, *counter, *as_array;
 
 static rl_slot array = SLOT("_array"), count = SLOT("count"), details = SLOT("details"), dtype = SLOT("dtype");
@@ -27,7 +28,8 @@ static PyObject *active, *itemsize, *keep, *kind, *recording, *watched; /* names
 static PyObject *use(PyObject *module, PyObject *args)
 {
     static PyObject **const kept[] = {&tensor, &op_node, &view_class, &plain, &engine, &single_precision,
-                                      &double_precision, &truth, &switches, &modes, &layouts, &counter, &as_array};
+                                      &double_precision, &truth, &whole, &switches, &modes, &layouts, &counter,
+                                      &as_array};
     static rl_slot *const of_views[] = {&from, &from_node, &is_recorded, &way};
     static rl_slot *const slots[] = {&array, &collected, &count, &details, &dtype, &edges, &grad, &guard, &hooks, &inference,
                                      &inputs, &node, &output, &plan_of, &saved, &saves_more, &seen, &sequence, &shape,
@@ -51,11 +53,17 @@ static PyObject *use(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+enum { SEVERAL = 1, UNLIKE }; /* kinds of outputs of which there are several */
+
 /* What an operator's calls have in common. */
 typedef struct {
     PyObject *function, *first;  /* what computes, and what it is given before the arrays, or NULL */
     PyObject *op, *plans, *link; /* link: what links a view with its base; NULL if the op makes none */
     int arrays, recorded, several;
+    int many;  /* does it take any number of arrays? */
+    int mask;  /* the place of an array of truth values beside the others, or -1 */
+    int index; /* may arrays hold places or truth values beside the others, or alone? */
+    int ints;  /* are whole numbers of one dtype computed with as they are? */
     int some;  /* may arrays but the first be truths and None, or only numbers? */
     int plain; /* do results lie in plain order if the arrays do? */
     int turns; /* does it make the first view whose dimensions are turned around? */
@@ -67,8 +75,10 @@ typedef struct {
 typedef struct {
     const operator_ *o;
     PyObject *const *args;
-    PyObject *fixed, *given[MOST + 2], *nodes[MOST], *dtype, *out;
-    int needs, written, ordered; /* ordered: all must lie in plain order */
+    PyObject *fixed, *given[MOST], *nodes[MOST], *dtype, *out;
+    int arrays, needs, written;
+    int beside, first;                  /* are there indices or a mask; is the first array one? */
+    int ordered;                        /* all must lie in plain order */
 } call;
 
 static int is_on(PyObject *table, PyObject *name)
@@ -120,11 +130,27 @@ static int is_plain(const rl_array *a)
     return 1;
 }
 
+/* Does it stand beside the numbers that are computed with? */
+static int is_beside(const call *c, int i, const rl_array *a, PyObject *x)
+{
+    int may = a->dtype == truth ? c->o->index || c->o->mask == i : a->dtype == whole && c->o->index;
+    return may && rl_peek(x, &node) == Py_None;
+}
+
+static int is_computed_with(const call *c, const rl_array *a, PyObject *x)
+{
+    if (a->dtype == whole)
+        return c->o->ints && rl_peek(x, &node) == Py_None;
+    return a->dtype == single_precision || a->dtype == double_precision;
+}
+
 static int take_tensor(call *c, int i, PyObject *x)
 {
     const rl_array *a = is_fresh(x) ? rl_array_of(rl_peek(x, &array)) : NULL;
-    if (!a || (a->dtype != single_precision && a->dtype != double_precision) || (c->dtype && a->dtype != c->dtype) ||
-        (c->ordered && !is_plain(a)))
+    if (!a || (c->ordered && !is_plain(a)))
+        return 0;
+    int beside = is_beside(c, i, a, x);
+    if (!beside && (!is_computed_with(c, a, x) || (c->dtype && a->dtype != c->dtype)))
         return 0;
     PyObject *counted = rl_peek(x, &storage);
     if (counted != Py_None) {
@@ -132,15 +158,42 @@ static int take_tensor(call *c, int i, PyObject *x)
             return 0;
         c->written |= PyLong_AsLong(rl_peek(counted, &version)) != 0;
     }
-    c->dtype = a->dtype;
+    c->beside |= beside;
+    c->first |= beside && !i;
+    c->dtype = beside ? c->dtype : a->dtype;
     c->given[i] = Py_NewRef((PyObject *)a), c->nodes[i] = Py_NewRef(rl_peek(x, &node));
     c->needs |= (c->nodes[i] != Py_None) << i;
     return 1;
 }
 
+/* Are the numbers beside whole ones whole, too? They are made arrays: what does not fit is then of another dtype. */
+static int are_whole(call *c)
+{
+    for (int i = 0; i < c->arrays; i++) {
+        PyObject *x = c->given[i];
+        if (Py_TYPE(x) == &PyLong_Type) {
+            c->given[i] = PyObject_CallFunctionObjArgs(as_array, x, NULL);
+            Py_DECREF(x);
+            const rl_array *a = c->given[i] ? rl_array_of(c->given[i]) : NULL;
+            if (!a || a->dtype != whole)
+                return 0;
+        } else if (Py_TYPE(x) == &PyFloat_Type || Py_TYPE(x) == &PyBool_Type)
+            return 0;
+    }
+    return 1;
+}
+
+/* Are arrays of one dtype computed with, beside others or not, or only such as an operator of indices takes? */
+static int is_common(call *c)
+{
+    if (c->dtype == whole)
+        return are_whole(c);
+    return c->dtype ? !c->first || !c->o->index : c->o->index;
+}
+
 static int take_all(call *c)
 {
-    for (int i = 0; i < c->o->arrays; i++) {
+    for (int i = 0; i < c->arrays; i++) {
         PyObject *x = c->args[i];
         if (is_tensor(x)) {
             if (!take_tensor(c, i, x))
@@ -150,24 +203,24 @@ static int take_all(call *c)
         else
             return 0;
     }
-    return !PyErr_Occurred();
+    return is_common(c) && !PyErr_Occurred();
 }
 
 /* -- the result -------------------------------------------------------------------------------------------------- */
 
 static PyObject *computed(const call *c)
 {
-    PyObject *p[MOST + 2] = {c->o->first}, *found = NULL;
-    int first = c->o->first != NULL, n = first + c->o->arrays;
-    for (int i = 0; i < c->o->arrays; i++)
+    PyObject *p[MOST + 1] = {c->o->first}, *found = NULL;
+    int first = c->o->first != NULL, n = first + c->arrays, is_fixed = c->fixed != Py_None && PyDict_Size(c->fixed);
+    for (int i = 0; i < c->arrays; i++)
         p[first + i] = c->given[i];
-    if (c->fixed == Py_None || !PyDict_Size(c->fixed))
+    if (!is_fixed && c->arrays <= FEW)
         return PyObject_CallFunctionObjArgs(c->o->function, p[0], p[1], p[2], p[3], NULL);
     PyObject *all = PyTuple_New(n);
     for (int i = 0; all && i < n; i++)
         PyTuple_SetItem(all, i, Py_NewRef(p[i]));
     if (all)
-        found = PyObject_Call(c->o->function, all, c->fixed);
+        found = PyObject_Call(c->o->function, all, is_fixed ? c->fixed : NULL);
     Py_XDECREF(all);
     return found;
 }
@@ -176,7 +229,42 @@ static PyObject *computed(const call *c)
 static int is_explained(void)
 {
     return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
-           PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_NotImplementedError);
+           PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_NotImplementedError);
+}
+
+/* Is it of the op's own making, and does it lie as the result should? */
+static int is_as_made(const call *c, PyObject *out)
+{
+    for (int i = 0; (c->beside || c->dtype == whole) && i < c->arrays; i++)
+        if (c->given[i] == out)
+            return 0; /* what is no view has memory of its own */
+    const rl_array *a = rl_array_of(out);
+    return a && (!c->ordered || c->o->link || a->ndim < 2 || is_plain(a));
+}
+
+/* Are several outputs Python's? It makes views and nodes of them, and what does not lie as it should. */
+static int is_for_python(const call *c)
+{
+    return c->o->link || c->o->several == UNLIKE || (c->needs && c->o->recorded);
+}
+
+static PyObject *an_array(PyObject *out)
+{
+    return rl_array_of(out) ? Py_NewRef(out) : PyObject_CallFunctionObjArgs(as_array, out, NULL);
+}
+
+static PyObject *all_arrays(PyObject *outs)
+{
+    Py_ssize_t n = PyTuple_Size(outs);
+    PyObject *made = PyTuple_New(n);
+    for (Py_ssize_t i = 0; made && i < n; i++) {
+        PyObject *one = an_array(PyTuple_GetItem(outs, i));
+        if (one)
+            PyTuple_SetItem(made, i, one);
+        else
+            Py_CLEAR(made);
+    }
+    return made;
 }
 
 /* Compute ``out``; 0: let Python see, -1: failed. */
@@ -190,16 +278,19 @@ static int compute(call *c, operator_ *o)
         return 0;
     }
     if (PyTuple_Check(out)) {
-        o->several = 1;
+        o->several = SEVERAL;
+        c->out = is_for_python(c) ? NULL : all_arrays(out);
+        int made = c->out != NULL;
+        for (Py_ssize_t i = 0; made && i < PyTuple_Size(c->out); i++)
+            made = is_as_made(c, PyTuple_GetItem(c->out, i));
+        if (!made && !is_for_python(c))
+            o->several = UNLIKE;
         Py_DECREF(out);
-        return 0;
+        return PyErr_Occurred() ? -1 : made;
     }
-    c->out = rl_array_of(out) ? Py_NewRef(out) : PyObject_CallFunctionObjArgs(as_array, out, NULL);
+    c->out = an_array(out);
     Py_DECREF(out);
-    const rl_array *a = c->out ? rl_array_of(c->out) : NULL;
-    if (!a)
-        return -1;
-    return !c->ordered || o->link || a->ndim < 2 || is_plain(a);
+    return c->out && rl_array_of(c->out) ? is_as_made(c, c->out) : -1;
 }
 
 PyObject *rl_wrapped(PyObject *out)
@@ -246,7 +337,7 @@ static PyObject *tuple_of(PyObject *const *items, int n)
 static PyObject *kept(const call *c, PyObject *plan)
 {
     if (rl_peek(plan, &saves_more) == Py_True) {
-        PyObject *all = tuple_of(c->args, c->o->arrays), *found = NULL;
+        PyObject *all = tuple_of(c->args, c->arrays), *found = NULL;
         if (all)
             found = PyObject_CallMethodObjArgs(plan, keep, all, c->out, NULL);
         Py_XDECREF(all);
@@ -280,7 +371,7 @@ static PyObject *noted(const call *c, PyObject *plan)
 {
     PyObject *made = rl_make(op_node), *values = made ? kept(c, plan) : NULL;
     PyObject *old = values ? versions_of(c, plan, values) : NULL;
-    PyObject *to = tuple_of(c->nodes, c->o->arrays), *sizes = shape_of(rl_array_of(c->out));
+    PyObject *to = tuple_of(c->nodes, c->arrays), *sizes = shape_of(rl_array_of(c->out));
     PyObject *age = PyIter_Next(counter);
     int failed = !made || !values || !old || !to || !sizes || !age || rl_put(made, &plan_of, plan) ||
                  rl_put(made, &edges, to) || rl_put(made, &xp, engine) || rl_put(made, &saved, values) ||
@@ -354,10 +445,24 @@ static int link_part(const call *c, PyObject *made)
     Py_XDECREF(one);
     Py_XDECREF(steps);
     return done;
+static PyObject *several_results(const call *c)
+{
+    Py_ssize_t n = PyTuple_Size(c->out);
+    PyObject *made = PyTuple_New(n);
+    for (Py_ssize_t i = 0; made && i < n; i++) {
+        PyObject *one = rl_wrapped(PyTuple_GetItem(c->out, i));
+        if (one)
+            PyTuple_SetItem(made, i, one);
+        else
+            Py_CLEAR(made);
+    }
+    return made;
 }
 
 static PyObject *result(const call *c)
 {
+    if (PyTuple_Check(c->out))
+        return several_results(c);
     PyObject *made = rl_wrapped(c->out);
     int linked = made && c->o->link ? link_part(c, made) : 1;
     if (linked < 0)
@@ -375,22 +480,24 @@ static PyObject *result(const call *c)
     return made;
 }
 
-/* call(static, *arrays): the Tensor, or None: let Python see. */
+/* call(static, *arrays): the Tensor, or several; or None: let Python see. */
 static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     operator_ *o = PyCapsule_GetPointer(self, NULL);
-    if (n != o->arrays + 1)
-        return PyErr_Format(PyExc_TypeError, "a short call of %d arrays got %zd", o->arrays, n - 1);
-    int laid_out = is_on(layouts, watched);
-    if (o->several || is_on(modes, active) || (laid_out && !o->plain))
+    if (n < 2 || n > MOST + 1 || (!o->many && n != o->arrays + 1))
         Py_RETURN_NONE;
-    call c = {.o = o, .args = args + 1, .fixed = args[0], .ordered = laid_out || o->turns};
+    int laid_out = is_on(layouts, watched);
+    if (is_on(modes, active) || (laid_out && !o->plain))
+        Py_RETURN_NONE;
+    call c = {.o = o, .args = args + 1, .arrays = (int)n - 1, .fixed = args[0], .ordered = laid_out || o->turns};
     int done = take_all(&c);
     PyErr_Clear(); /* Python will say what is wrong */
-    if (done)
+    if (done && !(o->several && is_for_python(&c))) /* not computed twice */
         done = compute(&c, o);
+    else
+        done = 0;
     PyObject *made = done > 0 ? result(&c) : NULL;
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < c.arrays; i++)
         Py_XDECREF(c.given[i]), Py_XDECREF(c.nodes[i]);
     Py_XDECREF(c.out);
     if (!made && !done)
@@ -398,14 +505,16 @@ static PyObject *call_operator(PyObject *self, PyObject *const *args, Py_ssize_t
     return made;
 }
 
-/* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns, statics) */
+/* short_call(op, arrays, function, first or None, plans, recorded, link or None, some, plain, turns, statics, many, index,
+   ints, mask) */
 static PyObject *short_call(PyObject *module, PyObject *args)
 {
     static PyMethodDef method = {"short", (PyCFunction)(void *)call_operator, METH_FASTCALL,
                                  "See autograd/shortcuts.py."};
     operator_ *o = PyMem_Calloc(1, sizeof *o); /* for as long as the process lives, as operators do */
-    if (!o || !PyArg_ParseTuple(args, "OiOOOpOpppi", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
-                                &o->recorded, &o->link, &o->some, &o->plain, &o->turns, &o->statics)) {
+    if (!o || !PyArg_ParseTuple(args, "OiOOOpOpppipppi", &o->op, &o->arrays, &o->function, &o->first, &o->plans,
+                                &o->recorded, &o->link, &o->some, &o->plain, &o->turns, &o->statics, &o->many,
+                                &o->index, &o->ints, &o->mask)) {
         PyMem_Free(o);
         return o ? NULL : PyErr_NoMemory();
     }

@@ -1,4 +1,4 @@
-"""Reading and adding along an axis by index: by the library in C where the arrays are large and lie in order."""
+"""Reading and adding along an axis by index: by the library in C where the arrays lie in order."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from ...native import library
 from . import copies
 
-_WORTH = 1 << 10  # elements
+_WORTH = 1 << 10  # elements, from which on the library is quicker than one call of NumPy's
 
 
 def take(x, index, axis):
-    """``take_along_axis``; None where the library does not serve, as all functions here."""
-    if (
-        not _serves(x, index, axis)
-        or x.shape[:axis] + x.shape[axis + 1 :] != index.shape[:axis] + index.shape[axis + 1 :]
-    ):
+    """``take_along_axis`` of numbers of any kind, since they are only copied; None where the library does not serve, as
+    all functions here."""
+    kind = copies.REALS.get(x.itemsize)
+    if kind is None or not _serves(x.view(kind), index, axis) or _others(x.shape, axis) != _others(index.shape, axis):
         return None
     out = np.empty(index.shape, x.dtype)
-    return _called(library.take_along, x, index, out, x.shape, index.shape[axis], axis)
+    found = _called(library.take_along, x.view(kind), index, out.view(kind), x.shape, index.shape[axis], axis)
+    return None if found is None else out
 
 
 def add(out, value, index, axis):
@@ -28,6 +28,21 @@ def add(out, value, index, axis):
     if not _serves(value, index, axis) or value.shape != index.shape or not _fits(out, value, axis):
         return None
     return _called(library.add_along, value, index, out, out.shape, index.shape[axis], axis)
+
+
+def put(out, value, index, axis):
+    """``value``, a number or of the index's shape, written over ``out`` where that says; in equal places the last."""
+    kind = copies.REALS.get(out.itemsize)
+    if (
+        kind is None
+        or not _serves(out.view(kind), index, axis)
+        or _others(out.shape, axis) != _others(index.shape, axis)
+    ):
+        return None
+    each = np.empty(index.shape, out.dtype)
+    each[...] = value
+    found = _called(library.put_along, each.view(kind), index, out.view(kind), out.shape, index.shape[axis], axis)
+    return None if found is None else out
 
 
 def add_to_zeros(value, index, axis, shape):
@@ -51,8 +66,8 @@ def add_slices(out, value, index, axis):
 
 
 def take_slices(x, index, axis):
-    """The slices of ``x`` that ``index`` names; numbers of any kind, since they are only copied."""
-    kind = copies.REALS.get(x.itemsize)
+    """The slices of ``x`` that ``index`` names, which are only copied, too."""
+    kind = copies.REALS.get(x.itemsize) if x.size >= _WORTH else None
     if kind is None or not _serves(x.view(kind), index, axis) or index.ndim != 1:
         return None
     out = np.empty((*x.shape[:axis], len(index), *x.shape[axis + 1 :]), x.dtype)
@@ -75,11 +90,13 @@ def merged(index: tuple, shape: tuple):
 
     None where that is not what they are, where they are few, and where one is out of range or counts from the end.
     """
+    if getattr(index[-1], "size", 0) < _WORTH:
+        return None
     axis = sum(i.__class__ is slice for i in index)
     rows = index[axis:]
     if len(rows) < 2 or any(i.__class__ is not np.ndarray or i.ndim != 1 or i.dtype.char != "l" for i in rows):
         return None
-    if any(i != slice(None) for i in index[:axis]) or len(rows[0]) < _WORTH or len({len(i) for i in rows}) > 1:
+    if any(i != slice(None) for i in index[:axis]) or len({len(i) for i in rows}) > 1:
         return None
     place, sizes = None, shape[axis : axis + len(rows)]
     for i, n in zip(rows, sizes):
@@ -123,7 +140,7 @@ def _called(kernel, x, index, out, shape, k, axis):
 
 
 def _serves(x, index, axis) -> bool:
-    if library is None or x.__class__ is not np.ndarray or x.dtype.char not in "fd" or x.size < _WORTH:
+    if library is None or x.__class__ is not np.ndarray or x.dtype.char not in "fd" or not x.size:
         return False
     return 0 <= axis < x.ndim and index.dtype.char == "l" and x.flags.c_contiguous and index.flags.c_contiguous
 

@@ -85,7 +85,7 @@ def put(out, x) -> None:
 def write(out, x) -> None:
     """``out[...] = x``, also of other dtypes and shapes, and where both share memory."""
     if library is None or out.size < _WORTH or x.dtype != out.dtype or np.may_share_memory(out, x):
-        np.copyto(out, x, casting="unsafe")
+        out[...] = x
     elif not x.ndim:  # ``broadcast_to`` takes as long as 64 kB
         put(out, np.ndarray(out.shape, x.dtype, x, 0, (0,) * out.ndim))
     else:

@@ -11,7 +11,7 @@ from ...fallback import FORWARDS
 from ...native import library
 from . import copies
 
-_WORTH, _LONGEST = 1 << 8, (1 << 31) - 1  # elements; of a row
+_LONGEST = (1 << 31) - 1  # elements of a row
 _REALS = {4: np.float32, 8: np.float64}  # as which the library takes what is as large
 
 
@@ -66,19 +66,19 @@ def _picking(name, nan_first=False, without_nan=False):
 
 
 def _serves(x, axis) -> bool:
-    if x.__class__ is not np.ndarray or x.dtype.kind not in "fi" or x.itemsize not in _REALS or x.size < _WORTH:
+    if x.__class__ is not np.ndarray or x.dtype.kind not in "fi" or x.itemsize not in _REALS or not x.size:
         return False
     return library is not None and axis.__class__ is int and x.shape[axis] <= _LONGEST
 
 
 def _rows(x, axis):
     """(the array as the library takes it, the axis last and in C order; whether that is of whole numbers)."""
-    rows = copies.contiguous(np.moveaxis(x, axis, -1))
+    rows = copies.contiguous(x if axis == x.ndim - 1 else np.moveaxis(x, axis, -1))
     return rows.view(_REALS[x.itemsize]), x.dtype.kind == "i"
 
 
 def _back(rows, axis):
-    return copies.contiguous(np.moveaxis(rows, -1, axis))
+    return rows if axis == rows.ndim - 1 else copies.contiguous(np.moveaxis(rows, -1, axis))
 
 
 BACKWARD: dict = {}
