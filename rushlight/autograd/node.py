@@ -458,7 +458,7 @@ def _alias(array, wanted, graph):
     return t
 
 
-_inputs_of = OpNode.inputs.__get__  # type: ignore[attr-defined]  # not by name, which `__getattr__` would be asked for
+_inputs_of = OpNode.__dict__["inputs"].__get__  # by name, `__getattr__` would be asked where there are none
 
 
 def _is_new(found, g) -> bool:

@@ -45,14 +45,14 @@ CLANG = ["-Wno-pass-failed"]  # it says of which marked loops it makes no vector
 # before and after an index, would make the library a quarter larger, and not faster. (Others need theirs.)
 _AS_WRITTEN = ["-fno-unswitch-loops", "-fno-ipa-cp-clone", "-fno-version-loops-for-strides"]
 _AS_ONE = ["-fno-split-loops"]
+_SHORT = ["-O2"]
 SMALLER = {
-    **dict.fromkeys(["attention", "axes", "matmul", "norms", "orders", "softmax"], _AS_WRITTEN),
+    **dict.fromkeys(["attention", "axes", "matmul", "norms", "orders", "rnn", "softmax"], _AS_WRITTEN),
     **dict.fromkeys(["chains", "sampling", "windows"], _AS_ONE),
     "conv": ["-fno-ipa-cp-clone", *_AS_ONE],
     # Loops that are marked are vectors in any case; vectors of the others, for operands that lie anyhow, gain nothing.
     "steps": ["-O2", "-fvect-cost-model=very-cheap"],
-    "copies": ["-O2"],
-    "slopes": ["-O2"],
+    **dict.fromkeys(["along", "copies", "losses", "slopes", "tables"], _SHORT),
 }
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unknown-pragmas"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
@@ -63,8 +63,10 @@ X86 = {
     "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512"],
 }
 # In double precision only products have code of their own for AVX-512, others take AVX2's: the rest was a sixth of the
-# library.
+# library. Nor are these families' loops, but those that are marked, unrolled and told apart for doubles: it takes less
+# than a tenth more time.
 IN_DOUBLE = ("matmul",)
+PLAIN_IN_DOUBLE = ("attention", "chains", "conv", "losses", "rnn", "sampling", "tables", "windows")
 SETS = X86 if platform.machine().lower() in ("x86_64", "amd64") else {"base": []}
 
 
@@ -97,7 +99,8 @@ def _jobs(folder: Path, flags: list[str], of_family: dict[str, list[str]]):
                     continue
                 made = folder / f"{family}_{name}_{dtype}.o"
                 source = SOURCES / f"{family}.c"
-                more = [*of_family.get(family, []), *instructions, f"-DRL_SET={name}", *define]
+                smaller = _SHORT if dtype == "f64" and family in PLAIN_IN_DOUBLE else []
+                more = [*of_family.get(family, []), *smaller, *instructions, f"-DRL_SET={name}", *define]
                 yield [*flags, *more, "-c", str(source), "-o", str(made)]
     define = [f"-DRL_FAMILIES_{name}(F)={_table(name)}" for name in SETS]
     define += ["-DRL_X86"] if SETS is X86 else []

@@ -445,6 +445,8 @@ static int link_part(const call *c, PyObject *made)
     Py_XDECREF(one);
     Py_XDECREF(steps);
     return done;
+}
+
 static PyObject *several_results(const call *c)
 {
     Py_ssize_t n = PyTuple_Size(c->out);

@@ -1217,7 +1217,7 @@ static void depthwise_pieces(void *context, long begin, long end)
             long wide = least(width, some), vecs = parts(wide, LANES);
             const real *image = spread(l, n, channel, 0, 1, chunk, copy);
             const real *g = w->g + (n * w->groups + channel) * w->positions + chunk * chunk_positions(l, 0);
-            whole_vec mask;
+            whole_vec mask = {0};
             for (int i = 0; i < LANES; i++)
                 mask[i] = (vecs - 1) * LANES + i < wide ? -1 : 0;
             memset(row, 0, (size_t)row_size * sizeof(real));
