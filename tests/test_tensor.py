@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -158,3 +160,15 @@ def test_writes_between_devices():
     assert here.copy_(there).tolist() == [1, 2]
     with pytest.raises(TypeError, match=r"Use Tensor\.cpu"):
         there.numpy()
+
+
+def test_copies_of_what_is_repeated_lie_in_plain_order():
+    """In a process of its own: once something was transposed, every result's layout is looked at."""
+    program = """
+import rushlight as torch
+for rows in (3, 5000):
+    x = torch.ones(20).expand(rows, 20)
+    for made in (x.clone(), x.double(), x.long(), x.half(), torch.ones(2, 1, 20).expand(2, rows, 20).double()[0]):
+        assert made.stride() == (20, 1), made.stride()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

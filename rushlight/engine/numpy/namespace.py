@@ -91,8 +91,10 @@ def _reshaped(x, shape):
 
 
 def asarray(x, dtype=None, copy=None):
-    if copy and dtype is None and x.__class__ is np.ndarray and x.size >= _LARGE and copies.is_forward(x.strides):
-        return copies.copied(x)
+    if copy and dtype is None and x.__class__ is np.ndarray:
+        if x.size >= _LARGE and copies.is_forward(x.strides):
+            return copies.copied(x)
+        return np.array(x, order=copies.order_of_copy(x))
     return np.asarray(x, dtype, copy=copy)
 
 

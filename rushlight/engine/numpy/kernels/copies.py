@@ -25,14 +25,14 @@ def copied(x):
 def converted(x, dtype):
     """``x`` in another dtype."""
     if library is None or x.size < _FEW or (x.dtype, dtype) not in _CONVERSIONS:
-        return x.astype(dtype, copy=False)
+        return _cast(x, dtype)
     name, seen, made = _CONVERSIONS[x.dtype, dtype]
     if x.size < _WORTH and name not in _SLOW:
-        return x.astype(dtype, copy=False)
+        return _cast(x, dtype)
     if 0 in x.strides:  # of a sum, say: what is repeated is converted once
         once = x[tuple([slice(None) if step else slice(1) for step in x.strides])]
         if once.size < x.size:
-            return np.array(np.broadcast_to(converted(once, dtype), x.shape), order="K")
+            return np.array(np.broadcast_to(converted(once, dtype), x.shape), order="C")
     if not _is_plain(x):
         return x.astype(dtype, copy=False)
     if not x.flags.c_contiguous:
@@ -40,6 +40,15 @@ def converted(x, dtype):
     out = np.empty(x.shape, dtype)
     getattr(library, name)(x.view(seen) if seen else x, out.view(made) if made else out)
     return out
+
+
+def _cast(x, dtype):
+    return x.astype(dtype, "K" if x.dtype == dtype else order_of_copy(x), copy=False)
+
+
+def order_of_copy(x) -> str:
+    """NumPy's word for how a copy lies: as the array does, but what is repeated says nothing about its order."""
+    return "C" if 0 in x.strides else "K"
 
 
 def _is_plain(x) -> bool:
