@@ -304,7 +304,7 @@ def test_no_step_is_lost_to_who_saves(device, steps=40):
     check_consistent(trainer, known)
 
 
-def test_who_takes_a_tensor_whenever_a_step_begins_does_not_hold_it_up(monkeypatch):
+def test_who_takes_a_tensor_whenever_a_step_begins_does_not_hold_it_up(monkeypatch, by_xla):
     known, trainer = Known("cpu"), Trainer()
     for _ in range(3):
         trainer.step(trainer.x, trainer.y)
@@ -325,7 +325,7 @@ def test_who_takes_a_tensor_whenever_a_step_begins_does_not_hold_it_up(monkeypat
     check_consistent(trainer, known)
 
 
-def test_a_program_that_is_collected_while_another_runs_for_the_first_time(monkeypatch):
+def test_a_program_that_is_collected_while_another_runs_for_the_first_time(monkeypatch, by_xla):
     """Its tensors are brought home by whoever is next: the collection is in a thread that this one waits for."""
     collected, execute = [], Run.execute
 

@@ -112,7 +112,7 @@ static int is_fresh(PyObject *x)
 
 static Py_ssize_t size_of(PyObject *dtype)
 {
-    if (dtype == single_precision || dtype == double_precision || dtype == truth)
+    if (dtype == single_precision || dtype == double_precision || dtype == whole || dtype == truth)
         return dtype == truth ? 1 : dtype == single_precision ? 4 : 8;
     PyObject *found = PyObject_GetAttr(dtype, itemsize);
     Py_ssize_t size = found ? PyLong_AsSsize_t(found) : -1;
@@ -229,7 +229,8 @@ static PyObject *computed(const call *c)
 static int is_explained(void)
 {
     return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
-           PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_NotImplementedError);
+           PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
+           PyErr_ExceptionMatches(PyExc_NotImplementedError);
 }
 
 /* Is it of the op's own making, and does it lie as the result should? */
