@@ -272,6 +272,11 @@ def test_gradients_of_variances_without_freedom():
         assert found[0].tolist() == slope
     (found,) = torch.autograd.grad(x[:, :1].var(1).sum(), x)
     assert math.isnan(found[0, 0]) and found[0, 1] == 0
+    for correction in (2, 3):
+        (found,) = torch.autograd.grad(-x.var(correction=correction), x)
+        assert found[0].tolist() == [-math.inf, -math.inf]
+        (found,) = torch.autograd.grad(x.std(correction=correction), x)
+        assert found.isnan().all()
 
 
 @pytest.mark.parametrize("right", [False, True])

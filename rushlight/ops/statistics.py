@@ -53,9 +53,11 @@ def _deviation(xp, x, axis, keepdims, correction):
 
 def _variance_gradient(xp, g, x, axis, keepdims, correction, x_shape):
     g = kept(xp, g, axis, keepdims, x_shape)
-    freedom = count_of(x_shape, axis) - correction  # below 0, too, in PyTorch's gradient
-    scale = 2.0 / freedom if freedom else math.inf
-    return g * scale * (x - xp.mean(x, axis=axis, keepdims=True))
+    freedom = count_of(x_shape, axis) - correction
+    away = x - xp.mean(x, axis=axis, keepdims=True)
+    if axis is None and freedom <= 0:  # PyTorch's two functions differ: this one is infinite both ways
+        return g * xp.where(xp.equal(away, 0), math.nan, xp.abs(away) + math.inf)
+    return g * (2.0 / freedom if freedom else math.inf) * away
 
 
 def _deviation_gradient(xp, g, x, y, axis, keepdims, correction, x_shape):
