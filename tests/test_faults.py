@@ -168,6 +168,24 @@ sys.exit(3)
     assert found[0] == "DistBackendError recv of rank 0 from rank 1\n"
 
 
+def test_a_process_that_is_gone_while_another_saves(tmp_path):
+    """It is not waited for until the timeout, though what is saved beside training is no collective."""
+    body = """
+import rushlight.distributed.checkpoint as dcp
+join()
+dcp.async_save({"x": torch.ones(2)}, checkpoint_id="saved").result()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+told(lambda: dcp.async_save({"x": torch.zeros(2)}, checkpoint_id="saved").result())
+loaded = {"x": torch.zeros(2)}
+dcp.load(loaded, checkpoint_id="saved", no_dist=True)
+print(loaded["x"].tolist(), flush=True)
+os._exit(3)
+"""
+    found = world(tmp_path, 2, body, codes=[3, -9], seconds=60)
+    assert found[0] == "DistBackendError a checkpoint waited for ranks [1], which are gone\n[1.0, 1.0]\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 def test_processes_are_reached_at_their_own_address(tmp_path):
     """Not at the one that the machine's name has, which is often 127.0.0.1."""

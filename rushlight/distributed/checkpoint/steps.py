@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import pickle
+import socket
 import time
 import traceback
 import weakref
@@ -88,7 +90,9 @@ class _Board:
         store = group.get_group_store().clone()  # a connection of its own: waiting holds up nobody else
         self._store, self._turns = PrefixStore(f"board/{number}", store), itertools.count()
         self._rank, self._size, self._seconds = group.rank(), group.size(), group.seconds()
-        self._world = world.the(None)
+        self._world, self._doors = world.the(None), PrefixStore("doors", store)
+        if door := _door(world._world.host):
+            self._doors.set(str(self._rank), door)
 
     def all_gather(self, mine: bytes) -> list[bytes]:
         """Every process's bytes. Who reads them last takes them away."""
@@ -112,10 +116,26 @@ class _Board:
                 missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
                 if world._world.default is not self._world or world._world.failed:
                     raise DistBackendError(f"a checkpoint waited for ranks {missing} as the world ended") from None
+                gone = [rank for rank in missing if self._is_gone(rank) and not self._store.check([keys[rank]])]
+                if gone:
+                    raise DistBackendError(f"a checkpoint waited for ranks {gone}, which are gone") from None
                 if time.monotonic() > end:
                     raise DistBackendError(
                         f"a checkpoint waited for ranks {missing}: timed out after {int(self._seconds * 1000)}ms"
                     ) from None
+
+    def _is_gone(self, rank: int) -> bool:
+        """Has the process ended? Nobody listens at its door then."""
+        if not self._doors.check([str(rank)]):
+            return False  # it has not come yet, or has none
+        host, _, port = self._doors.get(str(rank)).decode().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # a machine that cannot be reached, or too busy: the timeout decides
+            return False
+        return False
 
 
 def _tried(work: Callable[[], Any]) -> tuple:
@@ -135,3 +155,16 @@ def _packed(outcome) -> bytes:
     except Exception as error:
         told, where = outcome[1:] if outcome[0] == "failed" else (error, traceback.extract_tb(error.__traceback__))
         return pickle.dumps(("failed", RuntimeError(f"{type(told).__name__}: {told}"), where))
+
+
+_doors: list = []
+
+
+@functools.cache
+def _door(host: str) -> str:
+    """Where others see that this process is there: an address at which it listens as long as it lives ("": nowhere)."""
+    try:
+        _doors.append(socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET))
+    except OSError:
+        return ""
+    return f"{host}:{_doors[-1].getsockname()[1]}"
