@@ -89,22 +89,9 @@ def _in_c(o: Op, plans: Plans, layout, some=False):
     many, mask = bool(o.variadic), o.keep[0] if o.keep else -1
     index, ints = (o.promote == kind and o.check is None for kind in (None, "common"))
     return library.short_call(
-        o,
-        len(o.arrays),
-        function,
-        first,
-        plans,
-        bool(o.rules),
-        link,
-        some,
-        plain,
-        o.turns,
-        statics,
-        many,
-        index,
-        ints,
-        mask,
-    )
+        o, len(o.arrays), function, first, plans, bool(o.rules), link, some, plain, o.turns, statics, many, index, ints,
+        mask
+    )  # fmt: skip
 
 
 def pair(o: Op, plans: Plans, general):

@@ -127,10 +127,8 @@ def _normalized_by_backward(g, edges, saved):
 
 
 def _followed(xp, running_mean, running_var, mean, variance, by, *, scale):
-    given, after = (
-        (running_mean, running_var, mean, variance),
-        (np.empty_like(running_mean), np.empty_like(running_var)),
-    )
+    given = running_mean, running_var, mean, variance
+    after = np.empty_like(running_mean), np.empty_like(running_var)
     try:
         if len({a.size for a in given}) == 1:
             library.followed(*given, *after, by, scale)

@@ -26,7 +26,6 @@ from .world import in_time, quiet
 AXIS = "ranks"
 PIECE = 12 << 20  # bytes: what XLA allocates for larger ones is fresh memory every time, and its page faults cost more
 SWAPPED = 4 << 20  # bytes that two processes send each other at a time: what comes is added while it is in the cache
-HALVED = range(0)
 STAGED = 1 << 14  # bytes: what is smaller XLA may copy
 EXACT = 256  # lengths that a ring sums as they are; those that come later are padded
 
@@ -79,10 +78,7 @@ class Ring:
             part = x[i : i + step]
             count = part.shape[0]
             sent = part if (n := length(count)) == count else np.pad(part, (0, n - count))
-            if part.nbytes in HALVED:
-                into[i : i + count] = self._run("all_reduce", sent, op="sum")[:count]
-            else:
-                np.add(part, self._run("swap", sent)[:count], out=into[i : i + count])
+            np.add(part, self._run("swap", sent)[:count], out=into[i : i + count])
         return into
 
     def swap(self, x):
